@@ -65,8 +65,8 @@ _options = options(
 
 
 _EPILOG = """\b
-Exit status: 0 success; 1 a limit of --fail-if is exceeded, or a row or text
-failed; 2 an error; 130 Ctrl-C.
+Exit status: 0 success; 1 a limit of --fail-if is exceeded, or cannot be told
+before the run is finished, or a row or text failed; 2 an error; 130 Ctrl-C.
 docs/evaluate.md describes grids, tasks and the folder."""
 
 
@@ -98,15 +98,16 @@ def evaluate_command(**flags: Any) -> None:
         click.echo(f"\n{results.table(terms=True)}")
     if results.judged is not None and not flags["as_json"]:
         click.echo(f"\n{harmless(str(results.judged))}")
+    done = f"{len(results.outcomes):,} of {counted(results.expected or 0, 'text')}"
     if results.missing:
-        done = f"{len(results.outcomes):,} of {counted(results.expected or 0, 'text')}"
         console.note(f"the evaluation is not finished: {done}, so that settings may have different prompts")
     for name, rows in results.bad.items():
+        file = flags[name] if name in ("tasks", "prompts") and flags[name] else name
         for row in rows[:_BAD_ROWS]:
-            console.error(f"{name}, line {row.line}: {row.reason}" if row.line else f"{name}: {row.reason}")
+            console.error(f"{file}, line {row.line}: {row.reason}" if row.line else f"{file}: {row.reason}")
         if len(rows) > _BAD_ROWS:
             more = len(rows) - _BAD_ROWS
-            console.error(f"{name}: {counted(more, 'more bad row')}, all listed in {flags['out'] / 'results.json'}")
+            console.error(f"{file}: {counted(more, 'more bad row')}, all listed in {flags['out'] / 'results.json'}")
     if flags["texts"] and results.tax is not None:
         say_if_unfit(results.tax, flags)
     if results.speculated is not None:
@@ -116,10 +117,13 @@ def evaluate_command(**flags: Any) -> None:
     console.note(f"report: {flags['out'] / 'report.html'}")
     if results.failed:
         console.error(f"{visible(results.failure, 1000)}; --resume tries again")
-    over = [said for limit in flags["limits"] if (said := _held(results, limit))]
+    over = [said for limit in flags["limits"] for said in _held(results, limit)]
     for said in over:
         console.error(said)
-    if over or results.failed or any(rows for name, rows in results.bad.items() if name != "transcripts"):
+    unchecked = bool(flags["limits"]) and results.missing > 0 and not over
+    if unchecked:
+        console.error(f"--fail-if cannot pass: the evaluation is not finished ({done}); --resume continues it")
+    if over or unchecked or results.failed or any(rows for name, rows in results.bad.items() if name != "transcripts"):
         raise click.exceptions.Exit(1)
 
 
@@ -127,7 +131,10 @@ def evaluate_command(**flags: Any) -> None:
 _FLAGS = {
     "give resume=True to": "give --resume to",
     "another folder as out=": "another folder as -o",
-    "attention (flash_attn)": "attention (-fa)",
+    "n_predict=": "-n ",
+    "n_ctx=": "-c ",
+    "flash_attn=": "-fa ",
+    "continue it as it was started": "the options that it was started with continue it",
 }
 
 
@@ -222,9 +229,11 @@ def _rows_for(model: Path) -> tuple[Path, Path]:
     return models.everyday_tasks(), models.everyday_prompts()
 
 
-def _held(results: "Results", limit: Limit) -> str:
-    """Return in words that a limit holds, with the measured rate; "" if it does not."""
+def _held(results: "Results", limit: Limit) -> list[str]:
+    """Return in words that a limit holds, with the measured rate; nothing if it does not, or that is not known yet."""
     if limit.rate in RATES:
+        if results.tax is None and results.missing:
+            return []
         if results.tax is None:
             raise click.UsageError(f"--fail-if {limit.text}: no tax was measured; give --texts")
         return held(results.tax, limit)
@@ -234,8 +243,8 @@ def _held(results: "Results", limit: Limit) -> str:
         raise click.UsageError(f"--fail-if {limit.text}: {error}") from error
     rate = counts.loop_rate if limit.rate == "loop_rate" else counts.accuracy
     if rate is None:
-        if results.failed:  # another line names the failures, and they have the same exit status
-            return ""
+        if results.failed or results.missing:  # another line names these, and they have the same exit status
+            return []
         raise click.UsageError(f"--fail-if {limit.text}: there are no tasks with answers")
     name = limit.rate if limit.group is None else f"{limit.group}.{limit.rate}"
-    return limit.said(rate, name) if limit.is_exceeded(rate) else ""
+    return [limit.said(rate, name)] if limit.is_exceeded(rate) else []

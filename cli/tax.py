@@ -100,14 +100,17 @@ def tax(paths: tuple[str, ...], **flags: Any) -> None:
     for bad in made.bad[:_BAD_FILES]:
         console.error(str(bad))
     if len(made.bad) > _BAD_FILES:
-        console.error(f"... and {len(made.bad) - _BAD_FILES:,} more (--json and -o list all)")
+        console.error(f"... and {len(made.bad) - _BAD_FILES:,} more (--json and -o tax.json list all)")
     for output in flags["outputs"]:  # after the table, which a full disk does not take away
         made.save(output)
     if made.interrupted:
         n = counted(len(made.texts), "text")
-        console.error(f"interrupted: these are the figures of {n}; lzs eval --texts can go on, with --resume")
+        console.error(
+            f"interrupted: these are the figures of {n}; lzs tax begins anew, while lzs eval --texts keeps its scores "
+            "for --resume"
+        )
         raise KeyboardInterrupt
-    failed = [said for limit in flags["limits"] if (said := held(made, limit))]
+    failed = [said for limit in flags["limits"] for said in held(made, limit)]
     for said in failed:
         console.error(said)
     if made.bad:
@@ -149,8 +152,8 @@ def say_if_unfit(made: "Tax", flags: Mapping[str, Any]) -> None:
         )
 
 
-def held(made: "Tax", limit: Limit) -> str:
-    """Return in words that a limit holds for a setting, with the rate that is farthest off; "" if it holds for none.
+def held(made: "Tax", limit: Limit) -> list[str]:
+    """Return in words each setting for which a limit holds, with its rate, that which is farthest off first.
 
     Raises a usage error if it names a group that is not there.
     """
@@ -158,12 +161,10 @@ def held(made: "Tax", limit: Limit) -> str:
         every = made.rates(limit.rate, limit.group)
     except ArgumentError as error:
         raise click.UsageError(f"--fail-if {limit.text}: {error}") from error
-    rates = {name: rate for name, rate in every.items() if limit.is_exceeded(rate)}
-    if not rates:
-        return ""
-    farthest = (min if limit.sign in ("<", "<=") else max)(rates, key=rates.__getitem__)
+    over = sorted((rate, name) for name, rate in every.items() if limit.is_exceeded(rate))
     what = limit.rate if limit.group is None else f"{limit.group}.{limit.rate}"
-    return limit.said(rates[farthest], f"{what} of {farthest}:")
+    farthest_first = over if limit.sign in ("<", "<=") else reversed(over)
+    return [limit.said(rate, f"{what} of {name}:") for rate, name in farthest_first]
 
 
 def _check_paths(paths: tuple[str, ...]) -> None:

@@ -63,7 +63,7 @@ def test_a_table_and_what_is_kept(folder: Path) -> None:
     assert [cell.strip() for cell in none.split("|")[1:6]] == ["none", "0", "0", "2", "0 (0 to 65.8)"]
     assert lz.split()[1::2][:4] == ["lz", "0.15", "0", "2"]
     assert done.stderr.splitlines() == [
-        "lzs: tasks, line 3: no prompt: a row has messages, prompt, question, problem or Question",
+        "lzs: tasks.jsonl, line 3: no prompt: a row has messages, prompt, question, problem or Question",
         f"lzs: report: {Path('lzs-eval', 'report.html')}",
     ]
     assert len((folder / "lzs-eval" / "transcripts.jsonl").read_text().splitlines()) == 4
@@ -72,7 +72,10 @@ def test_a_table_and_what_is_kept(folder: Path) -> None:
     (folder / "lzs-eval" / "report.html").unlink()
     now = lzs("eval", "--so-far", cwd=folder)
     assert now.stdout == done.stdout
-    assert now.stderr == done.stderr.splitlines(keepends=True)[1]
+    assert (now.returncode, now.stderr) == (1, done.stderr.replace("tasks.jsonl", "tasks"))
+    (folder / "lzs-eval" / "results.json").unlink()  # a run that is not finished has none
+    again = lzs("eval", "--so-far", "--tasks", "tasks.jsonl", cwd=folder)
+    assert (again.returncode, again.stderr) == (1, done.stderr)
     assert (folder / "lzs-eval" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
@@ -102,7 +105,10 @@ def test_shorter_texts_than_the_grid_s(folder: Path) -> None:
     assert {json.loads(line)["tokens"] for line in timings} == {5}
     more = lzs(*arguments, "--resume", cwd=folder)
     assert (more.returncode, more.stderr.count("\n")) == (2, 1)
-    assert "lzs-eval was started with another grid" in more.stderr
+    assert more.stderr == (
+        "lzs: lzs-eval was started with another grid (grid with -n 5, now grid with -n 30): the options that it was "
+        "started with continue it, or give another folder as -o\n"
+    )
 
 
 def test_the_terms_of_other_work_with_v(folder: Path) -> None:
@@ -146,6 +152,25 @@ def test_fail_if(folder: Path, condition: str, status: int) -> None:
     assert (said is not None) == bool(status)
     assert said is None or 0 <= float(said[1]) <= 1
     assert done.stdout.count("\n") == 4
+
+
+def test_a_check_of_an_unfinished_run_does_not_pass(folder: Path) -> None:
+    """It passed on the texts that were there, or with -q on none, without a word."""
+    arguments = ("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256, "-q")
+    assert lzs(*arguments, cwd=folder).returncode == 0
+    run, transcripts = (folder / "lzs-eval" / name for name in ("run.json", "transcripts.jsonl"))
+    run.write_text(json.dumps({**json.loads(run.read_text()), "texts": 9}))
+    check = ("eval", "--so-far", "-q", "--fail-if")
+    unfinished = "lzs: --fail-if cannot pass: the evaluation is not finished (4 of 9 texts); --resume continues it\n"
+    done = lzs(*check, "none.loop_rate > 0.5", cwd=folder)
+    assert (done.returncode, done.stderr) == (1, unfinished)
+    done = lzs(*check, "none.loop_rate >= 0", cwd=folder)
+    assert (done.returncode, done.stderr) == (1, "lzs: none.loop_rate 0 is not below 0\n")
+    assert lzs("eval", "--so-far", "-q", cwd=folder).returncode == 0
+    transcripts.write_text("")
+    for condition in ("accuracy < 50%", "lz.tax > 0.1"):  # there is nothing yet to tell them from
+        done = lzs(*check, condition, cwd=folder)
+        assert (done.returncode, done.stderr) == (1, unfinished.replace("4 of 9", "0 of 9"))
 
 
 @pytest.mark.parametrize(
@@ -283,7 +308,7 @@ def test_a_draft_changes_no_transcript(folder: Path) -> None:
     assert json.loads((folder / "alone" / "run.json").read_text())["flash_attn"] is True
     other = lzs(*asked[:-2], "-o", "alone", "--resume", cwd=folder)
     assert other.returncode == 2
-    assert "alone was started with another attention (-fa): give another folder as -o" in other.stderr
+    assert "alone was started with another attention (-fa on, now -fa auto): the options" in other.stderr
     for flags, message in (
         (("--lookup-min", 2), "--lookup-min has no effect without a draft"),
         (("-md", "none.gguf"), "none.gguf"),

@@ -89,8 +89,11 @@ def test_fail_if(folder: Path, condition: str, status: int) -> None:
     done = lzs("tax", "texts", "--grid", "grid.toml", "-t", 1, "-q", "--fail-if", condition, cwd=folder)
     assert done.returncode == status, done.stderr
     name = re.split("[ <>=]", condition)[0]
-    said = rf"lzs: {re.escape(name)} of lz_\S+ lz_\S+: \S+ is (over 0\.001|not below 0|over 0)\n" if status else ""
-    assert re.fullmatch(said, done.stderr)
+    said = rf"lzs: {re.escape(name)} of lz_\S+ lz_\S+: (\S+) is (?:over 0\.001|not below 0|over 0)"
+    lines = [re.fullmatch(said, line) for line in done.stderr.splitlines()]
+    rates = [float(line[1]) for line in lines if line is not None]
+    assert len(rates) == len(lines) == 2 * status  # both strengths are over, and the worse one is first
+    assert rates == sorted(rates, reverse=True)
 
 
 def test_bad_files_are_named_the_others_are_measured_and_the_status_is_1(folder: Path) -> None:
@@ -101,9 +104,10 @@ def test_bad_files_are_named_the_others_are_measured_and_the_status_is_1(folder:
     assert done.stdout.startswith("2 texts")
     lines = done.stderr.splitlines()
     assert lines[0] == f"lzs: {Path('texts', 'c0.bin')}: it is not a text: byte 0 is zero"
-    assert lines[5] == "lzs: ... and 2 more (--json and -o list all)"
-    assert re.fullmatch(r"lzs: tax of lz_penalty=0\.3 lz_buffer=8: \d+\.?\d* is over 0\.001", lines[6])
-    assert lines[7] == "lzs: 7 of 9 texts could not be read or scored"
+    assert lines[5] == "lzs: ... and 2 more (--json and -o tax.json list all)"
+    for line, strength in zip(lines[6:8], (0.3, 0.1), strict=True):
+        assert re.fullmatch(rf"lzs: tax of lz_penalty={strength} lz_buffer=8: \d+\.?\d* is over 0\.001", line)
+    assert lines[8] == "lzs: 7 of 9 texts could not be read or scored"
 
 
 def test_forbidden_tokens_are_words(folder: Path) -> None:
@@ -178,7 +182,8 @@ main()
     assert done.returncode == 130
     assert done.stdout.startswith(b"2 texts")
     assert done.stderr == (
-        b"lzs: interrupted: these are the figures of 2 texts; lzs eval --texts can go on, with --resume\n"
+        b"lzs: interrupted: these are the figures of 2 texts; lzs tax begins anew, while lzs eval --texts keeps its "
+        b"scores for --resume\n"
     )
     assert json.loads((folder / "tax.json").read_text())["interrupted"] is True
 
@@ -202,7 +207,7 @@ def test_an_evaluation_with_texts(folder: Path) -> None:
     done = lzs(*arguments, "--texts", "texts", "--fail-if", "lz.tax > 0.001", cwd=folder)
     assert done.returncode == 1, done.stderr
     assert re.fullmatch(
-        r"lzs: lz\.tax of lz_penalty=0\.3 lz_buffer=8: \d+\.\d+ is over 0\.001", done.stderr.splitlines()[-1]
+        r"lzs: lz\.tax of lz_penalty=0\.3 lz_buffer=8: \d+\.\d+ is over 0\.001", done.stderr.splitlines()[-2]
     )
     assert done.stdout.splitlines()[0].split()[-4:] == ["tax", "|", "lost", "|"]  # no text loops: no front
     alone = lzs("tax", "texts", "--grid", "grid.toml", "-c", 256, "-t", 1, "--json", cwd=folder)
@@ -214,7 +219,7 @@ def test_an_evaluation_with_texts(folder: Path) -> None:
     assert json.loads(audited.stdout)["bad_records"] == 0
     by_kind = lzs(*arguments, "--resume", "--texts", "texts", "--fail-if", "logs.tax > 0.001", cwd=folder)
     assert re.fullmatch(
-        r"lzs: logs\.tax of lz_penalty=0\.3 lz_buffer=8: \d+\.\d+ is over 0\.001", by_kind.stderr.splitlines()[-1]
+        r"lzs: logs\.tax of lz_penalty=0\.3 lz_buffer=8: \d+\.\d+ is over 0\.001", by_kind.stderr.splitlines()[-2]
     )
     unknown = lzs(*arguments, "--resume", "--texts", "texts", "--fail-if", "dry.tax > 0.5", cwd=folder)
     assert (unknown.returncode, unknown.stdout) == (2, "")

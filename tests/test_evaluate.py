@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from lzsampler import LzsError, Params, Results, Sampler, audit, evaluate, seque
 from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
 from lzsampler.decoding.transcript import TranscriptFile  # noqa: E402
+from lzsampler.errors import ArgumentError  # noqa: E402
 from lzsampler.evaluation.grid import Grid, Setting, paper  # noqa: E402
 from lzsampler.evaluation.run import _context  # noqa: E402
 from lzsampler.evaluation.store import RunFolder  # noqa: E402
@@ -150,8 +150,7 @@ def test_a_folder_of_an_older_version_goes_on(whole: Path, tmp_path: Path) -> No
 
 
 def test_the_object_is_what_the_folder_holds(whole: Path) -> None:
-    nothing: dict[str, Any] = {"tasks": (), "prompts": ()}
-    found = json.loads(json.dumps(Results.read(whole, nothing).to_json()))
+    found = json.loads(json.dumps(Results.read(whole).to_json()))
     assert found == json.loads((whole / "results.json").read_text(encoding="utf-8"))
     assert "<title>lzs eval: 30 texts of" in (whole / "report.html").read_text(encoding="utf-8")
 
@@ -218,14 +217,20 @@ def test_nothing_is_mixed(whole: Path, tmp_path: Path) -> None:
         evaluate(default_model(), whole, **SETTINGS)
     other_grid = Grid("small", GRID.settings[:2], GRID.seeds, GRID.n_predict)
     for change, name in (
-        ({"grid": other_grid}, "grid"),
-        ({"n_ctx": 300}, "context"),
+        ({"grid": other_grid}, f"grid (small with n_predict={GRID.n_predict}, which has changed since)"),
+        (
+            {"grid": replace(GRID, name="own", n_predict=9)},
+            f"grid (small with n_predict={GRID.n_predict}, now own with n_predict=9)",
+        ),
+        ({"n_ctx": 300}, "context (n_ctx=256, now n_ctx=300)"),
     ):
-        with pytest.raises(ValueError, match=rf"was started with another {re.escape(name)}: give another folder as"):
+        with pytest.raises(ArgumentError) as raised:
             evaluate(default_model(), whole, **{**SETTINGS, **change}, resume=True)
+        how = "continue it as it was started, or give another folder as out="
+        assert str(raised.value) == f"{whole} was started with another {name}: {how}"
     other = tmp_path / "other.gguf"
     other.write_bytes(default_model().read_bytes() + b"\0")
-    with pytest.raises(ValueError, match="was started with another model"):
+    with pytest.raises(ValueError, match=r"was started with another model \(.*\.gguf, now other\.gguf\)"):
         evaluate(other, whole, **SETTINGS, resume=True)
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "letter.txt").write_text("dear")

@@ -15,6 +15,7 @@ from audits import HOSTILE
 from browsing import attacks, check_harmless, counting_server, dom
 from lzsampler import Params, Results
 from lzsampler.evaluation.grid import Grid, Setting
+from lzsampler.evaluation.tasks import BadRow
 from lzsampler.params import PENALTIES
 from lzsampler.reports.charts import Cell, decline, heat, ruler, trend
 from lzsampler.reports.text import percent
@@ -300,7 +301,7 @@ def hostile_run(path: Path, evil: list[str]) -> Results:
         for i, text in enumerate(evil)
     ]  # fmt: skip
     folder = runs.write_run(path, Grid(evil[0], tuple(settings)), texts, model=evil[0])
-    return Results.read(folder, {text: [] for text in evil})
+    return replace(Results.read(folder), bad={text: [BadRow(1, text)] for text in evil})
 
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:

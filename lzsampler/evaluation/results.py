@@ -11,6 +11,7 @@ from .. import __version__
 from .._values import counted
 from ..errors import ArgumentError, LzsError, missing
 from ..util import writers
+from ..util.typed import checked
 from .counts import Counts, Outcome
 from .first_loop import FirstLoop, first_loop
 from .grid import Grid, Setting
@@ -128,16 +129,19 @@ class Results:
         return f"{n} failed; {of} of {first.prompt!r} with {first.setting!r}: {first.reason}"
 
     @classmethod
-    def read(cls, folder: str | Path, bad: Mapping[str, Sequence[BadRow]] | None = None) -> "Results":
+    def read(cls, folder: str | Path) -> "Results":
         """Return the results of a work folder of `evaluate` so far, even while a run is using it.
 
-        ``bad``: bad rows of the tasks and prompts, which the folder does not keep. LzsError if it is not such a folder.
+        LzsError if it is not such a folder.
         """
         there = RunFolder(folder)
         manifest = there.manifest()
         try:
             grid, model = Grid.from_json(manifest["grid"]), str(manifest["model"]["file"])
             expected = None if manifest.get("texts") is None else int(manifest["texts"])
+            bad = {
+                name: [checked(BadRow(**row)) for row in rows] for name, rows in manifest.get("bad_rows", {}).items()
+            }
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise LzsError(f"{there.path / 'run.json'} was written by another version: {error}") from error
         names = {setting.name for setting in grid.settings}
@@ -165,11 +169,12 @@ class Results:
         failed = [
             Failed(*key, str(row.get("error")), written=False) for key, row in unwritten.items() if key not in outcomes
         ]
-        bad_rows = {**(bad or {}), **({"transcripts": damaged} if damaged else {})}
+        if damaged:
+            bad["transcripts"] = damaged
         judged = read_judged(there, {key: outcome.looping for key, outcome in outcomes.items()})
         tax = read_tax(there, grid, model)
         chosen, all_failed = samples.chosen(), (*failed, *uncompared.values())
-        return cls(grid, tuple(outcomes.values()), model, bad_rows, chosen, judged, tax, expected, failed=all_failed)
+        return cls(grid, tuple(outcomes.values()), model, bad, chosen, judged, tax, expected, failed=all_failed)
 
     # ---- counts ----
 

@@ -7,7 +7,7 @@ generates only what is missing; two runs of one grid give the same files, except
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from .judged import judge_folder, refuse_another
 from .placebo import Placebo
 from .results import Results
 from .rows import known, read_rows
-from .store import FAILED, JUDGED, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, digest, sha256
+from .store import FAILED, JUDGED, RUN, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, digest, sha256
 from .tasks import BadRow, Task
 from .tax import Meter
 from .tax_folder import tax_folder
@@ -115,7 +115,9 @@ def evaluate(
             before = folder.rows()
             rows = known(rows.values(), before)
             all_rows = {**before, **{name: digest(task.prompt) for name, task in rows.items()}}
-            manifest = _manifest(opened, chosen, rows, all_rows, limit)
+            if unread:
+                bad["texts"] = [_bad_text(each) for each in unread]
+            manifest = _manifest(opened, chosen, rows, all_rows, limit, bad)
             lock.enter_context(folder.claimed(manifest, resume=resume))
             keys = list(_keys(chosen, rows))
             settings = {setting.name: setting for setting in chosen.settings}
@@ -165,7 +167,9 @@ def evaluate(
                 except LzsError as error:  # what has no verdict gets one when the run is resumed
                     bad["judge"] = [BadRow(0, str(error))]
             folder.sort(JUDGED, keys)
-        results = replace(Results.read(folder.path, bad), speculated=speculated)
+        folder.write(RUN, {**manifest, "bad_rows": _kept(bad)})
+        results = Results.read(folder.path)
+        results = replace(results, bad={**results.bad, **bad}, speculated=speculated)
         results.save(folder.path / "results.json")
         results.save(folder.path / "report.html")
     return results
@@ -294,7 +298,12 @@ def _timing(key: Key, generation: Generation) -> dict[str, Any]:
 
 
 def _manifest(
-    model: Model, grid: Grid, rows: Mapping[str, Task], all_rows: Mapping[str, str], limit: int | None
+    model: Model,
+    grid: Grid,
+    rows: Mapping[str, Task],
+    all_rows: Mapping[str, str],
+    limit: int | None,
+    bad: Mapping[str, Sequence[BadRow]],
 ) -> dict[str, Any]:
     """Return what a folder is for: whatever may change a text, and which rows are used of all that it knows."""
     return {
@@ -307,4 +316,10 @@ def _manifest(
         **({} if limit is None else {"limit": limit}),
         "rows": dict(all_rows),
         "used": list(rows),
+        "bad_rows": _kept(bad),
     }
+
+
+def _kept(bad: Mapping[str, Sequence[BadRow]]) -> dict[str, Any]:
+    """Return the bad rows that a folder keeps: all but its own damaged lines, which are made anew."""
+    return {name: [asdict(row) for row in rows] for name, rows in bad.items() if name != "transcripts"}

@@ -28,7 +28,7 @@ _CHANGED = {
     "n_ctx": "context",
     "grid": "grid",
     "version": "format",
-    "flash_attn": "attention (flash_attn)",
+    "flash_attn": "attention",
 }
 
 Key = tuple[str, str, int]
@@ -54,10 +54,16 @@ class RunFolder:
         self.check(resume=resume)
         if (self.path / RUN).exists():
             there = self.manifest()
-            changed = [said for name, said in _CHANGED.items() if there.get(name) != manifest.get(name)]
+            changed = [
+                f"{said} ({_change(_about(there, name), _about(manifest, name))})"
+                for name, said in _CHANGED.items()
+                if there.get(name) != manifest.get(name)
+            ]
             if changed:
-                what = " and ".join(changed)
-                raise ArgumentError(f"{self.path} was started with another {what}: give another folder as out=")
+                raise ArgumentError(
+                    f"{self.path} was started with another {' and '.join(changed)}: continue it as it was started, or "
+                    "give another folder as out="
+                )
             for name in (TRANSCRIPTS, TIMINGS, JUDGED, TAX):
                 self._cut_rest(self.path / name)
             (self.path / FAILED).unlink(missing_ok=True)  # what failed is tried again
@@ -181,6 +187,22 @@ class RunFolder:
                 os.truncate(file, whole)
         except OSError as error:
             raise LzsError(f"cannot read {file}: {error.strerror}") from error
+
+
+def _about(manifest: Mapping[str, Any], name: str) -> str:
+    """Return in short what run.json says about something that may not change."""
+    value = manifest.get(name)
+    if name == "grid" and isinstance(value, dict):
+        return f"{value.get('name')} with n_predict={value.get('n_predict')}"
+    if name == "model" and isinstance(value, dict):
+        return str(value.get("file"))
+    if isinstance(value, bool):
+        return f"{name}={'on' if value else 'off'}"
+    return f"{name}={value}"
+
+
+def _change(before: str, now: str) -> str:
+    return f"{before}, which has changed since" if before == now else f"{before}, now {now}"
 
 
 def _is_ours(name: str) -> bool:
