@@ -95,6 +95,12 @@ def diff(a: str, b: str, **flags: Any) -> None:
         _check_rules(left.summary, right.summary)
         made = compare(left.outcomes(), right.outcomes())
         unread = [f"{path}: {bad}" for path, side in ((a, left), (b, right)) if (bad := too_many_bad(side.summary))]
+    in_a, in_b = _lengths(a), _lengths(b)
+    for name in in_a:
+        if name in in_b and in_a[name] != in_b[name]:
+            console.note(
+                f"{name} differs: {in_a[name]} in A and {in_b[name]} in B; longer texts have more room to loop"
+            )
     if flags["as_json"]:
         console.json(made.to_json(flags["alpha"]))
     elif not console.quiet:
@@ -143,6 +149,16 @@ def _check_rules(a: "Summary", b: "Summary") -> None:
                 f"A and B were audited with different settings: {name} is {json.dumps(a.rules[name])} in A and "
                 f"{json.dumps(b.rules.get(name))} in B; audit both with the same"
             )
+
+
+def _lengths(path: str) -> dict[str, object]:
+    """Return what limits the texts of an evaluation; nothing where a side is none."""
+    from lzsampler.evaluation.store import RUN, RunFolder
+
+    if not os.path.isfile(os.path.join(path, RUN)):
+        return {}
+    grid = RunFolder(path).manifest().get("grid", {})
+    return {"n_predict": grid.get("n_predict"), "ignore_eos": grid.get("ignore_eos", False)}
 
 
 def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[str]:

@@ -4,10 +4,12 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import runs
 from lzsampler.models import default_model
 
 pytest.importorskip("llama_cpp")
@@ -319,3 +321,14 @@ def test_a_draft_changes_no_transcript(folder: Path) -> None:
         assert message in refused.stderr
         assert "Traceback" not in refused.stderr
         assert not (folder / "other").exists()
+
+
+def test_diff_says_where_two_evaluations_have_texts_of_different_lengths(tmp_path: Path) -> None:
+    """They were compared as if they had been written in the same way."""
+    for name, n_predict in (("a", 64), ("b", 200), ("c", 200)):
+        grid = replace(runs.grid(("lz",), (0.0,)), n_predict=n_predict)
+        runs.write_run(tmp_path / name, grid, [runs.transcript(each, "p", 1, "It ends.") for each in grid.settings])
+    done = lzs("diff", "a", "b", cwd=tmp_path)
+    assert done.stderr == "lzs: n_predict differs: 64 in A and 200 in B; longer texts have more room to loop\n"
+    assert lzs("diff", "b", "c", cwd=tmp_path).stderr == ""
+    assert lzs("diff", "a", "b/transcripts.jsonl", cwd=tmp_path).returncode == 0
