@@ -30,6 +30,7 @@ _WHAT, _HOW, _OUTPUT = "What is measured", "How", "Output"
 _FILE = click.Path(path_type=Path)
 _BAD_FILES = 5  # that are named
 _WHOLE = 10_000  # columns of a table that goes to no terminal, where nothing is cut
+_TABLES = tuple(f"{ending}{packed}" for ending in (".csv", ".tsv") for packed in ("", ".gz", ".zst"))
 _STRANGE = 5.0  # nats a token; good models of prose have 2 to 4
 
 _options = options(
@@ -142,9 +143,13 @@ def check_groups(limits: Iterable[Limit], grid: "Grid", paths: Sequence[str], fo
 
 
 def say_if_unfit(made: "Tax", flags: Mapping[str, Any]) -> None:
-    """Say that the tax is that of a model which the user did not name, or which does not know such texts."""
+    """Say what may make the tax another one than meant: the model, texts that it does not know, or tables as texts."""
     if flags["model"] is None:
         console.note("the tax is that of the embedded model, which knows stories only; use -m FILE for yours")
+    tables = [text.name for text in made.texts if text.name.lower().endswith(_TABLES)]
+    if tables and flags.get("format") is None:
+        which = tables[0] if len(tables) == 1 else f"{tables[0]} and {counted(len(tables) - 1, 'more file')}"
+        console.note(f"{which}: CSV is read as one text, not row by row (docs/tax.md, How texts are read)")
     if (nats := made.base().nats) > _STRANGE:
         console.note(
             f"without a penalty a token costs {nats:.1f} nats: the model does not know such texts, so the tax says "

@@ -123,7 +123,7 @@ def test_the_terms_of_other_work_with_v(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     rates, terms = done.stdout.split("\n\n")
     heads = [[cell.strip() for cell in table.splitlines()[0].strip("|").split("|")] for table in (rates, terms)]
-    assert heads[0] == ["kind", "strength", "T", "texts", "loop rate, %", "sd", "accuracy, %", "sd"]
+    assert heads[0] == ["kind", "strength", "T", "texts", "loop rate, %", "sd", "accuracy of 1 to 2, %", "sd"]
     terms_there = [head for head in heads[1] if head != "first"]  # where a text loops
     assert terms_there == ["setting", "T", "30×20", "tail", "SER@4", "cap", "loop", "end", "waste"]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in terms.splitlines()[2:]]

@@ -110,6 +110,17 @@ def test_bad_files_are_named_the_others_are_measured_and_the_status_is_1(folder:
     assert lines[8] == "lzs: 7 of 9 texts could not be read or scored"
 
 
+def test_a_table_that_is_read_as_one_text_is_said(folder: Path) -> None:
+    for name in ("a.csv", "b.TSV"):
+        (folder / name).write_text(f'id,text\n1,"{PROSE}"\n')
+    said = "CSV is read as one text, not row by row (docs/tax.md, How texts are read)"
+    for names, which in ((("a.csv",), "a.csv"), (("a.csv", "b.TSV", "texts"), "a.csv and 1 more file")):
+        done = lzs("tax", *names, "--grid", "grid.toml", "-t", 1, cwd=folder)
+        assert done.stderr.splitlines()[1] == f"lzs: {which}: {said}"
+    rows = lzs("tax", "a.csv", "--format", "completion", "--grid", "grid.toml", "-t", 1, cwd=folder)
+    assert (rows.returncode, said in rows.stderr) == (0, False)
+
+
 def test_forbidden_tokens_are_words(folder: Path) -> None:
     bias = ", ".join(f"[{token}, -inf]" for token in range(300))
     (folder / "grid.toml").write_text(f"[[setting]]\nlogit_bias = [{bias}]\n")

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import socket
 import ssl
 import subprocess
@@ -11,6 +12,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -359,6 +361,32 @@ def test_no_server() -> None:
             probe(url)
     with pytest.raises(LzsError, match=r"no-such-host\.invalid/v1: no such host"):
         probe("http://no-such-host.invalid")
+
+
+def test_the_address_that_was_given_is_said() -> None:
+    """A message about /v2/v1 alone leaves open where it comes from."""
+    with server(Behaviour(answer=ANSWERS["nothing there"][0])) as url:
+        for given, shown in (
+            ("/v2", "/v2/v1 (with /v1 added to GIVEN)"),
+            ("/v2/v1", "/v2/v1"),
+            ("/v2/v1/completions", "/v2/v1"),
+            ("", "/v1"),
+        ):
+            address = url.removesuffix("/v1") + given
+            with pytest.raises(LzsError) as raised:
+                probe(address)
+            start = url.removesuffix("/v1") + shown.replace("GIVEN", address)
+            assert str(raised.value).startswith(f"{start} has no /completions and no /chat/completions (HTTP 404")
+
+
+def test_the_page_says_how_many_requests_there_are() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "probe.md").read_text(encoding="utf-8")
+    told = re.search(r"some (\d+) to (\d+) requests for each endpoint", page)
+    assert told is not None
+    for behaviour in (Behaviour(), Behaviour(history="generated"), Behaviour(ignores=("seed",), unknown=True)):
+        with server(behaviour) as url:
+            for kind in ("completions", "chat"):
+                assert int(told[1]) <= probe(url, endpoints=(kind,)).requests <= int(told[2])
 
 
 def test_addresses() -> None:

@@ -366,12 +366,16 @@ def test_overhead_is_that_of_the_texts_with_timings() -> None:
 def test_a_table_in_markdown(small: Results) -> None:
     head, rule, none, weak, strong = small.table().splitlines()
     assert [cell.strip() for cell in head.strip("|").split("|")] == [
-        "kind", "strength", "T", "texts", "loop rate, %", "accuracy, %", "loop, right", "loop, wrong",
+        "kind", "strength", "T", "texts", "loop rate, %", "accuracy of 7, %", "loop, right", "loop, wrong",
     ]  # fmt: skip
     assert set(rule) == set("|-:")
     assert len({len(line) for line in (head, rule, none, weak, strong)}) == 1
     cells = [cell.strip() for cell in none.strip("|").split("|")]
     assert cells == ["none", "0", "0", "8", "50.0 (21.5 to 78.5)", "85.7 (48.7 to 97.4)", "4", "0"]  # by scipy
+    some = Results(
+        SMALL, [*outcomes(NONE, "0000", "11--"), *outcomes(WEAK, "0000", "111-"), *outcomes(STRONG, "00", "11")]
+    )
+    assert "| accuracy of 2 to 3, % |" in some.table()
     assert "±" not in small.table() + small.table(terms=True)
 
 

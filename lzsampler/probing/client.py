@@ -100,13 +100,19 @@ class Client:
 
     ``url``: with or without ``/v1``. ``timeout``: seconds for a whole answer. ``on_request`` is called after each
     request with method, path, body and outcome; the key is in none of them. ValueError for an address that is not one,
-    or a key that cannot be sent. `requests` counts.
+    or a key that cannot be sent. `requests` counts. ``shown`` is the address for messages, with that which was given if
+    it is another one.
     """
 
     def __init__(
         self, url: str, *, api_key: str | None = None, timeout: float = 60.0, on_request: OnRequest | None = None
     ) -> None:
         self.base = base_of(url)
+        path = urlsplit(url.strip()).path.rstrip("/")
+        self._added = (
+            "" if not path or path.endswith(_ENDINGS) else f" (with /v1 added to {self.base.removesuffix('/v1')})"
+        )
+        self.shown = f"{self.base}{self._added}"
         self.timeout = timeout
         self.requests = 0
         self._on_request = on_request
@@ -136,7 +142,7 @@ class Client:
         outcome = ""
         try:
             data = self._read(request)
-            answer = _object(data, f"{self.base}{path}")
+            answer = _object(data, f"{self.base}{path}{self._added}")
             # Some servers say what is wrong with a status of 200.
             if answer.get("error") and not {"choices", "data"} & answer.keys():
                 raise Refused(200, _clean(_message(data)))
@@ -162,11 +168,11 @@ class Client:
         except urllib.error.URLError as error:
             if isinstance(error.reason, TimeoutError):
                 raise self._too_slow() from None
-            raise LzsError(f"cannot connect to {self.base}: {_why(error.reason)}") from None
+            raise LzsError(f"cannot connect to {self.shown}: {_why(error.reason)}") from None
         except http.client.IncompleteRead:
-            raise LzsError(f"{self.base} closed the connection in the middle of an answer") from None
+            raise LzsError(f"{self.shown} closed the connection in the middle of an answer") from None
         except (http.client.HTTPException, OSError) as error:
-            raise LzsError(f"{self.base} does not answer as an HTTP server: {_why(error)}") from None
+            raise LzsError(f"{self.shown} does not answer as an HTTP server: {_why(error)}") from None
 
     def _body(self, response: Any, deadline: float) -> bytes:
         pieces, size = [], 0
@@ -178,7 +184,7 @@ class Client:
             pieces.append(piece)
             size += len(piece)
             if size > _LONGEST_ANSWER:
-                raise LzsError(f"{self.base} sent an answer of more than {_LONGEST_ANSWER // 2**20} MiB")
+                raise LzsError(f"{self.shown} sent an answer of more than {_LONGEST_ANSWER // 2**20} MiB")
             if monotonic() > deadline:
                 raise self._too_slow()
         if length is not None and size < length:  # read1() does not say so
@@ -186,23 +192,23 @@ class Client:
         return b"".join(pieces)
 
     def _too_slow(self) -> LzsError:
-        return LzsError(f"{self.base} did not answer in {self.timeout:g} seconds: give a longer --timeout")
+        return LzsError(f"{self.shown} did not answer in {self.timeout:g} seconds: give a longer --timeout")
 
     def _failure(self, error: urllib.error.HTTPError, deadline: float) -> LzsError:
         status = error.code
         if 300 <= status < 400:
             there = error.headers.get("Location") or "another address"
-            return LzsError(f"{self.base} redirects to {_clean(there)}: give the address of the server itself")
+            return LzsError(f"{self.shown} redirects to {_clean(there)}: give the address of the server itself")
         if status in (401, 403):
             what = "refuses this API key" if self.has_key else "asks for an API key: give --api-key"
-            return LzsError(f"{self.base} {what} (HTTP {status})")
+            return LzsError(f"{self.shown} {what} (HTTP {status})")
         if status == 429:
-            return LzsError(f"{self.base} has had too many requests (HTTP 429): try again later")
+            return LzsError(f"{self.shown} has had too many requests (HTTP 429): try again later")
         reason = ""
         with suppress(OSError, http.client.HTTPException, LzsError):  # the status says enough
             reason = _clean(_message(self._body(error.fp, deadline)))
         if status == 503:
-            return LzsError(f"{self.base} is not ready ({Refused(status, reason)}): try again later")
+            return LzsError(f"{self.shown} is not ready ({Refused(status, reason)}): try again later")
         return (NotThere if status in (404, 405, 501) else Refused)(status, reason)
 
 

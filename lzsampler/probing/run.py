@@ -52,14 +52,14 @@ def probe(
             missing = error
             continue
         except Refused as error:
-            raise LzsError(f"{client.base} refuses a plain request: {error}") from None
+            raise LzsError(f"{client.shown} refuses a plain request: {error}") from None
         found = True
         for finding in Checks(endpoint, on_step or (lambda _: None)).run():
             findings.append(finding)
             if on_finding is not None:
                 on_finding(finding)
     if not found:
-        raise LzsError(f"{client.base} has no {' and no '.join(PATHS[k] for k in endpoints)} ({missing})")
+        raise LzsError(f"{client.shown} has no {' and no '.join(PATHS[k] for k in endpoints)} ({missing})")
     return Probe(client.base, name, client.requests, tuple(findings))
 
 

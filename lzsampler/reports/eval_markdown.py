@@ -57,10 +57,18 @@ def _rates(results: "Results") -> list[Column]:
         ("texts", [f"{c.texts}" for c in counts]),
         ("loop rate, %", [_rate(c.loop_rate if c.texts else None, c.loop_interval) for c in counts]),
         ("sd", [_points(spread.loop_rate) for spread in spreads]),
-        ("accuracy, %", [_rate(c.accuracy, c.accuracy_interval) for c in counts]),
+        (_accuracy_head(counts), [_rate(c.accuracy, c.accuracy_interval) for c in counts]),
         ("sd", [_points(spread.accuracy) for spread in spreads]),
         *([] if any(spread.loop_rate is not None for spread in spreads) else _loops_and_answers(counts)),
     ]
+
+
+def _accuracy_head(counts: "Sequence[Counts]") -> str:
+    """Return the head of the accuracies, with the number of answers where there are other texts, too."""
+    if all(c.answered in (0, c.texts) for c in counts):
+        return "accuracy, %"
+    least, most = min(c.answered for c in counts), max(c.answered for c in counts)
+    return f"accuracy of {least if least == most else f'{least} to {most}'}, %"
 
 
 def _loops_and_answers(counts: "Sequence[Counts]") -> list[Column]:
