@@ -65,8 +65,8 @@ _options = options(
 
 
 _EPILOG = """\b
-Exit status: 0 success; 1 a limit of --fail-if is exceeded, or cannot be told
-before the run is finished, or a row or text failed; 2 an error; 130 Ctrl-C.
+Exit status: 0 success; 1 a limit of --fail-if is exceeded, or given for a run
+that is not finished, or a row or text failed; 2 an error; 130 Ctrl-C.
 docs/evaluate.md describes grids, tasks and the folder."""
 
 
@@ -120,9 +120,11 @@ def evaluate_command(**flags: Any) -> None:
     over = [said for limit in flags["limits"] for said in _held(results, limit)]
     for said in over:
         console.error(said)
-    unchecked = bool(flags["limits"]) and results.missing > 0 and not over
+    taxed = any(limit.rate in RATES for limit in flags["limits"])
+    unchecked = not over and bool((results.missing and flags["limits"]) or (results.unscored and taxed))
     if unchecked:
-        console.error(f"--fail-if cannot pass: the evaluation is not finished ({done}); --resume continues it")
+        left = done if results.missing else f"the tax of {counted(results.unscored, 'text')}"
+        console.error(f"--fail-if cannot pass: the evaluation is not finished ({left}); --resume continues it")
     if over or unchecked or results.failed or any(rows for name, rows in results.bad.items() if name != "transcripts"):
         raise click.exceptions.Exit(1)
 
@@ -232,7 +234,7 @@ def _rows_for(model: Path) -> tuple[Path, Path]:
 def _held(results: "Results", limit: Limit) -> list[str]:
     """Return in words that a limit holds, with the measured rate; nothing if it does not, or that is not known yet."""
     if limit.rate in RATES:
-        if results.tax is None and results.missing:
+        if results.tax is None and (results.missing or results.unscored):
             return []
         if results.tax is None:
             raise click.UsageError(f"--fail-if {limit.text}: no tax was measured; give --texts")

@@ -232,6 +232,18 @@ def test_an_evaluation_with_texts(folder: Path) -> None:
     assert re.fullmatch(
         r"lzs: logs\.tax of lz_penalty=0\.3 lz_buffer=8: \d+\.\d+ is over 0\.001", by_kind.stderr.splitlines()[-2]
     )
+    run = folder / "lzs-eval" / "run.json"
+    assert "unscored" not in run.read_text()
+    run.write_text(json.dumps({**json.loads(run.read_text()), "unscored": 2}))  # as it is while texts are scored
+    for scored in (True, False):
+        begun = lzs("eval", "--so-far", "-q", "--fail-if", "lz.tax > 1000", cwd=folder)
+        assert (begun.returncode, begun.stderr) == (
+            1,
+            "lzs: --fail-if cannot pass: the evaluation is not finished (the tax of 2 texts); --resume continues it\n",
+        )
+        assert lzs("eval", "--so-far", "-q", "--fail-if", "loop_rate > 0.9", cwd=folder).returncode == 0
+        if scored:
+            (folder / "lzs-eval" / "tax.jsonl").unlink()
     unknown = lzs(*arguments, "--resume", "--texts", "texts", "--fail-if", "dry.tax > 0.5", cwd=folder)
     assert (unknown.returncode, unknown.stdout) == (2, "")
     assert "there is no kind dry, only none, lz-rate, txt, logs" in unknown.stderr

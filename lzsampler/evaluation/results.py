@@ -97,7 +97,8 @@ class Results:
     that could not be read as tasks, and damaged transcripts. ``samples``: at most `LOOPING_SAMPLES` texts that loop,
     those of each setting that waste the most, and `OTHER_SAMPLES` others. ``judged``: how far a judge agrees with the
     rule; None without a judge. ``tax``: what the penalties cost on texts that are right; None if it was not measured.
-    ``expected``: how many texts the run has when it is finished; None in folders of older versions. ``speculated``: the
+    ``expected``: how many texts the run has when it is finished; None in folders of older versions. ``unscored``: the
+    texts of the tax if it is not finished; 0 if it is, or is not measured. ``speculated``: the
     figures of the draft over the texts that `evaluate` has just written, which results.json does not have since they
     differ in every run; None without a draft, and of a folder that was read.
     """
@@ -112,6 +113,7 @@ class Results:
     expected: int | None = None
     speculated: "Speculated | None" = field(default=None, compare=False)
     failed: Sequence[Failed] = ()
+    unscored: int = 0
 
     @property
     def missing(self) -> int:
@@ -139,6 +141,7 @@ class Results:
         try:
             grid, model = Grid.from_json(manifest["grid"]), str(manifest["model"]["file"])
             expected = None if manifest.get("texts") is None else int(manifest["texts"])
+            unscored = int(manifest.get("unscored", 0))
             bad = {
                 name: [checked(BadRow(**row)) for row in rows] for name, rows in manifest.get("bad_rows", {}).items()
             }
@@ -174,7 +177,18 @@ class Results:
         judged = read_judged(there, {key: outcome.looping for key, outcome in outcomes.items()})
         tax = read_tax(there, grid, model)
         chosen, all_failed = samples.chosen(), (*failed, *uncompared.values())
-        return cls(grid, tuple(outcomes.values()), model, bad, chosen, judged, tax, expected, failed=all_failed)
+        return cls(
+            grid,
+            tuple(outcomes.values()),
+            model,
+            bad,
+            chosen,
+            judged,
+            tax,
+            expected,
+            failed=all_failed,
+            unscored=unscored,
+        )
 
     # ---- counts ----
 

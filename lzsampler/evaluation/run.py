@@ -118,7 +118,8 @@ def evaluate(
             if unread:
                 bad["texts"] = [_bad_text(each) for each in unread]
             manifest = _manifest(opened, chosen, rows, all_rows, limit, bad)
-            lock.enter_context(folder.claimed(manifest, resume=resume))
+            begun = {**manifest, "unscored": len(right)} if right else manifest
+            lock.enter_context(folder.claimed(begun, resume=resume))
             keys = list(_keys(chosen, rows))
             settings = {setting.name: setting for setting in chosen.settings}
             numbers = {row: number for number, row in enumerate(all_rows)}
