@@ -153,11 +153,15 @@ def _check_rules(a: "Summary", b: "Summary") -> None:
 
 def _lengths(path: str) -> dict[str, object]:
     """Return what limits the texts of an evaluation; nothing where a side is none."""
-    from lzsampler.evaluation.store import RUN, RunFolder
+    from lzsampler import LzsError
+    from lzsampler.evaluation.store import RunFolder
 
-    if not os.path.isfile(os.path.join(path, RUN)):
+    try:
+        grid = RunFolder(path).manifest().get("grid")
+    except LzsError:  # there is no run.json, or it is something else
         return {}
-    grid = RunFolder(path).manifest().get("grid", {})
+    if not isinstance(grid, dict):
+        return {}
     return {"n_predict": grid.get("n_predict"), "ignore_eos": grid.get("ignore_eos", False)}
 
 

@@ -332,3 +332,6 @@ def test_diff_says_where_two_evaluations_have_texts_of_different_lengths(tmp_pat
     assert done.stderr == "lzs: n_predict differs: 64 in A and 200 in B; longer texts have more room to loop\n"
     assert lzs("diff", "b", "c", cwd=tmp_path).stderr == ""
     assert lzs("diff", "a", "b/transcripts.jsonl", cwd=tmp_path).returncode == 0
+    for other in ("[]", "{", '{"grid": 1}'):
+        (tmp_path / "c" / "run.json").write_text(other)
+        assert lzs("diff", "a", "c", cwd=tmp_path).stderr == ""
