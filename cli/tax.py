@@ -1,5 +1,6 @@
 """`lzs tax`: what penalties cost on texts that are right."""
 
+import glob
 import json
 import os
 import shutil
@@ -83,8 +84,10 @@ def tax(paths: tuple[str, ...], **flags: Any) -> None:
     for output in flags["outputs"]:
         check(output, TAX)
         for path in paths:
-            if os.path.isfile(path) and output.exists() and output.samefile(path):
-                raise click.UsageError(f"-o {output} would overwrite a text: name another file")
+            texts = [path] if os.path.isdir(path) else glob.glob(path, recursive=True) or [path]
+            for each in map(os.path.realpath, texts):
+                if os.path.realpath(output) == each or os.path.realpath(output).startswith(each + os.sep):
+                    raise click.UsageError(f"-o {output} would be among the texts: name a file elsewhere")
     grid = read_grid(flags["grid"])
     check_groups(flags["limits"], grid, paths, flags["format"])
     try:

@@ -172,3 +172,9 @@ def test_one_name_or_several() -> None:
     assert names(iter("ab")) == ("a", "b")
     with pytest.raises(TypeError, match="expected a name or a sequence of names, got 5"):
         names(5)
+
+
+@pytest.mark.parametrize("wrong", [{"format": []}, {"field": True}, {"progress": True}, {"by": b"x"}, {"by": [None]}])
+def test_arguments_of_another_type_are_named(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentTypeError, match=r"must be a|expected a name"):
+        audit_files(tmp_path, **wrong)

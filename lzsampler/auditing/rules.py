@@ -10,6 +10,7 @@ from typing import Any, TypedDict, TypeVar, cast
 import numpy as np
 
 from .._check import INT32_MAX, boolean, integer
+from .._values import shown
 from ..errors import ArgumentError, ArgumentTypeError
 from .records import LEVELS, RULES, Level, Rule
 
@@ -175,9 +176,11 @@ def names(given: object) -> tuple[str, ...]:
     """Return one name or path, or several, as strings: a string is one name and not a sequence of characters."""
     if isinstance(given, str | os.PathLike):
         return (os.fspath(given),)
-    if not isinstance(given, Iterable):
-        raise ArgumentTypeError(f"expected a name or a sequence of names, got {given!r}")
-    return tuple(os.fspath(name) for name in given)
+    listed = list(given) if isinstance(given, Iterable) else [given]
+    found = [os.fspath(name) for name in listed if isinstance(name, str | os.PathLike)]
+    if len(found) != len(listed):
+        raise ArgumentTypeError(f"expected a name or a sequence of names, got {shown(given)}")
+    return tuple(found)
 
 
 def _choices(name: str, given: object, choices: tuple[str, ...]) -> tuple[str, ...]:

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._check import integer
-from ..errors import ArgumentError, LzsError
+from .._values import shown
+from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..models import find_model
 from ..util import writers
 from ..util.cores import usable_cores
@@ -151,6 +152,11 @@ def audit_files(
     settings = _Settings(chosen, names(by), None if tokenizer is None else find_model(tokenizer))
     processes = integer("workers", usable_cores() if workers is None else workers, 1, _MAX_WORKERS)
     given = names(paths)
+    for argument, value in (("format", format), ("field", field)):
+        if not isinstance(value, str | None):
+            raise ArgumentTypeError(f"{argument} must be a string, got {shown(value)}")
+    if progress is not None and not callable(progress):
+        raise ArgumentTypeError(f"progress must be a function, got {shown(progress)}")
     for name in given:
         if name != STDIN and not os.path.lexists(name) and not glob.has_magic(name):
             raise FileNotFoundError(f"{name} does not exist: give files, folders or patterns of files")

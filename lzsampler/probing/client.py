@@ -16,7 +16,8 @@ from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from ..errors import ArgumentError, LzsError
+from .._values import shown
+from ..errors import ArgumentError, ArgumentTypeError, LzsError
 
 OnRequest = Callable[[str, str, "dict[str, Any] | None", str], object]
 
@@ -217,6 +218,8 @@ def base_of(url: str) -> str:
 
     ValueError when ``url`` is not an address of HTTP.
     """
+    if not isinstance(url, str):
+        raise ArgumentTypeError(f"url must be a string, got {shown(url)}")
     try:
         parts = urlsplit(url.strip())
         host = (parts.hostname or "").encode("idna").decode("ascii")
