@@ -341,7 +341,7 @@ def tables() -> Iterator[Hostile]:
     head = b"id,prompt,response\n1,p,It is so.\n"
     yield file("nul.csv", head + b"2,p,a\0b\n", "", -1)
     yield file("quote.csv", head + b'2,p,"never closed\n3,p,x\n', "the quote that opens here is not closed", -1)
-    yield file("ragged.csv", head + b"2\n3,p,fine,more,and,more\n", ".", 2)
+    yield file("ragged.csv", head + b"2\n3,p,fine,more,and,more\n4,p,fine\n", "more cells than the header", 2)
     yield file("header-only.csv", b"id,prompt,response\n", "no rows|not known|holds no text")
     yield file("no-header.csv", b"\n\n\n", "it has no header|blank|no rows")
     yield file("twice.csv", b"response,response\na,b\n", "", 1)

@@ -204,8 +204,10 @@ def test_a_quote_that_is_not_closed(write: Write, name: str, between: str, field
     assert found == ["a", "two\nlines", "of one text\nthe second line\nand the th"]
     assert bad == [(5, f"{says}its cell was read up to the end of the file (further lines: 2, bytes: 26)")]
     found, bad = read('1|"a\n', 'b"|"c')
-    assert found == ["a\nb"]
-    assert bad == [(3, f"{says}its cell was read up to the end of the file (further lines: 0, bytes: 0)")]
+    assert found == []
+    assert bad[0][0] == 2
+    assert "more cells than the header" in bad[0][1]
+    assert bad[1:] == [(3, f"{says}its cell was read up to the end of the file (further lines: 0, bytes: 0)")]
     assert read('1|"a""\n', '"""\n', "2|b") == (['a"\n"', "b"], [])
 
 
@@ -221,6 +223,33 @@ def test_a_quote_that_is_not_closed_is_counted(tmp_path: Path) -> None:
     assert "a quote in its header is not closed in its line" in unread["u.csv"]["reason"]
     told = ":2: the quote that opens here is not closed: what comes after it (rows: 28"
     assert told in terminal_table(summary, 250)
+
+
+@pytest.mark.parametrize(("name", "between"), [("t.csv", "comma"), ("t.tsv", "tab"), ("t.csv.gz", "semicolon")])
+def test_a_row_with_more_cells_than_the_header_is_a_bad_record(write: Write, name: str, between: str) -> None:
+    """Its text was cut at its first comma, or the text was the model of the row."""
+
+    def read(*lines: str) -> tuple[list[str], list[tuple[int, str]]]:
+        data = "\n".join(lines).replace("|", {"comma": ",", "tab": "\t", "semicolon": ";"}[between]).encode()
+        records, bad = everything(write(name, gzip.compress(data) if name.endswith("gz") else data))
+        return texts(records), [(one.line, one.reason) for one in bad]
+
+    reason = f"the row has more cells than the header: put quotes around texts that have a {between}"
+    assert read("id|model|response", "0|m|Well| so it is", '1|m|"Well| so"', "2|m|fine|||") == (
+        ["Well| so".replace("|", {"comma": ",", "tab": "\t", "semicolon": ";"}[between]), "fine"],
+        [(2, reason)],
+    )
+    found, bad = read("id|response|model", *["0|Well| so it is|m"] * 9)
+    assert (found, bad) == ([], [(line, reason) for line in range(2, 11)])
+    assert read("id|response", '1|"it said', "3|c", "4|d|e", "5|f")[1][:1] == [(4, reason)]
+
+
+def test_rows_that_end_early(write: Write) -> None:
+    records, bad = everything(write("t.csv", b"id,response,model\n" + b"0\n" * 9 + b"1,fine\n2,good,m\n3,\n"))
+    assert [told(record)[::2] for record in records] == [("1", "fine"), ("2", "good"), ("3", "")]
+    assert [record.groups for record in records] == [{}, {"model": "m"}, {}]
+    assert [one.line for one in bad] == list(range(2, 11))
+    assert {one.reason.partition(" completion")[0] for one in bad} == {"the row has none of"}
 
 
 def test_yaml(write: Write) -> None:

@@ -34,6 +34,7 @@ _DATA = (
 _ENDS: dict[Container, tuple[str, ...]] = {"csv": (".csv", ".tsv"), "yaml": (".yaml", ".yml"), "xml": (".xml",)}
 _LINES = (".jsonl", ".ndjson")
 _PARTLY = 4 << 20  # bytes of a document that are taken apart as far as they go; more of them take seconds
+_TABLE_ROWS = 1000  # rows of a table among which the format is looked for
 _PACKED = (".gz", ".zst")
 # What `lzs eval` keeps in its folder beside the transcripts.
 _EVALUATION = frozenset(("run.json", "results.json", "timings.jsonl", "judge.jsonl", "tax.jsonl"))
@@ -400,13 +401,17 @@ def table_rows(kept: Container, head: bytes, name: str, whole: bool) -> list[Any
     """Return the first rows of a file by its first bytes. ``whole``: these are all of its bytes."""
     if kept == "csv":
         rows: list[Any] = []
+        bad: list[Any] = []  # if no row is good, the format is that of these
         try:
-            for _, row in islice(tables.csv_rows(io.BytesIO(head), name.lower()), 5):
-                rows += [] if isinstance(row, Exception) else [row]
+            for _, row in islice(tables.csv_rows(io.BytesIO(head), name.lower()), _TABLE_ROWS):
+                if not isinstance(row, tables.TableError):
+                    rows.append(row)
+                elif row.row is not None:
+                    bad.append(row.row)
         except tables.TableError:
             if not rows:
                 raise
-        return rows
+        return sorted(rows or bad, key=len, reverse=True)[:5]  # rows that end early say less
     if kept in ("yaml", "xml"):
         if not whole:
             raise UnknownFormatError("it is too long")

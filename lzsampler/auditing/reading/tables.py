@@ -25,7 +25,11 @@ _T = TypeVar("_T")
 
 
 class TableError(ValueError):
-    """A table cannot be read; the message says why."""
+    """A table, or a row of it, cannot be read; the message says why. ``row``: what a bad row has for its header."""
+
+    def __init__(self, message: str, row: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.row = row
 
 
 def csv_rows(stream: Any, name: str) -> Iterator[tuple[int, Any]]:
@@ -63,7 +67,7 @@ def csv_rows(stream: Any, name: str) -> Iterator[tuple[int, Any]]:
         if line == 1:
             header = cells
         elif cells:
-            yield line, _row(header, cells)
+            yield line, _row(header, cells, delimiter)
         line = reader.line_num + 1
     if not header:
         raise TableError("it has no header")
@@ -86,12 +90,12 @@ def _in_doubt(
     n_bytes = sum(len(each.encode("utf-8", "replace")) for each in rest)
     others = [(at, row) for at, row in _lenient(rest, delimiter, line + opens + 1) if row]
     if len(header) > 1 and others and 2 * sum(len(row) == len(header) for _, row in others) >= len(others):
-        yield line, _row(header, _lenient(kept[: opens + 1], delimiter, line)[0][1])
-        yield from ((at, _row(header, row)) for at, row in others)
+        yield line, _row(header, _lenient(kept[: opens + 1], delimiter, line)[0][1], delimiter)
+        yield from ((at, _row(header, row, delimiter)) for at, row in others)
         after = f"what comes after it (rows: {len(others):,}, bytes: {n_bytes:,})"
         done = f"{after} was read as if it were closed in its line"
     else:
-        yield line, _row(header, cells)
+        yield line, _row(header, cells, delimiter)
         end = "the end of the file" if ended else "the next quote"
         done = f"its cell was read up to {end} (further lines: {len(rest):,}, bytes: {n_bytes:,})"
     yield line + opens, TableError(f"the quote that opens here is not closed: {done}")
@@ -119,8 +123,15 @@ def _lenient(lines: list[str], delimiter: str, line: int) -> list[tuple[int, lis
         raise TableError(f"damaged after line {line + reader.line_num - 1}: {error}") from None
 
 
-def _row(header: list[str], cells: list[str]) -> dict[str, Any]:
-    return {key: _value(cell) for key, cell in zip(header, cells, strict=False)}
+def _row(header: list[str], cells: list[str], delimiter: str) -> dict[str, Any] | TableError:
+    """Return a row; of one that ends early, the cells that it has. `TableError` if text is left for which the header
+    has no column: a text with the delimiter in it, of which nobody can say where it ends.
+    """
+    row = {key: _value(cell) for key, cell in zip(header, cells, strict=False)}
+    if not any(cells[len(header) :]):
+        return row
+    mark = {",": "comma", ";": "semicolon", "\t": "tab"}[delimiter]
+    return TableError(f"the row has more cells than the header: put quotes around texts that have a {mark}", row)
 
 
 def _value(cell: str) -> Any:
