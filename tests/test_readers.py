@@ -18,7 +18,7 @@ from lzsampler.auditing.reading.read import records_of
 from lzsampler.auditing.reading.shard import find
 from lzsampler.auditing.records import BadRecord, Record
 from lzsampler.util.reasoning import split
-from transcripts import BAD, CASES, CHAT, RESPONSES, SHAREGPT, Text, Write, everything, jsonl, said, texts, told
+from transcripts import BAD, CASES, CHAT, RESPONSES, SHAREGPT, USER, Text, Write, everything, jsonl, said, texts, told
 
 
 @pytest.mark.parametrize("fast", [True, False], ids=["orjson", "json"])
@@ -188,6 +188,52 @@ def test_a_row_without_a_text_of_the_model_may_be_in_the_form(write: Write, form
 def test_a_message_in_another_form_is_a_bad_record(write: Write) -> None:
     _, bad = everything(write("c.jsonl", jsonl({"messages": [said("a")]}, {"messages": [5]})))
     assert [record.reason for record in bad] == ["not in the form of openai-chat: a message is a number, not an object"]
+
+
+@pytest.mark.parametrize(
+    ("content", "keys"),
+    [
+        ({"foo": "a"}, "foo"),
+        ([{"foo": "a"}], "foo"),
+        ([{"type": "text", "text": "b"}, {"foo": {"bar": "a"}}], "foo"),
+        ({"type": "text", "value": "a"}, "type, value"),
+        ([{"type": "text", "value": "a"}], "type, value"),
+        ({"type": "other", "value": "a"}, "type, value"),
+    ],
+)
+def test_a_content_of_no_known_form_is_a_bad_record(write: Write, content: Any, keys: str) -> None:
+    """It was an empty answer, or no record at all."""
+    for row in ({"messages": [USER, said(content)]}, said(content), {"choices": [{"message": said(content)}]}):
+        good = {**row, "messages": [said("x")]} if "messages" in row else said("x")
+        records, bad = everything(write("c.jsonl", jsonl(good, row)))
+        assert texts(records) == ["x"]
+        reason = f"the content has a part of no known kind (its keys: {keys})"
+        assert [(one.line, one.reason.partition(": ")[2]) for one in bad] == [(2, reason)]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({"content_type": "text", "parts": ["a", "b"]}, ["ab"]),  # of ChatGPT, whose export has it elsewhere
+        ({"content_type": "multimodal_text", "parts": [{"content_type": "image_asset_pointer"}, "a"]}, ["a"]),
+        ({"content_type": "thoughts", "thoughts": [{"summary": "s", "content": "a"}, {"content": "b"}]}, ["a\nb | -"]),
+        ({"content_type": "reasoning_recap", "content": "Thought for 2 s"}, []),
+        ({"thinking": "a"}, ["a | -"]),
+        ([{"functionCall": {"name": "f"}, "thoughtSignature": "x"}, {"text": None, "inline_data": {}}], []),
+        ([{"toolUse": {"name": "f"}}, {"text": "a"}], ["a"]),
+        ({"type": "tool_use", "name": "f"}, []),
+        ([{"type": "image_url", "image_url": "u"}, {}], []),
+    ],
+)
+def test_a_content_of_parts(write: Write, content: Any, expected: list[str]) -> None:
+    records, bad = everything(write("c.jsonl", jsonl(said("x"), said(content))))
+    assert (texts(records), bad) == (["x", *expected], [])
+
+
+def test_settings_of_reasoning_are_no_reasoning(write: Write) -> None:
+    settings = said("a", thinking={"type": "enabled", "budget_tokens": 9}), said("b", reasoning={"effort": "low"})
+    records, bad = everything(write("c.jsonl", jsonl(*settings, said("c", reasoning={"content": "r"}))))
+    assert (texts(records), bad) == (["a", "b", "r | c"], [])
 
 
 def test_by_adds_groups(write: Write) -> None:

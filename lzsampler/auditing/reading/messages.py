@@ -76,6 +76,13 @@ _THOUGHTS = {
     "reasoning.text",
     "reasoning.summary",
 }
+_TEXT_TYPES = {"text", "output_text", "input_text", "multimodal_text"}
+# Keys of parts that have no type and no text, in lower case: those of Gemini, then those of Bedrock.
+_UNTYPED = {
+    *("inlinedata", "filedata", "functioncall", "functionresponse", "executablecode", "codeexecutionresult"),
+    *("toolcall", "toolresponse", "thoughtsignature"),
+    *("image", "document", "video", "audio", "tooluse", "toolresult", "guardcontent", "cachepoint", "searchresult"),
+}
 _THOUGHT_TEXTS = ("reasoning", "thinking", "think", "text", "content")
 _GROUPS = {
     "model": (
@@ -138,11 +145,13 @@ def text_of(value: Any) -> str | None:
 def content(value: Any) -> tuple[str | None, str | None]:
     """Return (reasoning, answer) of a message's content: a text, or parts of several kinds, as all the APIs have them.
 
-    Images, tool calls and other parts without text are left out. TypeError for any other type.
+    Images, tool calls and other parts without text are left out. TypeError for any other type, and for a part that does
+    not say what it is: nobody knows where its text is.
     """
     if value is None or isinstance(value, str):
         return None, value
-    if isinstance(value, Mapping):
+    alone = isinstance(value, Mapping)
+    if alone:
         value = [value]
     if not isinstance(value, list | tuple):
         raise TypeError(f"the content is {kind_of(value)}")
@@ -154,9 +163,10 @@ def content(value: Any) -> tuple[str | None, str | None]:
             continue
         if not isinstance(part, Mapping):
             raise TypeError(f"a part of the content is {kind_of(part)}")
-        kind = part.get("type")
+        kind = part.get("type") or part.get("content_type")
         text = part.get("text")
-        if kind in _THOUGHTS or part.get("thought") is True:
+        untyped = kind is None and text is None and isinstance(part.get("thinking"), str)  # pieces of Cohere's streams
+        if kind in _THOUGHTS or part.get("thought") is True or untyped:
             told = next((part[key] for key in _THOUGHT_TEXTS if part.get(key)), None)
             told = text_of(part.get("summary")) if told is None else text_of(told)
             reasoning.extend([told] if told else [])
@@ -172,7 +182,24 @@ def content(value: Any) -> tuple[str | None, str | None]:
             reasoning.append(text_of(told.get("reasoningText")) or "")
         elif isinstance(told := part.get("description"), str) and "subject" in part:  # thoughts of Gemini CLI
             answer.append(told)
+        elif isinstance(told := part.get("parts"), list):  # ChatGPT
+            answer.append(text_of(told) or "")
+        elif kind == "thoughts":  # ChatGPT
+            reasoning.append("\n".join(thought.get("content") or "" for thought in part["thoughts"]))
+        elif not _is_without_text(part, None if alone else kind):
+            keys = ", ".join(map(str, list(part)[:8]))
+            raise TypeError(f"the content has a part of no known kind (its keys: {keys})")
     return "".join(reasoning) or None, "".join(answer) if answer else None
+
+
+def _is_without_text(part: Mapping[str, Any], kind: Any) -> bool:
+    """Return whether a part is empty, or says that it is no text; ``kind``: its type, if it is one of several parts."""
+    if _is_call(part) or (isinstance(kind, str) and kind not in _TEXT_TYPES):
+        return True
+    if part.get("content_type") == "reasoning_recap":  # of ChatGPT: how long it thought
+        return True
+    there = [str(key).replace("_", "").lower() for key in part if part[key] and key not in ("type", "content_type")]
+    return not there or any(key in _UNTYPED for key in there)
 
 
 def items(output: Any) -> tuple[list[str], list[str]]:
@@ -281,8 +308,10 @@ def turn(message: Any, groups: Mapping[str, str], id: str | None = None) -> Mess
 def reasoning_beside(message: Any) -> str | None:
     """Return the reasoning that a message or a part of one has beside its content; None if there is none."""
     for key in REASONING:
-        if message.get(key):
-            told, plain = content(message[key])
+        if value := message.get(key):
+            if isinstance(value, Mapping):  # which may hold settings, too
+                value = next((value[inside] for inside in _THOUGHT_TEXTS if value.get(inside)), value.get("summary"))
+            told, plain = content(value)
             return told or plain
     return None
 
@@ -295,7 +324,7 @@ def written(message: Any, groups: Mapping[str, str], id: str | None = None, *, i
     inside, answer = (None, value) if isinstance(value, str) else content(value)
     reasoning = reasoning_beside(message) or inside
     has_calls = bool(message.get("tool_calls") or message.get("toolCalls") or message.get("function_call"))
-    if not answer and not reasoning and (has_calls or (answer is None and isinstance(value, list) and value)):
+    if not answer and not reasoning and (has_calls or (answer is None and isinstance(value, list | dict) and value)):
         return Message(None, None, id, groups, is_turn=True, calls=message) if is_turn else None  # calls, or an image
     told = "" if answer is None and reasoning is None else answer
     calls = message if has_calls or isinstance(value, list) else None
