@@ -189,6 +189,18 @@ def test_a_packed_file(write: Write, end: str, pack: Callable[[bytes], bytes]) -
         assert texts(records) == texts(expected)[: len(records)]
         assert len(bad) == 1
         assert (bad[0].line, "cut off" in bad[0].reason) == (len(records) + 1, True)
+    for n in (1, 3):  # the last line has no end
+        records, bad = everything(write("junk.jsonl" + end, pack(b"".join(rows[:n]).rstrip()) + b"\n"))
+        assert texts(records) == texts(expected)[:n]
+        assert [(one.line, "what came before it was read" in one.reason) for one in bad] == [(n + 1, True)]
+    for name, data, read in (
+        ("junk.txt", b"a", ["a"]),
+        ("junk.csv", b"id,response\n1,a\n2,b", ["a", "b"]),
+        ("junk.tsv", b'id\tresponse\n1\ta\n2\t"b\nc', ["a", "b\nc\n"]),
+    ):
+        records, bad = everything(write(name + end, pack(data) + b"\n"))
+        assert texts(records) == read
+        assert bad
     _, bad = everything(write("no.jsonl" + end, whole[:6] + b"\0" * 40))
     assert len(bad) == 1
     records, bad = everything(write("t.txt" + end, pack(os.urandom(500_000).hex().encode())[:-100]))

@@ -41,6 +41,19 @@ Stream = Any  # an io.BufferedReader, which is generic in some versions of types
 # What reading a damaged stream raises.
 STREAM_ERRORS = (OSError, EOFError, zlib.error, *(() if ZSTD is None else (ZSTD.ZstdError,)))
 
+# What zipfile raises for damaged names, sizes, offsets and methods besides its own error; RuntimeError: encrypted.
+ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    RuntimeError,
+    ValueError,
+    KeyError,
+    IndexError,
+    struct.error,
+    OverflowError,
+    MemoryError,
+    *STREAM_ERRORS,
+)
+
 _ZIP_ZSTD, _ZIP_HEADER, _ENCRYPTED = 93, 30, 1  # APPNOTE of PKWARE 6.3.10: 4.4.5, 4.3.7, 4.4.4
 _WINDOW_LOG = 31  # the largest there is: files of `zstd --ultra --long=31` are read, too
 _BETWEEN = re.compile(r"[\s,]*")
@@ -176,18 +189,35 @@ def buffered(stream: Any) -> Stream:
 
 
 class _Piecewise(io.RawIOBase):
-    """A stream that returns what it has read before it raises; a large read of gzip's own stream would lose that."""
+    """A stream that returns what it has read before it raises; a large read of gzip's own stream would lose that.
+
+    A line that damage cuts short gets an end, since `readline` would lose the line if it raised.
+    """
 
     def __init__(self, stream: Any) -> None:
-        self._stream = stream
+        self._stream, self._ends_line = stream, True
+        self._damage: Exception | None = None
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        piece = self._stream.read1(len(buffer))
+        try:
+            piece = self._next(len(buffer))
+        except Exception as error:
+            self._damage = error  # a stream that is read after it raised may say that it is at its end
+            if self._ends_line:
+                raise
+            piece = b"\n"
+        if piece:
+            self._ends_line = piece.endswith(b"\n")
         buffer[: len(piece)] = piece
         return len(piece)
+
+    def _next(self, n: int) -> bytes:
+        if self._damage is not None:
+            raise self._damage
+        return bytes(self._stream.read1(n))
 
 
 class _Recoded(io.RawIOBase):
@@ -236,12 +266,12 @@ class _Checked(_Piecewise):
         super().__init__(stream)
         self._info, self._crc = info, 0
 
-    def readinto(self, buffer: Any) -> int:
-        n = super().readinto(buffer)
-        self._crc = zlib.crc32(memoryview(buffer).cast("B")[:n], self._crc)
-        if n == 0 and self._crc != self._info.CRC:
+    def _next(self, n: int) -> bytes:
+        piece = super()._next(n)
+        self._crc = zlib.crc32(piece, self._crc)
+        if not piece and self._crc != self._info.CRC:
             raise zipfile.BadZipFile(f"Bad CRC-32 for file {self._info.filename!r}")
-        return n
+        return piece
 
 
 def lines(stream: Stream, size: int | None = None) -> Iterator[bytes | None]:
@@ -275,6 +305,8 @@ def whole(stream: Stream) -> tuple[bytes, str]:
             if n > MAX_DOCUMENT:
                 return b"".join(pieces), f"it is longer than {MAX_DOCUMENT >> 30} GiB: save it as JSONL"
     except STREAM_ERRORS as error:
+        if pieces[-1:] == [b"\n"]:  # the end of a line that `_Piecewise` adds
+            pieces.pop()
         return b"".join(pieces), stream_reason(error)
     return b"".join(pieces), ""
 

@@ -1,7 +1,6 @@
 """`read`: a shard to records."""
 
 import os
-import struct
 import zipfile
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
@@ -21,18 +20,6 @@ from .sniff import WINDOW, UnknownFormatError, container, event_data
 
 Read = Record | BadRecord | FileRead | PassedOver
 
-# What zipfile raises for damaged names, sizes, offsets and methods besides its own error; RuntimeError: encrypted.
-_ZIP_ERRORS = (
-    zipfile.BadZipFile,
-    RuntimeError,
-    ValueError,
-    KeyError,
-    IndexError,
-    struct.error,
-    OverflowError,
-    MemoryError,
-    *decode.STREAM_ERRORS,
-)
 _MALFORMED = (TypeError, KeyError, AttributeError, IndexError, ValueError, RecursionError)
 
 
@@ -126,7 +113,10 @@ def _lines(shard: Shard, stream: Any) -> Iterator[Read]:
             try:
                 row = loads(held.pop())
             except JsonError as error:
-                yield BadRecord(shard.file, number + 1, str(error))
+                if _is_damaged(stream):
+                    number -= 1  # the damage is in this line
+                else:
+                    yield BadRecord(shard.file, number + 1, str(error))
                 continue
             alone = number == 0 and not named_lines and _is_at_end(stream)
             yield from records_of(format, row, source, number, number + 1, "", alone)
@@ -182,6 +172,15 @@ def _is_at_end(stream: Any) -> bool:
         return not stream.peek(1)
     except decode.STREAM_ERRORS:
         return False
+
+
+def _is_damaged(stream: Any) -> bool:
+    """Return whether nothing more of a file can be read, after a line that may be cut short."""
+    try:
+        stream.peek(1)
+    except decode.ZIP_ERRORS:
+        return True
+    return False
 
 
 def _document(shard: Shard, stream: Any) -> Iterator[Read]:
@@ -245,7 +244,7 @@ def _zip(shard: Shard) -> Iterator[Read]:
                 yield BadRecord(shard.file, 0, "no file in this zip has an ending that is read (docs/formats.md)")
     except MissingExtra:
         raise
-    except _ZIP_ERRORS as error:
+    except decode.ZIP_ERRORS as error:
         yield BadRecord(shard.file, 0, f"the zip file is damaged or encrypted: {error}")
 
 
@@ -280,7 +279,7 @@ def _member(shard: Shard, archive: zipfile.ZipFile, name: str, head: Shard | Non
             yield from _stream(inner, stream)
     except (UnknownFormatError, NoTextError, JsonError, tables.TableError) as error:
         yield BadRecord(file if head is None else shard.file, 0, str(error) if head is None else f"{name}: {error}")
-    except _ZIP_ERRORS as error:
+    except decode.ZIP_ERRORS as error:
         yield BadRecord(file, 0, "it is encrypted" if "is encrypted" in str(error) else f"damaged: {error}")
 
 

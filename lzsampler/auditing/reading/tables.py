@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from ...errors import missing
-from .decode import JsonError, loads
+from .decode import ZIP_ERRORS, JsonError, loads
 
 _CELL = re.compile(r"\s*[\[{]")  # the beginning of JSON, or of what Python prints of a list
 _BETWEEN = re.compile(r"\}\n\s*\{")  # what numpy prints between two objects; inside of texts line ends are escaped
@@ -43,10 +43,15 @@ def csv_rows(stream: Any, name: str) -> Iterator[tuple[int, Any]]:
     delimiter = "\t" if name.endswith(".tsv") else max(",;\t", key=first.count)
     kept: list[str] = []  # the lines of the row that is being read
 
+    damage: list[Exception] = []
+
     def lines() -> Iterator[str]:
-        for line in itertools.chain([first], text):
-            kept.append(line)
-            yield line
+        try:
+            for line in itertools.chain([first], text):
+                kept.append(line)
+                yield line
+        except ZIP_ERRORS as error:  # of a compressed file: the row before it may have several lines, and ends here
+            damage.append(error)
 
     reader = csv.reader(lines(), delimiter=delimiter, strict=True)
     header: list[str] = []
@@ -69,6 +74,8 @@ def csv_rows(stream: Any, name: str) -> Iterator[tuple[int, Any]]:
         elif cells:
             yield line, _row(header, cells, delimiter)
         line = reader.line_num + 1
+    if damage:
+        raise damage[0]
     if not header:
         raise TableError("it has no header")
 
