@@ -193,13 +193,13 @@ def test_a_packed_file(write: Write, end: str, pack: Callable[[bytes], bytes]) -
         records, bad = everything(write("junk.jsonl" + end, pack(b"".join(rows[:n]).rstrip()) + b"\n"))
         assert texts(records) == texts(expected)[:n]
         assert [(one.line, "what came before it was read" in one.reason) for one in bad] == [(n + 1, True)]
-    for name, data, read in (
+    for name, data, told_of in (
         ("junk.txt", b"a", ["a"]),
         ("junk.csv", b"id,response\n1,a\n2,b", ["a", "b"]),
         ("junk.tsv", b'id\tresponse\n1\ta\n2\t"b\nc', ["a", "b\nc\n"]),
     ):
         records, bad = everything(write(name + end, pack(data) + b"\n"))
-        assert texts(records) == read
+        assert texts(records) == told_of
         assert bad
     _, bad = everything(write("no.jsonl" + end, whole[:6] + b"\0" * 40))
     assert len(bad) == 1
@@ -230,6 +230,25 @@ def test_a_zip(write: Write) -> None:
     assert [os.path.basename(record.file) for record in bad] == ["a.json", "b.jsonl", "user.json"]
     for cut in (10, len(data) // 2, len(data) - 5):
         assert everything(write("cut.zip", data[:cut]))[1]
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize(("end", "name"), [("zip", "a.jsonl"), ("eval", "samples/4_epoch_2.json")])
+def test_files_of_one_name_in_a_zip(write: Write, end: str, name: str) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for text in ("earlier", "t"):
+            sample = {**INSPECT_SAMPLE, "output": {"choices": [{"message": said(text)}]}, "messages": []}
+            archive.writestr(name, json.dumps(sample) if end == "eval" else jsonl({"messages": [said(text)]}))
+        archive.writestr("b.png", b"")
+        archive.writestr("b.png", b"")
+        if end == "eval":
+            archive.writestr("header.json", json.dumps({"eval": INSPECT["eval"]}))
+    path = write(f"w.{end}", buffer.getvalue())
+    records, bad = everything(path)
+    assert texts(records) == ["t"]
+    said_of = "the zip has 2 files of this name: only the last was read"
+    assert [(one.file, one.reason) for one in bad] == [(f"{path}/{name}", said_of)]
 
 
 def test_a_log_of_inspect(write: Write) -> None:

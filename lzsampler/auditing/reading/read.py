@@ -2,6 +2,7 @@
 
 import os
 import zipfile
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -227,7 +228,8 @@ def _parquet(shard: Shard) -> Iterator[Read]:
 def _zip(shard: Shard) -> Iterator[Read]:
     try:
         with zipfile.ZipFile(shard.path or shard.file) as archive:
-            names = {info.filename for info in archive.infolist() if not info.is_dir()}
+            times = Counter(info.filename for info in archive.infolist() if not info.is_dir())
+            names = set(times)
             head: Shard | None = None
             if any(name.startswith("samples/") for name in names):  # a log of inspect-ai
                 head = _eval_head(shard, archive, names)
@@ -240,6 +242,9 @@ def _zip(shard: Shard) -> Iterator[Read]:
                 else:
                     n += 1
                     yield from _member(shard, archive, name, head, number)
+                    if times[name] > 1:
+                        said = f"the zip has {times[name]} files of this name: only the last was read"
+                        yield BadRecord(f"{shard.file}/{name}", 0, said)
             if not n:
                 yield BadRecord(shard.file, 0, "no file in this zip has an ending that is read (docs/formats.md)")
     except MissingExtra:
