@@ -252,6 +252,78 @@ def test_rows_that_end_early(write: Write) -> None:
     assert {one.reason.partition(" completion")[0] for one in bad} == {"the row has none of"}
 
 
+CHAT_CELL = [USER, said(None, tool_calls=[{}]), {"role": "observation", "content": "o"}, said(FINE)]
+CELLS: list[tuple[str, Any, list[str]]] = [  # what programs write into a column for a text
+    ("messages", CHAT_CELL, [FINE]),
+    ("chosen", CHAT_CELL, [FINE, "x"]),
+    ("completion", [said(FINE)], [FINE]),
+    ("response", said(FINE), [FINE]),
+    ("response", {"choices": [{"message": said(FINE), "finish_reason": "stop"}]}, [FINE]),
+    ("content", [{"type": "thinking", "thinking": "t"}, {"type": "text", "text": FINE}], [f"t | {FINE}"]),
+    ("content", [{"type": "tool_use", "name": "f", "input": {}}], []),
+    ("responses", [FINE, "another"], [FINE, "another"]),
+    ("output_list", [FINE, "another"], [FINE, "another"]),
+]
+
+
+def table(path: Path, rows: list[dict[str, Any]]) -> Path:
+    """Write rows of texts to a CSV file or a database."""
+    if path.suffix == ".csv":
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        names = ", ".join(rows[0])
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute(f"create table answers ({names})")
+            marks = ", ".join("?" * len(rows[0]))
+            database.executemany(f"insert into answers values ({marks})", [tuple(row.values()) for row in rows])
+    return path
+
+
+@pytest.mark.parametrize("end", ["csv", "db"])
+def test_an_answer_that_is_json_is_a_text(tmp_path: Path, end: str) -> None:
+    """Each of its sentences was a record, so that none looped."""
+    told = [json.dumps([FINE] * 40), json.dumps({"a": [FINE] * 40}), '{"from": "me", "text": "b"}', repr(["c", "d"])]
+    told += [json.dumps({"question": "q", "choices": ["a", "b"]}), '[{"type": []}]', "[]", "{}", *["a plain one"] * 5]
+    for column in ("response", "text", "modelOutput", "final_answer", "content"):
+        rows = [{"role": "assistant", "id": str(i), column: text} for i, text in enumerate(told)]
+        records, bad = everything(table(tmp_path / f"{column}.{end}", rows))
+        assert (texts(records), bad) == (told, [])
+    pairs = [{"chosen": one, "rejected": "x"} for one in told]
+    records, bad = everything(table(tmp_path / f"pairs.{end}", pairs))
+    assert (texts(records)[::2], bad) == (told, [])
+    scored = [{"Score": "1", "[m] q": one} for one in told]  # of promptfoo
+    if end == "csv":
+        records, bad = everything(table(tmp_path / f"scored.{end}", scored))
+        assert (texts(records), bad) == (told, [])
+
+
+@pytest.mark.parametrize("end", ["csv", "db"])
+@pytest.mark.parametrize(("column", "value", "expected"), CELLS)
+def test_a_cell_of_json_that_a_program_wrote(
+    tmp_path: Path, end: str, column: str, value: Any, expected: list[str]
+) -> None:
+    row = {"role": "assistant"} if column == "content" else {"rejected": "x"} if column == "chosen" else {"id": "1"}
+    first = [{**row, column: "plain"}] if expected == [] else []
+    for written in (json.dumps(value), repr(value)):
+        path = table(tmp_path / f"t.{end}", [*first, {**row, column: written}])
+        records, bad = everything(path)
+        assert (texts(records), bad) == (["plain"] * len(first) + expected, [])
+        path.unlink()
+
+
+def test_a_path_goes_into_a_text_of_json(tmp_path: Path, write: Write) -> None:
+    answer = json.dumps({"items": [{"text": FINE}, {"text": "b"}], "kind": "k"})
+    paths = [table(tmp_path / f"t.{end}", [{"id": "1", "response": answer}]) for end in ("csv", "db")]
+    for path in (*paths, write("t.jsonl", jsonl({"response": answer}))):
+        records, bad = everything(path, field="response.items[*].text", by=("response.kind",))
+        assert (texts(records), bad) == ([FINE, "b"], [])
+        assert records[0].groups == {"response.kind": "k"}
+        assert texts(everything(path, field="response")[0]) == [answer]
+
+
 def test_yaml(write: Write) -> None:
     pytest.importorskip("yaml")
     data = b"on: 1\nresults:\n- &a {prompt: q, response: fine}\n- {prompt: q, response: again}\n- *a\n"

@@ -39,6 +39,7 @@ _GIVEN = re.compile(
     r"(?:expected|reference|ref|gold|golden|correct|target|ground|true|truth|ideal|human|user|input|label|standard|"
     r"best|incorrect|possible|tool|test|code|non|prompt|question|system|canonical|official|oracle)[_ ]"
 )
+_PLURAL = re.compile(r"(?:s|s[_ ]?(?:text|list|str|string)|list)\Z")
 _CAMEL = re.compile("(?<=[a-z])(?=[A-Z])")
 _LONG = 80  # characters of an answer that has nothing but the name of a model
 _INSIDE = ("text", "generated_text", "turns", "choices")  # keys of an answer that is an object
@@ -51,6 +52,11 @@ def _kind(key: str) -> str:
     if _GIVEN.match(plain):
         return ""
     return "answer" if _ANSWER.fullmatch(plain) else "reasoning" if _THOUGHT.fullmatch(plain) else ""
+
+
+def holds_one(key: str) -> bool:
+    """Return whether one text of an answer or of its reasoning is expected under a key, and not a list."""
+    return (key in _WEAK or key in _REASONING or bool(_kind(key))) and not _PLURAL.search(key.lower())
 
 
 def strong(row: Mapping[str, Any]) -> str | None:

@@ -11,7 +11,7 @@ from ..reading.format import Format, Message, Source
 from ..reading.messages import groups, name
 from .completion import answers
 
-_PAIRS = (
+PAIRS = (
     ("chosen", "rejected"),
     ("preferred_output", "non_preferred_output"),
     ("conversation_a", "conversation_b"),
@@ -31,7 +31,7 @@ _SPEAKER = re.compile(r"(?:\A|\n\n)(Human|Assistant): ?")
 def _pair(row: Any) -> tuple[str, str] | None:
     if not isinstance(row, dict):
         return None
-    return next((pair for pair in _PAIRS if all(isinstance(row.get(key), str | list | dict) for key in pair)), None)
+    return next((pair for pair in PAIRS if all(isinstance(row.get(key), str | list | dict) for key in pair)), None)
 
 
 def matches(row: Any) -> bool:

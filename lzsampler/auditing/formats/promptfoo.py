@@ -9,7 +9,7 @@ from typing import Any
 
 from ..reading.format import Format, Message, Source
 
-_COLUMN = re.compile(r"\[(?P<model>[^\]]+)\] ")
+COLUMN = re.compile(r"\[(?P<model>[^\]]+)\] ")
 _STATE = re.compile(r"\A\[(?:PASS|FAIL|ERROR)\]\s*")  # before the answers in older versions
 _OTHERS = {"Status", "Score", "Grader Reason", "Named Scores"}
 
@@ -18,16 +18,16 @@ def matches(row: Any) -> bool:
     """Recognise a row by a column of answers and another that it has, or by the mark of a test before an answer."""
     if not isinstance(row, dict):
         return False
-    columns = [value for key, value in row.items() if _COLUMN.match(key) and isinstance(value, str)]
+    columns = [value for key, value in row.items() if COLUMN.match(key) and isinstance(value, str)]
     return bool(columns) and (bool(_OTHERS & row.keys()) or any(map(_STATE.match, columns)))
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
     """Yield the answer of every model to every prompt."""
-    if not any(map(_COLUMN.match, row)):
+    if not any(map(COLUMN.match, row)):
         raise KeyError("[provider] prompt")
     for key, value in row.items():
-        if column := _COLUMN.match(key):
+        if column := COLUMN.match(key):
             yield Message(_STATE.sub("", value), None, None, {"model": column["model"]})
 
 

@@ -1,5 +1,6 @@
 """Bytes of a file: plain or compressed, line by line or all of it, and JSON out of them."""
 
+import ast
 import codecs
 import contextlib
 import functools
@@ -57,6 +58,9 @@ ZIP_ERRORS = (
 _ZIP_ZSTD, _ZIP_HEADER, _ENCRYPTED = 93, 30, 1  # APPNOTE of PKWARE 6.3.10: 4.4.5, 4.3.7, 4.4.4
 _WINDOW_LOG = 31  # the largest there is: files of `zstd --ultra --long=31` are read, too
 _BETWEEN = re.compile(r"[\s,]*")
+_NESTED = re.compile(r"\s*[\[{]")  # the beginning of JSON, or of what Python prints of a list
+_BETWEEN_ROWS = re.compile(r"\}\n\s*\{")  # of what numpy prints of objects; inside of texts line ends are escaped
+_LITERAL = 8 << 20  # characters of a text that Python's own parser is given
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -89,6 +93,22 @@ def loads(data: bytes) -> Any:
         raise JsonError("not read: it is nested too deeply") from None
     except ValueError:  # what Python refuses
         raise JsonError("not read: it has a number of thousands of digits") from None
+
+
+def unpacked(text: Any) -> Any:
+    """Return the list or object that a text holds, as JSON or as Python prints it; any other value as it is."""
+    if not isinstance(text, str) or not _NESTED.match(text):
+        return text
+    try:
+        return loads(text.encode("utf-8", "surrogatepass"))
+    except JsonError:
+        pass
+    if len(text) > _LITERAL:
+        return text
+    try:
+        return ast.literal_eval(_BETWEEN_ROWS.sub("},{", text).strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return text
 
 
 def elements(data: bytes) -> tuple[list[Any], str]:

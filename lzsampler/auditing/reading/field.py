@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .decode import unpacked
 from .format import Format, Message, NoTextError, Source
 from .messages import REASONING, content, groups, is_message, name, unfolded, written
 from .path import Path, anything, parse, values
@@ -50,7 +51,7 @@ def _found(row: Any, path: Path) -> list[tuple[Any, str | None]]:
         return [(value, None) for value in values(row, path)]
     return [
         (around[key], _beside(around))
-        for around in values(row, path[:-1])
+        for around in map(unpacked, values(row, path[:-1]))
         if isinstance(around, dict) and key in around
     ]
 

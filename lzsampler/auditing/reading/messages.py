@@ -17,7 +17,7 @@ _ROLES = ("sender", "speaker", "author", "author_role", "type")
 # Where a message may stand inside another object.
 _INSIDE = ("message", "data", "kwargs", "info")
 # Where the text stands, if it is not in `content`.
-_CONTENT = ("value", "parts", "text", "body", "utterance")
+CONTENT = ("value", "parts", "text", "body", "utterance")
 # Where reasoning stands beside the content, in the order of trust.
 REASONING = (
     "reasoning_content",
@@ -83,6 +83,7 @@ _UNTYPED = {
     *("toolcall", "toolresponse", "thoughtsignature"),
     *("image", "document", "video", "audio", "tooluse", "toolresult", "guardcontent", "cachepoint", "searchresult"),
 }
+PART_TYPES = {*_TEXT_TYPES, *_THOUGHTS, *_CALL_TYPES, "refusal"}
 _THOUGHT_TEXTS = ("reasoning", "thinking", "think", "text", "content")
 _GROUPS = {
     "model": (
@@ -246,9 +247,14 @@ def role_of(message: Mapping[str, Any]) -> str | None:
         role = message.get(key)
         if isinstance(role, Mapping):
             role = role.get("role")
-        if isinstance(role, str) and (role.lower() in MODEL or role.lower() in _OTHERS):
+        if isinstance(role, str) and is_known_role(role):
             return role
     return None
+
+
+def is_known_role(role: str | None) -> bool:
+    """Return whether a role is that of a model, or of another side that programs name."""
+    return role is not None and (role.lower() in MODEL or role.lower() in _OTHERS)
 
 
 def unfolded(message: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -276,7 +282,7 @@ def is_message(value: Any) -> bool:
     if not isinstance(value, Mapping):
         return False
     message = unfolded(value)
-    return role_of(message) is not None and ("content" in message or any(key in message for key in _CONTENT))
+    return role_of(message) is not None and ("content" in message or any(key in message for key in CONTENT))
 
 
 def is_conversation(value: Any) -> bool:
@@ -320,7 +326,7 @@ def written(message: Any, groups: Mapping[str, str], id: str | None = None, *, i
     """Return the text of a message, whatever its role; None if it only calls tools and is no turn of a conversation."""
     value = message.get("content")
     if not value:
-        value = next((message[key] for key in _CONTENT if message.get(key) and not _is_part(message, key)), value)
+        value = next((message[key] for key in CONTENT if message.get(key) and not _is_part(message, key)), value)
     inside, answer = (None, value) if isinstance(value, str) else content(value)
     reasoning = reasoning_beside(message) or inside
     has_calls = bool(message.get("tool_calls") or message.get("toolCalls") or message.get("function_call"))

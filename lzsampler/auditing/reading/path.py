@@ -4,6 +4,7 @@ import re
 from typing import Any, NamedTuple
 
 from ...errors import ArgumentError
+from .decode import unpacked
 
 
 class Where(NamedTuple):
@@ -44,9 +45,10 @@ def parse(text: str) -> Path:
 
 
 def values(row: Any, path: Path) -> list[Any]:
-    """Return all values at a path in a row, in order; none if a step leads nowhere."""
+    """Return all values at a path in a row, in order; none if a step leads nowhere. Steps go into texts of JSON."""
     found = [row]
     for step in path:
+        found = list(map(unpacked, found))
         if step is None:
             found = [inside for value in found if isinstance(value, list) for inside in value]
         elif isinstance(step, Where):

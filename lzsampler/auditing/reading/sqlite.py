@@ -7,11 +7,13 @@ are read. A database is opened for reading only, also while its program runs.
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .decode import MAX_LINE, JsonError, loads
+from ..formats import ROW_FORMATS
+from .cells import value_of
+from .decode import MAX_LINE, unpacked
 from .sniff import UnknownFormatError
 
 
@@ -112,24 +114,22 @@ def _rows(database: sqlite3.Connection) -> Iterator[Any]:
             more = ", reasoning" if "reasoning" in columns.get("responses", ()) else ""
             new = "where id not in (select id from turns)" if "turns" in columns else ""
             for row in database.execute(query.sql.replace("{reasoning}", more).replace("{new}", new)):
-                yield _object(row, query.parsed)
+                yield _object(row, query)
     if program:
         return
-    from ..formats import ROW_FORMATS
-
     known = False
-    for table, names in columns.items():
+    for table in columns:
         first = database.execute(f"select * from {_quoted(table)} limit 1").fetchone()
         if first is None:
             continue
-        sample = _object(first, tuple(names))
+        sample = _object(first)
         if any(
             format.matches(sample) and (format.is_certain is None or format.is_certain(sample))
             for format in ROW_FORMATS
         ):
             known = True
             for row in database.execute(f"select * from {_quoted(table)}"):
-                yield _object(row, tuple(names))
+                yield _object(row)
     if not known:
         raise UnknownFormatError(f"the format is not known (its tables: {', '.join(list(columns)[:8]) or 'none'})")
 
@@ -138,15 +138,19 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _object(row: sqlite3.Row, parsed: tuple[str, ...]) -> dict[str, Any]:
-    """Return a row; of the columns that may hold JSON, the values."""
+def _object(row: sqlite3.Row, query: Query | None = None) -> dict[str, Any]:
+    """Return a row; of the columns that hold JSON, the values: those that the query names, or else as in other tables.
+
+    Columns of bytes are left out.
+    """
     found: dict[str, Any] = {}
     for key in row.keys():  # noqa: SIM118 (it is not a mapping)
         value = row[key]
-        if key in parsed and isinstance(value, str) and value[:1] in ("{", "["):
-            with suppress(JsonError):
-                value = loads(value.encode("utf-8", "replace"))
         if isinstance(value, bytes):
             continue
+        if query is None:
+            value = value_of(key, value)
+        elif key in query.parsed:
+            value = unpacked(value)
         found[key] = value
     return found

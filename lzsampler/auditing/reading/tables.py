@@ -1,6 +1,5 @@
 """Rows of CSV, YAML and XML, as plain objects."""
 
-import ast
 import csv
 import itertools
 import re
@@ -9,13 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from ...errors import missing
-from .decode import ZIP_ERRORS, JsonError, loads
+from .cells import value_of
+from .decode import ZIP_ERRORS
 
-_CELL = re.compile(r"\s*[\[{]")  # the beginning of JSON, or of what Python prints of a list
-_BETWEEN = re.compile(r"\}\n\s*\{")  # what numpy prints between two objects; inside of texts line ends are escaped
 _LONGEST = 1 << 30  # characters of a cell
 _LIMIT = threading.Lock()  # of the csv module's own limit, which is one for the whole process
-_LITERAL = 8 << 20  # characters of a cell that Python's own parser is given
 _ALIASED = 10_000  # values of a short file of YAML with all that its aliases name
 _DIGITS = 4300  # of a number: more take quadratic time
 _ENDED = "unexpected end of data"  # what the csv module says of a quote that is never closed
@@ -33,7 +30,7 @@ class TableError(ValueError):
 
 
 def csv_rows(stream: Any, name: str) -> Iterator[tuple[int, Any]]:
-    """Yield (line, row) of a CSV file with a header, from the second line on; cells of JSON or Python become values.
+    """Yield (line, row) of a CSV file with a header, from the second line on (of cells: cells.py).
 
     Where a quote is not closed, or only by one that is none of its cell's, a `TableError` follows the rows in doubt: it
     has the line of the quote, and says what was done with the lines after it.
@@ -134,26 +131,11 @@ def _row(header: list[str], cells: list[str], delimiter: str) -> dict[str, Any] 
     """Return a row; of one that ends early, the cells that it has. `TableError` if text is left for which the header
     has no column: a text with the delimiter in it, of which nobody can say where it ends.
     """
-    row = {key: _value(cell) for key, cell in zip(header, cells, strict=False)}
+    row = {key: value_of(key, cell) for key, cell in zip(header, cells, strict=False)}
     if not any(cells[len(header) :]):
         return row
     mark = {",": "comma", ";": "semicolon", "\t": "tab"}[delimiter]
     return TableError(f"the row has more cells than the header: put quotes around texts that have a {mark}", row)
-
-
-def _value(cell: str) -> Any:
-    if not _CELL.match(cell):
-        return cell
-    try:
-        return loads(cell.encode("utf-8", "surrogatepass"))
-    except JsonError:
-        pass
-    if len(cell) > _LITERAL:
-        return cell
-    try:
-        return ast.literal_eval(_BETWEEN.sub("},{", cell).strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-        return cell
 
 
 def yaml_rows(data: bytes) -> list[Any]:

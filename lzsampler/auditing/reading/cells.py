@@ -1,0 +1,47 @@
+"""Cells of tables, CSV or SQLite: which hold a text, and which the JSON of something else."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..formats.completion import holds_one
+from ..formats.preference import PAIRS
+from ..formats.promptfoo import COLUMN
+from .decode import unpacked
+from .messages import CONTENT, PART_TYPES, is_conversation, is_known_role, is_message, role_of, unfolded
+
+_TEXTS = {"content", *CONTENT, *(side for pair in PAIRS for side in pair)}
+# What the choices or candidates of an API have, and those of a question in an answer do not.
+_OF_CHOICES = {"message", "finish_reason", "finishReason", "content"}
+
+
+def value_of(column: str, cell: Any) -> Any:
+    """Return what a cell holds: the value of its JSON, or of a list as Python prints it, or else its text.
+
+    In a column of answers or contents JSON is the text that a model wrote, unless it is what a program writes there:
+    messages, parts of a content, or an answer of an API.
+    """
+    found = unpacked(cell)
+    if found is cell or not (column in _TEXTS or holds_one(column) or COLUMN.match(column)):
+        return found
+    return found if _is_of_a_program(found) else cell
+
+
+def _is_of_a_program(value: Any) -> bool:
+    if isinstance(value, list):
+        said = is_conversation(value) and any(map(_is_said, value))
+        return said or (all(isinstance(part, Mapping) for part in value) and any(map(_is_part, value)))
+    if not isinstance(value, Mapping):
+        return False
+    choices = value.get("choices") or value.get("candidates")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    of_api = isinstance(first, Mapping) and not _OF_CHOICES.isdisjoint(first)
+    return of_api or value.get("object") == "response" or _is_said(value)
+
+
+def _is_said(value: Any) -> bool:
+    return is_message(value) and is_known_role(role_of(unfolded(value)))
+
+
+def _is_part(value: Mapping[str, Any]) -> bool:
+    kind = value.get("type")
+    return isinstance(kind, str) and kind in PART_TYPES
