@@ -314,6 +314,18 @@ def test_a_cell_of_json_that_a_program_wrote(
         path.unlink()
 
 
+def test_the_first_row_may_have_no_answer(tmp_path: Path) -> None:
+    """A database or a Parquet file was of no known format then."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows: list[dict[str, Any]] = [{"id": "0", "response": None}, {"id": "1", "response": FINE}]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "t.parquet")
+    for path in (table(tmp_path / "t.db", rows), tmp_path / "t.parquet"):
+        records, bad = everything(path)
+        assert texts(records) == [FINE]
+        assert [one.reason.partition(" completion")[0] for one in bad] == ["row 0: the row has none of"]
+
+
 def test_a_path_goes_into_a_text_of_json(tmp_path: Path, write: Write) -> None:
     answer = json.dumps({"items": [{"text": FINE}, {"text": "b"}], "kind": "k"})
     paths = [table(tmp_path / f"t.{end}", [{"id": "1", "response": answer}]) for end in ("csv", "db")]

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...errors import missing
+from .sniff import ROWS
 
 _BATCH = 4 << 20  # bytes, unpacked, that are turned into rows at once
 _MAX_ROWS = 4096
@@ -24,21 +25,22 @@ def _opened(path: str) -> Iterator[Any]:
         raise OSError(f"{str(error).splitlines()[0] if str(error) else type(error).__name__}") from None
 
 
-def opening(path: str) -> tuple[list[tuple[int, int]], Any]:
-    """Return (rows, bytes unpacked) of every row group, and the first row. OSError for a damaged or empty file."""
+def opening(path: str) -> tuple[list[tuple[int, int]], list[Any]]:
+    """Return (rows, bytes unpacked) of every row group, and the first rows. OSError for a damaged or empty file."""
     with _opened(path) as file:
         about = file.metadata
         groups = [about.row_group(i) for i in range(about.num_row_groups)]
         if not about.num_rows:
             raise OSError("it has no rows")
-        batch = next(file.iter_batches(batch_size=1, use_threads=False))
-        row = {name: _value(column) for name, column in zip(batch.schema.names, batch.columns, strict=True)}
-        return [(group.num_rows, group.total_byte_size) for group in groups], row
+        batch = next(file.iter_batches(batch_size=ROWS, use_threads=False))
+        columns = list(zip(batch.schema.names, batch.columns, strict=True))
+        rows = [{name: _value(column, i) for name, column in columns} for i in range(batch.num_rows)]
+        return [(group.num_rows, group.total_byte_size) for group in groups], rows
 
 
-def _value(column: Any) -> Any:
+def _value(column: Any, i: int) -> Any:
     try:
-        return column[0].as_py()
+        return column[i].as_py()
     except (ValueError, OverflowError):  # text that is no UTF-8, a time that Python does not have
         return None
 

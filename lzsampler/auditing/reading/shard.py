@@ -20,7 +20,7 @@ from . import decode, parquet, sqlite, tables
 from .field import format_of
 from .format import Format, NoTextError
 from .nested import Path, shown, within
-from .sniff import LONGEST, WINDOW, Container, UnknownFormatError, choose, container, first_rows
+from .sniff import LONGEST, ROWS, WINDOW, Container, UnknownFormatError, choose, container, first_rows
 
 # What is read of a folder, by the ends of names; files that are named themselves may have any.
 _TEXTS = (".txt", ".md")
@@ -350,7 +350,7 @@ def _shards(file: _File, asked: _Asked) -> Iterator[Shard]:
         if packed:
             raise UnknownFormatError("it is compressed: unpack it first")
         rows = (sqlite.rows if kept == "sqlite" else parquet.arrow_rows)(file.path)
-        yield recognised(whole, list(islice(rows, 5)), asked.formats())
+        yield recognised(whole, list(islice(rows, ROWS)), asked.formats())
     else:
         made = _recognised_rows(file, whole, head, asked)
         if kept == "lines" and not packed and made.row_format.cut:
@@ -411,14 +411,14 @@ def table_rows(kept: Container, head: bytes, name: str, whole: bool) -> list[Any
         except tables.TableError:
             if not rows:
                 raise
-        return sorted(rows or bad, key=len, reverse=True)[:5]  # rows that end early say less
+        return sorted(rows or bad, key=len, reverse=True)[:ROWS]  # rows that end early say less
     if kept in ("yaml", "xml"):
         if not whole:
             raise UnknownFormatError("it is too long")
-        return (tables.yaml_rows if kept == "yaml" else tables.xml_rows)(head)[:5]
+        return (tables.yaml_rows if kept == "yaml" else tables.xml_rows)(head)[:ROWS]
     if kept == "document" and whole and len(head) > _PARTLY:
         with contextlib.suppress(decode.JsonError):
-            return decode.elements(head.removeprefix(b"\xef\xbb\xbf").lstrip())[0][:5]
+            return decode.elements(head.removeprefix(b"\xef\xbb\xbf").lstrip())[0][:ROWS]
     return first_rows(head[:_PARTLY] if kept == "document" else head, kept)
 
 
@@ -525,13 +525,13 @@ def _byte_ranges(shard: Shard, shard_bytes: int) -> Iterator[Shard]:
 
 def _row_groups(shard: Shard, asked: _Asked) -> Iterator[Shard]:
     """Cut a Parquet file between row groups, so that a shard has about ``shard_bytes`` of them, unpacked."""
-    groups, row = parquet.opening(shard.path or shard.file)
-    shard = recognised(shard, [row], asked.formats())
-    columns = shard.row_format.columns
-    there = isinstance(row, dict) and bool({column.partition(".")[0] for column in columns} & row.keys())
-    if columns and not there and (shard.field is not None or not shard.row_format.matches(row)):
+    groups, opening = parquet.opening(shard.path or shard.file)
+    shard = recognised(shard, opening, asked.formats())
+    columns, names = shard.row_format.columns, list(opening[0])
+    there = not {column.partition(".")[0] for column in columns}.isdisjoint(names)
+    if columns and not there and (shard.field is not None or not any(map(shard.row_format.matches, opening))):
         raise UnknownFormatError(
-            f"it has no column called {' or '.join(columns)} (its columns: {', '.join(list(row)[:8])})"
+            f"it has no column called {' or '.join(columns)} (its columns: {', '.join(names[:8])})"
         )
     total = sum(rows for rows, _ in groups)
     start = first = rows = unpacked = 0

@@ -31,7 +31,7 @@ SLOT_MAGIC = b"qsgg"  # "ggsq" as a little-endian number
 _SQLITE, _ARROW = b"SQLite format 3\0", b"ARROW1\0\0"
 _ARROW_STREAM = b"\xff\xff\xff\xff"  # what a message of Arrow's IPC format begins with
 _EVENT = re.compile(rb"\s*(?:(?:event|id|retry)?:[^\n]*\n\s*)*data: ?[\[{]")  # server-sent events whose data are JSON
-_ROWS = 5  # first rows that are looked at
+ROWS = 5  # first rows that are looked at
 _DEPTH = 500
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s"{}\[\],:]+', re.S)
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")  # one that is cut off
@@ -68,7 +68,7 @@ def event_data(line: bytes) -> bytes:
 
 def _is_lines(head: bytes) -> bool:
     """Return whether every line is a row of its own, and not all of them together one JSON text."""
-    rows = [line.rstrip() for line in head.removeprefix(codecs.BOM_UTF8).split(b"\n") if line.strip()][: _ROWS + 1]
+    rows = [line.rstrip() for line in head.removeprefix(codecs.BOM_UTF8).split(b"\n") if line.strip()][: ROWS + 1]
     if rows[0].lstrip().startswith(b"["):
         return len(rows) > 1 and _parses(rows[0]) and rows[1].startswith((b"[", b"{"))
     if len(rows) == 1 or _parses(rows[0]):
@@ -91,9 +91,9 @@ def first_rows(head: bytes, kept: Container) -> list[Any]:
             value = partial(head.decode("utf-8", "ignore").removeprefix("\ufeff"))
         except RecursionError:
             raise UnknownFormatError("it is nested too deeply") from None
-        return value[:_ROWS] if isinstance(value, list) else [value]
+        return value[:ROWS] if isinstance(value, list) else [value]
     rows, too_deep = [], False
-    lines = head.removeprefix(codecs.BOM_UTF8).split(b"\n")[: 4 * _ROWS]
+    lines = head.removeprefix(codecs.BOM_UTF8).split(b"\n")[: 4 * ROWS]
     for line in lines if kept == "lines" else map(event_data, lines):
         if line.strip() and line != b"[DONE]":
             try:
@@ -105,7 +105,7 @@ def first_rows(head: bytes, kept: Container) -> list[Any]:
                     too_deep = True
     if too_deep and not rows:
         raise UnknownFormatError("it is nested too deeply")
-    return rows[:_ROWS]
+    return rows[:ROWS]
 
 
 def partial(text: str) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..formats import ROW_FORMATS
 from .cells import value_of
 from .decode import MAX_LINE, unpacked
-from .sniff import UnknownFormatError
+from .sniff import ROWS, UnknownFormatError
 
 
 class Query(NamedTuple):
@@ -119,12 +119,10 @@ def _rows(database: sqlite3.Connection) -> Iterator[Any]:
         return
     known = False
     for table in columns:
-        first = database.execute(f"select * from {_quoted(table)} limit 1").fetchone()
-        if first is None:
-            continue
-        sample = _object(first)
+        first = database.execute(f"select * from {_quoted(table)} limit {ROWS}")
         if any(
             format.matches(sample) and (format.is_certain is None or format.is_certain(sample))
+            for sample in map(_object, first)
             for format in ROW_FORMATS
         ):
             known = True
