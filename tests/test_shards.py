@@ -201,6 +201,11 @@ def test_a_packed_file(write: Write, end: str, pack: Callable[[bytes], bytes]) -
         records, bad = everything(write(name + end, pack(data) + b"\n"))
         assert texts(records) == told_of
         assert bad
+    array = b"[" + b",\n".join(row.rstrip() for row in rows) + b"]"
+    records, bad = everything(write("cut.json" + end, pack(array)[: len(whole) // 2]))
+    assert 1000 < len(records) < 3000
+    assert texts(records) == texts(expected)[: len(records)]
+    assert ["cut off" in one.reason for one in bad] == [True]
     _, bad = everything(write("no.jsonl" + end, whole[:6] + b"\0" * 40))
     assert len(bad) == 1
     records, bad = everything(write("t.txt" + end, pack(os.urandom(500_000).hex().encode())[:-100]))

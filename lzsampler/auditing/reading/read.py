@@ -186,17 +186,18 @@ def _is_damaged(stream: Any) -> bool:
 
 def _document(shard: Shard, stream: Any) -> Iterator[Read]:
     data, ended = decode.whole(stream)
-    if ended:
+    if ended and (shard.container != "document" or len(data) > decode.MAX_DOCUMENT):
         yield BadRecord(shard.file, 0, ended)
         return
     data = data.removeprefix(b"\xef\xbb\xbf").lstrip()
     try:
         if shard.container == "document":
-            rows, ended = decode.elements(data)
+            rows, cut = decode.elements(data)
+            ended = ended or cut
         else:
             rows = (tables.yaml_rows if shard.container == "yaml" else tables.xml_rows)(data)
     except (JsonError, tables.TableError) as error:
-        yield BadRecord(shard.file, 0, str(error))
+        yield BadRecord(shard.file, 0, ended or str(error))
         return
     alone = len(rows) == 1 and not data.startswith(b"[")
     del data
