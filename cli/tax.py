@@ -1,6 +1,5 @@
 """`lzs tax`: what penalties cost on texts that are right."""
 
-import glob
 import json
 import os
 import shutil
@@ -83,11 +82,9 @@ def tax(paths: tuple[str, ...], **flags: Any) -> None:
     _check_paths(paths)
     for output in flags["outputs"]:
         check(output, TAX)
-        for path in paths:
-            texts = [path] if os.path.isdir(path) else glob.glob(path, recursive=True) or [path]
-            for each in map(os.path.realpath, texts):
-                if os.path.realpath(output) == each or os.path.realpath(output).startswith(each + os.sep):
-                    raise click.UsageError(f"-o {output} would be among the texts: name a file elsewhere")
+        for path in map(os.path.realpath, paths):
+            if os.path.realpath(output) == path or os.path.realpath(output).startswith(path + os.sep):
+                raise click.UsageError(f"-o {output} would be among the texts: name a file elsewhere")
     grid = read_grid(flags["grid"])
     check_groups(flags["limits"], grid, paths, flags["format"])
     try:
