@@ -152,7 +152,7 @@ def _check_rules(a: "Summary", b: "Summary") -> None:
 
 
 def _lengths(path: str) -> dict[str, object]:
-    """Return what limits the texts of an evaluation; nothing where a side is none."""
+    """Return what limits the length of texts of an evaluation; nothing for other paths."""
     from lzsampler import LzsError
     from lzsampler.evaluation.store import RunFolder
 

@@ -106,11 +106,7 @@ def audit() -> dict[str, Any]:
             with audit_files(["chat.jsonl", "completions.jsonl.gz", "sharegpt.json"], by=("model", "file")) as rows:
                 summary = rows.summary.to_json()
                 found = [_rounded(_row(record)) for record in rows if _known(record)]
-                known = [outcome._asdict().items() for outcome in rows.outcomes()]
-                outcomes = [
-                    [value for name, value in fields if name not in ("stuck", "named", "conversation", "counterpart")]
-                    for fields in known
-                ]
+                outcomes = [[outcome.file, outcome.id, outcome.looping] for outcome in rows.outcomes()]
             with audit_files("texts", format="text") as rows:
                 texts = rows.summary.to_json()
                 found += [_rounded(_row(record)) for record in rows if _known(record)]

@@ -23,7 +23,7 @@ from ..params import (
     usual_window,
 )
 from ..util.rescue import DEFAULT_POLICY, LoopPolicy
-from ..util.typed import checked
+from ..util.typed import checked, of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -139,8 +139,9 @@ class Grid:
             settings.append(checked(Setting(row["name"], row["kind"], from_json(row["params"]), *about)))
         if not settings:
             raise ArgumentError("the grid has no settings")
-        ignore_eos = data.get("ignore_eos", False)
-        return checked(Grid(data["name"], tuple(settings), tuple(data["seeds"]), data["n_predict"], ignore_eos))
+        name, n_predict = of(data["name"], str), of(data["n_predict"], int)
+        seeds = tuple(integer("seeds", seed, 0, 2**64 - 1) for seed in data["seeds"])
+        return Grid(name, tuple(settings), seeds, n_predict, of(data.get("ignore_eos", False), bool))
 
 
 def quick() -> Grid:
