@@ -93,7 +93,11 @@ def test_records_of_several_models_are_paired_by_id_and_model() -> None:
     assert (len(made.newly), len(made.cured), made.by_order) == (0, 0, 0)
     assert [(pair.record_a, pair.record_b) for pair in made.still] == [(0, 2), (1, 3)]
     assert compare(of_models(a + " a.p!"), of_models(b + " a.p")).by_order == 2
-    other = compare(of_models("a.p! c.p"), of_models("b.p a.p"))  # other models, so that these cannot tell
+    more = compare(
+        of_models(a + " c.p! c.s"), of_models(b + " d.q! d.s!")
+    )  # models of one side leave the others as they are
+    assert (more.records, len(more.newly), len(more.cured), more.only_a, more.only_b) == (5, 1, 0, 1, 1)
+    other = compare(of_models("a.p! c.p"), of_models("b.p d.p"))  # no model of both sides, so that these cannot tell
     assert (other.records, len(other.cured), other.by_order) == (2, 1, 2)
     assert compare(of_models("a.p! b.q"), of_models("b.p! a.q")).records == 2  # each id once: whatever the model
 

@@ -261,6 +261,16 @@ CELLS: list[tuple[str, Any, list[str]]] = [  # what programs write into a column
     ("response", {"choices": [{"message": said(FINE), "finish_reason": "stop"}]}, [FINE]),
     ("content", [{"type": "thinking", "thinking": "t"}, {"type": "text", "text": FINE}], [f"t | {FINE}"]),
     ("content", [{"type": "tool_use", "name": "f", "input": {}}], []),
+    (
+        "response",
+        {"output": {"message": {"role": "assistant", "content": [{"text": FINE}]}}, "stopReason": "x"},
+        [FINE],
+    ),
+    ("content", [{"thought": True, "text": "t"}, {"text": FINE}], [f"t | {FINE}"]),
+    ("response", {"model": "m", "response": FINE, "done": True}, [FINE]),
+    ("response", {"text": FINE, "finish_reason": "COMPLETE"}, [FINE]),
+    ("completion", [{"generated_text": FINE}], [FINE]),
+    ("output", {"model": "m", "choices": [{"text": FINE}]}, [FINE]),
     ("responses", [FINE, "another"], [FINE, "another"]),
     ("output_list", [FINE, "another"], [FINE, "another"]),
 ]

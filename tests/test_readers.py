@@ -195,7 +195,7 @@ def test_a_message_in_another_form_is_a_bad_record(write: Write) -> None:
     [
         ({"foo": "a"}, "foo"),
         ([{"foo": "a"}], "foo"),
-        ([{"type": "text", "text": "b"}, {"foo": {"bar": "a"}}], "foo"),
+        ([{"functionCall": {}}, {"foo": {"bar": "a"}}], "foo"),
         ({"type": "text", "value": "a"}, "type, value"),
         ([{"type": "text", "value": "a"}], "type, value"),
         ({"type": "other", "value": "a"}, "type, value"),
@@ -222,6 +222,11 @@ def test_a_content_of_no_known_form_is_a_bad_record(write: Write, content: Any, 
         ([{"functionCall": {"name": "f"}, "thoughtSignature": "x"}, {"text": None, "inline_data": {}}], []),
         ([{"toolUse": {"name": "f"}}, {"text": "a"}], ["a"]),
         ({"type": "tool_use", "name": "f"}, []),
+        ({"type": "image_url", "image_url": "u"}, []),
+        ([{"text": "a"}, {"image_url": "u"}], ["a"]),
+        ([{"type": "text", "text": "a"}, {"foo": {"bar": "b"}}], ["a"]),
+        ([{"text": "a"}, {"citationsContent": {"content": [{"text": "b"}], "citations": []}}], ["ab"]),
+        ([{"type": "text", "text": None, "cache_control": {}}, {"type": "text", "text": {"value": None}}], []),
         ([{"type": "image_url", "image_url": "u"}, {}], []),
     ],
 )
@@ -234,6 +239,9 @@ def test_settings_of_reasoning_are_no_reasoning(write: Write) -> None:
     settings = said("a", thinking={"type": "enabled", "budget_tokens": 9}), said("b", reasoning={"effort": "low"})
     records, bad = everything(write("c.jsonl", jsonl(*settings, said("c", reasoning={"content": "r"}))))
     assert (texts(records), bad) == (["a", "b", "r | c"], [])
+    more = said("d", reasoning={"summary": "auto"}), said("e", reasoning_details=[{"format": "f", "data": "x"}])
+    records, bad = everything(write("d.jsonl", jsonl(*more)))
+    assert (texts(records), bad) == (["d", "e"], [])
 
 
 def test_by_adds_groups(write: Write) -> None:

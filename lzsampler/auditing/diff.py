@@ -259,11 +259,16 @@ def _repeated(outcomes: list[Outcome]) -> int:
 
 
 def _modelled(left: list[Outcome], right: list[Outcome], names_a: _Names, names_b: _Names) -> set[_Name]:
-    """Return the names of records that several records of a side have, if their models tell these apart on both."""
-    if {one.model for one in left} != {one.model for one in right}:
-        return set()
-    counts = [Counter(_name(one, names) for one in side) for side, names in ((left, names_a), (right, names_b))]
-    return {name for count in counts for name, n in count.items() if n > 1}
+    """Return the names that several records of a side have, if both sides have a model in common under the name."""
+    sides: list[dict[_Name, list[str]]] = []
+    for side, names in ((left, names_a), (right, names_b)):
+        models: dict[_Name, list[str]] = {}
+        for one in side:
+            models.setdefault(_name(one, names), []).append(one.model)
+        sides.append(models)
+    here, there = sides
+    several = {name for models in sides for name, those in models.items() if len(those) > 1}
+    return {name for name in several if not set(here.get(name, ())).isdisjoint(there.get(name, ()))}
 
 
 def _name(outcome: Outcome, names: _Names) -> _Name:

@@ -12,6 +12,10 @@ from .messages import CONTENT, PART_TYPES, is_conversation, is_known_role, is_me
 _TEXTS = {"content", *CONTENT, *(side for pair in PAIRS for side in pair)}
 # What the choices or candidates of an API have, and those of a question in an answer do not.
 _OF_CHOICES = {"message", "finish_reason", "finishReason", "content"}
+# What stands around choices that have a text alone, and around a list of choices in an answer of a model does not.
+_OF_COMPLETIONS = {"id", "object", "created", "model", "choices", "usage", "system_fingerprint"}
+_UNTYPED = {"text", "thought", "thoughtSignature", "reasoningContent", "generated_text"}  # keys of parts without a type
+_OF_APIS = ({"model", "response", "done"}, {"text", "finish_reason"})  # Ollama, Cohere
 
 
 def value_of(column: str, cell: Any) -> Any:
@@ -29,13 +33,20 @@ def value_of(column: str, cell: Any) -> Any:
 def _is_of_a_program(value: Any) -> bool:
     if isinstance(value, list):
         said = is_conversation(value) and any(map(_is_said, value))
-        return said or (all(isinstance(part, Mapping) for part in value) and any(map(_is_part, value)))
+        parts = all(isinstance(part, Mapping) for part in value) and len(value) > 0
+        return said or (parts and (any(map(_is_part, value)) or all(part.keys() <= _UNTYPED for part in value)))
     if not isinstance(value, Mapping):
         return False
     choices = value.get("choices") or value.get("candidates")
     first = choices[0] if isinstance(choices, list) and choices else None
-    of_api = isinstance(first, Mapping) and not _OF_CHOICES.isdisjoint(first)
-    return of_api or value.get("object") == "response" or _is_said(value)
+    if isinstance(first, Mapping):
+        texts = "text" in first and value.keys() <= _OF_COMPLETIONS
+        if texts or not _OF_CHOICES.isdisjoint(first):
+            return True
+    inside = value.get("output")
+    if isinstance(inside, Mapping) and is_message(inside.get("message")):  # Bedrock
+        return True
+    return value.get("object") == "response" or any(keys <= value.keys() for keys in _OF_APIS) or _is_said(value)
 
 
 def _is_said(value: Any) -> bool:

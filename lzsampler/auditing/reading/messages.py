@@ -84,6 +84,11 @@ _UNTYPED = {
     *("image", "document", "video", "audio", "tooluse", "toolresult", "guardcontent", "cachepoint", "searchresult"),
 }
 PART_TYPES = {*_TEXT_TYPES, *_THOUGHTS, *_CALL_TYPES, "refusal"}
+_SETTINGS_OF_REASONING = ("auto", "concise", "detailed")  # kinds of a summary that is asked for
+_NO_TEXT = {  # types of a content that is one object; in a list of parts any type but those of texts has no text
+    *("image", "image_url", "input_image", "audio", "input_audio", "video", "video_url", "file", "input_file"),
+    *("document", "redacted_thinking", "tool_result", "model_editable_context"),
+}
 _THOUGHT_TEXTS = ("reasoning", "thinking", "think", "text", "content")
 _GROUPS = {
     "model": (
@@ -146,8 +151,8 @@ def text_of(value: Any) -> str | None:
 def content(value: Any) -> tuple[str | None, str | None]:
     """Return (reasoning, answer) of a message's content: a text, or parts of several kinds, as all the APIs have them.
 
-    Images, tool calls and other parts without text are left out. TypeError for any other type, and for a part that does
-    not say what it is: nobody knows where its text is.
+    Images, tool calls and other parts without text are left out, and of a list with texts also parts of no known kind.
+    TypeError for any other type, and if there is nothing but parts of no known kind: nobody knows where their text is.
     """
     if value is None or isinstance(value, str):
         return None, value
@@ -158,6 +163,7 @@ def content(value: Any) -> tuple[str | None, str | None]:
         raise TypeError(f"the content is {kind_of(value)}")
     reasoning: list[str] = []
     answer: list[str] = []
+    unknown: Mapping[str, Any] | None = None
     for part in value:
         if isinstance(part, str):
             answer.append(part)
@@ -181,23 +187,29 @@ def content(value: Any) -> tuple[str | None, str | None]:
             answer.append(part["content"])
         elif isinstance(told := part.get("reasoningContent"), Mapping):  # Bedrock
             reasoning.append(text_of(told.get("reasoningText")) or "")
+        elif isinstance(told := part.get("citationsContent"), Mapping):  # Bedrock
+            answer.append(text_of(told.get("content")) or "")
         elif isinstance(told := part.get("description"), str) and "subject" in part:  # thoughts of Gemini CLI
             answer.append(told)
         elif isinstance(told := part.get("parts"), list):  # ChatGPT
             answer.append(text_of(told) or "")
         elif kind == "thoughts":  # ChatGPT
             reasoning.append("\n".join(thought.get("content") or "" for thought in part["thoughts"]))
-        elif not _is_without_text(part, None if alone else kind):
-            keys = ", ".join(map(str, list(part)[:8]))
-            raise TypeError(f"the content has a part of no known kind (its keys: {keys})")
+        elif not _is_without_text(part, kind if not alone or kind in _NO_TEXT else None):
+            unknown = part
+    if unknown is not None and not answer and not reasoning:
+        keys = ", ".join(map(str, list(unknown)[:8]))
+        raise TypeError(f"the content has a part of no known kind (its keys: {keys})")
     return "".join(reasoning) or None, "".join(answer) if answer else None
 
 
 def _is_without_text(part: Mapping[str, Any], kind: Any) -> bool:
-    """Return whether a part is empty, or says that it is no text; ``kind``: its type, if it is one of several parts."""
+    """Return whether a part is empty, or says by its keys, or its type ``kind``, that it is no text."""
     if _is_call(part) or (isinstance(kind, str) and kind not in _TEXT_TYPES):
         return True
     if part.get("content_type") == "reasoning_recap":  # of ChatGPT: how long it thought
+        return True
+    if "text" in part:  # which is empty
         return True
     there = [str(key).replace("_", "").lower() for key in part if part[key] and key not in ("type", "content_type")]
     return not there or any(key in _UNTYPED for key in there)
@@ -316,8 +328,13 @@ def reasoning_beside(message: Any) -> str | None:
     for key in REASONING:
         if value := message.get(key):
             if isinstance(value, Mapping):  # which may hold settings, too
-                value = next((value[inside] for inside in _THOUGHT_TEXTS if value.get(inside)), value.get("summary"))
-            told, plain = content(value)
+                value = next((value[inside] for inside in (*_THOUGHT_TEXTS, "summary") if value.get(inside)), None)
+                if value in _SETTINGS_OF_REASONING:
+                    continue
+            try:
+                told, plain = content(value)
+            except TypeError:  # encrypted, or of no known form: the answer counts without it
+                continue
             return told or plain
     return None
 

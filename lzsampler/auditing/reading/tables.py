@@ -132,7 +132,7 @@ def _row(header: list[str], cells: list[str], delimiter: str) -> dict[str, Any] 
     has no column: a text with the delimiter in it, of which nobody can say where it ends.
     """
     row = {key: value_of(key, cell) for key, cell in zip(header, cells, strict=False)}
-    if not any(cells[len(header) :]):
+    if not any(cell.strip() for cell in cells[len(header) :]):
         return row
     mark = {",": "comma", ";": "semicolon", "\t": "tab"}[delimiter]
     return TableError(f"the row has more cells than the header: put quotes around texts that have a {mark}", row)
