@@ -9,6 +9,7 @@ hold for a count of 0 as well; that of rep-4 is a bootstrap over prompts.
 
 import argparse
 import json
+import lzma
 from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
 from pathlib import Path
@@ -37,7 +38,8 @@ def main() -> None:
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    with (lzma.open if path.suffix == ".xz" else open)(path, "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
 
 
 def answers(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
