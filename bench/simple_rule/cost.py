@@ -14,6 +14,7 @@ although the text so far was right; `first`: the number of the first one.
 import argparse
 import json
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,7 @@ def main() -> None:
             return {**made, "today": Today(model)} if "today" in arguments.rules else made
 
         with arguments.out.open("w", encoding="utf-8") as file:
-            for row in [*_texts(model, arguments.texts, arguments.each, states), *_values(model, states)]:
+            for row in chain(_texts(model, arguments.texts, arguments.each, states), _values(model, states)):
                 file.write(json.dumps(row) + "\n")
 
 
