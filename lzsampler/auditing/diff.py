@@ -126,9 +126,9 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
 
     If both sides have several files, partners are in files of the same name (relative to the folder that holds all
     files of a side). If no name is in both, or each side is one file, ids alone decide. Of records with the same id,
-    those of one model are partners if both sides have the same models. Of those that are left, such as several answers
-    to a prompt, the first is the partner of the first, and so on. A record without an id, which
-    has the number of its line instead, is no partner of one with that id.
+    those of one model are partners if the two sides have a model in common under that id. Of those that are left, such
+    as several answers to a prompt, the first is the partner of the first, and so on. A record without an id, which has
+    the number of its line instead, is no partner of one with that id.
 
     If no record is in both, texts of two evaluations of one setting each are paired by prompt and seed. Otherwise all
     of A are compared with all of B, as two groups of conversations.

@@ -373,7 +373,5 @@ def _merged(folder: WorkFolder) -> Summary:
         summary.add(bad)
     summary.coverage.merge(coverage.unpack(manifest["passed"]))
     for part in folder.summaries():
-        if any(len(key) != len(summary.by) for key in part.groups):
-            raise LzsError(f"{folder.path} is damaged: delete the folder and audit again")
         summary.merge(part)
     return summary

@@ -151,7 +151,8 @@ class WorkFolder:
 
     def summaries(self) -> Iterator[Summary]:
         """Yield the summaries of all tasks in order. LzsError when a part is missing."""
-        tasks = self.manifest()["tasks"]
+        manifest = self.manifest()
+        tasks, n_keys = manifest["tasks"], len(manifest["settings"]["by"])
         numbers = [file.stem for file in self.path.glob("*.json") if file.stem.isdecimal()]
         missing = tasks - sum(int(number) < tasks for number in numbers)
         if missing:
@@ -160,6 +161,8 @@ class WorkFolder:
         for task in range(tasks):
             with self._intact(f"{task:06}.json") as part:
                 summary = _unpack_summary(part["summary"])
+                if any(len(key) != n_keys for key in summary.groups):
+                    raise ArgumentError("a group has another number of keys than the audit")
             yield summary
 
     def audited(self) -> Iterator[Audited]:

@@ -18,7 +18,7 @@ class Paired:
     that without, -1..1. ``gained``, ``lost``: texts that are right only with the penalty, and only without it, among
     the ``answered`` pairs; ``accuracy_p`` and ``accuracy_difference`` are analogous, and the latter is None without
     tasks. Intervals are the 95 % intervals of `paired_difference`, whose clusters are the prompts. ``stuck``: the
-    answered pairs that loop without the penalty; ``stuck_right_none`` of them are right all the same, and
+    answered pairs that loop without the penalty; ``stuck_right_none`` of them are right without it, and
     ``stuck_right`` are right with the penalty.
     """
 

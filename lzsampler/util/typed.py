@@ -31,21 +31,23 @@ def is_of(value: object, hint: Any) -> bool:
 
     A dataclass is taken as it is: `checked` looks into one.
     """
-    origin, of = get_origin(hint), get_args(hint)
+    origin, parts = get_origin(hint), get_args(hint)
     if hint is float:
         return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
     if hint is int:
         return type(value) is int and abs(value) <= _LARGEST
     if origin is Literal:
-        return isinstance(value, str) and value in of
+        return isinstance(value, str) and value in parts
     if origin in (Union, types.UnionType):
-        return any(is_of(value, each) for each in of)
-    if origin is tuple and of[-1] is not ...:
-        return isinstance(value, tuple) and len(value) == len(of) and all(map(is_of, value, of))
+        return any(is_of(value, each) for each in parts)
+    if origin is tuple and parts[-1] is not ...:
+        return isinstance(value, tuple) and len(value) == len(parts) and all(map(is_of, value, parts))
     if origin in (list, tuple, Sequence):
-        return isinstance(value, list | tuple) and all(is_of(each, of[0]) for each in value)
+        return isinstance(value, list | tuple) and all(is_of(each, parts[0]) for each in value)
     if origin in (dict, Mapping):
-        return isinstance(value, dict) and all(is_of(key, of[0]) and is_of(each, of[1]) for key, each in value.items())
+        return isinstance(value, dict) and all(
+            is_of(key, parts[0]) and is_of(each, parts[1]) for key, each in value.items()
+        )
     return isinstance(value, type(None) if hint is None else hint)
 
 

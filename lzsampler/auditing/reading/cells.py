@@ -14,7 +14,13 @@ _TEXTS = {"content", *CONTENT, *(side for pair in PAIRS for side in pair)}
 _OF_CHOICES = {"message", "finish_reason", "finishReason", "content"}
 # What stands around choices that have a text alone, and around a list of choices in an answer of a model does not.
 _OF_COMPLETIONS = {"id", "object", "created", "model", "choices", "usage", "system_fingerprint"}
-_UNTYPED = {"text", "thought", "thoughtSignature", "reasoningContent", "generated_text"}  # keys of parts without a type
+_PART_KEYS = {
+    "text",
+    "thought",
+    "thoughtSignature",
+    "reasoningContent",
+    "generated_text",
+}  # keys of parts without a type
 _OF_APIS = ({"model", "response", "done"}, {"text", "finish_reason"})  # Ollama, Cohere
 
 
@@ -33,8 +39,8 @@ def value_of(column: str, cell: Any) -> Any:
 def _is_of_a_program(value: Any) -> bool:
     if isinstance(value, list):
         said = is_conversation(value) and any(map(_is_said, value))
-        parts = all(isinstance(part, Mapping) for part in value) and len(value) > 0
-        return said or (parts and (any(map(_is_part, value)) or all(part.keys() <= _UNTYPED for part in value)))
+        parts = bool(value) and all(isinstance(part, Mapping) for part in value)
+        return said or (parts and (any(map(_is_part, value)) or all(part.keys() <= _PART_KEYS for part in value)))
     if not isinstance(value, Mapping):
         return False
     choices = value.get("choices") or value.get("candidates")

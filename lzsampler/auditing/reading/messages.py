@@ -87,7 +87,7 @@ PART_TYPES = {*_TEXT_TYPES, *_THOUGHTS, *_CALL_TYPES, "refusal"}
 _SETTINGS_OF_REASONING = ("auto", "concise", "detailed")  # kinds of a summary that is asked for
 _NO_TEXT = {  # types of a content that is one object; in a list of parts any type but those of texts has no text
     *("image", "image_url", "input_image", "audio", "input_audio", "video", "video_url", "file", "input_file"),
-    *("document", "redacted_thinking", "tool_result", "model_editable_context"),
+    *("document", "redacted_thinking", "tool_result", "model_editable_context", "reasoning_recap"),
 }
 _THOUGHT_TEXTS = ("reasoning", "thinking", "think", "text", "content")
 _GROUPS = {
@@ -206,8 +206,6 @@ def content(value: Any) -> tuple[str | None, str | None]:
 def _is_without_text(part: Mapping[str, Any], kind: Any) -> bool:
     """Return whether a part is empty, or says by its keys, or its type ``kind``, that it is no text."""
     if _is_call(part) or (isinstance(kind, str) and kind not in _TEXT_TYPES):
-        return True
-    if part.get("content_type") == "reasoning_recap":  # of ChatGPT: how long it thought
         return True
     if "text" in part:  # which is empty
         return True
