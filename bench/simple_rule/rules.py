@@ -36,7 +36,7 @@ class Rule:
     separators: str = "not .,!?;'-\""
     words: bool = False  # L counts beginnings of words, and only such tokens are priced
     starts: bool = False  # only a token that begins a word is priced
-    items: int = 0  # a comma after at most so many tokens since the last separator is a separator, too
+    items: str = ""  # a token of these and other marks is a separator, too, less than m tokens after a separator
 
 
 BASE = Rule()
@@ -45,15 +45,18 @@ RULES = {
     "base": BASE,
     "not .!?": replace(BASE, separators="not .!?"),
     "all": replace(BASE, separators="all"),
-    "items 3": replace(BASE, items=3),
+    "items ,": replace(BASE, items=","),
+    "items all": replace(BASE, items=SENTENCE),
     "m 4": replace(BASE, m=4),
     "words 3": replace(BASE, words=True, m=3),
     "a 16": replace(BASE, a=16),
     "a 64": replace(BASE, a=64),
     "a 128": replace(BASE, a=128),
     "starts": replace(BASE, starts=True),
+    "items , a 128": replace(BASE, items=",", a=128),
 }
 """One factor at a time. The default of the day is written by the sampler itself: see write.py."""
+CHOSEN = "items , a 128"
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,6 @@ class Classes:
 
     letterless: npt.NDArray[np.bool_]
     start: npt.NDArray[np.bool_]  # of a word: white space, then a letter
-    comma: npt.NDArray[np.bool_]
     texts: tuple[str, ...]
 
     @classmethod
@@ -71,7 +73,12 @@ class Classes:
         texts = tuple(piece.decode("utf-8", "surrogateescape") for piece in pieces)
         letterless = [not any(c.isalpha() or "\udc80" <= c <= "\udcff" for c in text) for text in texts]
         start = [text[:1].isspace() and text[1:2].isalpha() for text in texts]
-        return cls(np.array(letterless), np.array(start), np.array([text.strip() == "," for text in texts]), texts)
+        return cls(np.array(letterless), np.array(start), texts)
+
+    def items(self, marks: str) -> npt.NDArray[np.bool_]:
+        """Return which tokens without a letter have one of these marks (n_vocab)."""
+        has: npt.NDArray[np.bool_] = self.letterless & np.array([bool(set(text) & set(marks)) for text in self.texts])
+        return has
 
     def separators(self, name: str) -> npt.NDArray[np.bool_]:
         """Return which tokens are separators (n_vocab)."""
@@ -89,6 +96,7 @@ class State:
     def __init__(self, rule: Rule, classes: Classes) -> None:
         self._rule, self._classes = rule, classes
         self._separators = classes.separators(rule.separators)
+        self._items = classes.items(rule.items)
         self._log2_vocab = float(np.log2(len(classes.texts)))
         self._tokens, self._equal = np.zeros(4096, np.int64), np.zeros(4096, np.int64)
         self._starts = np.zeros(4097, np.int64)  # words begun in the first so many tokens
@@ -105,7 +113,7 @@ class State:
         self._tokens[n] = token
         self._starts[n + 1] = self._starts[n] + self._classes.start[token]
         self._n = n + 1
-        ends_item = self._classes.comma[token] and self._since <= self._rule.items
+        ends_item = self._items[token] and self._since + 1 < self._rule.m
         self._since = 0 if self._separators[token] or ends_item else self._since + 1
 
     def costs(self) -> tuple[Ids, Costs]:
