@@ -23,7 +23,7 @@ import numpy.typing as npt
 from rules import RULES, Classes, Costs, Ids, State
 
 from lzsampler import Sampler
-from lzsampler.evaluation.tax_scores import Given, edited
+from lzsampler.evaluation.cost_scores import Given, edited
 from lzsampler.llama.model import Model
 from lzsampler.models import find_model
 
