@@ -54,9 +54,9 @@ RULES = {
     "a 128": replace(BASE, a=128),
     "starts": replace(BASE, starts=True),
     "items , a 128": replace(BASE, items=",", a=128),
+    "guard": replace(BASE, m=WINDOW + 1, a=64),
 }
-"""One factor at a time. The default of the day is written by the sampler itself: see write.py."""
-CHOSEN = "items , a 128"
+"""One factor at a time, and the second term alone. The default of the day is written by the sampler itself: see write.py."""
 
 
 @dataclass(frozen=True)
