@@ -1,7 +1,7 @@
 /* instructions.c - a fixed amount of work, CASE ROUNDS, for bench/instructions.sh to count the instructions of.
  *
  * Times vary with the machine and its load; the instruction counts of one binary do not. The name of a case switches on
- * what it mentions: "accept+lz+8192" accepts tokens with the LZ penalty and a window of 8,192, and samples none;
+ * what it mentions: "accept+lz+8192" accepts tokens with the LZ penalty by the paper's rule and a window of 8,192, and samples none;
  * "accept+lz+default" does so with the LZ penalty as the Python package has it.
  */
 #include <stdbool.h>
@@ -14,7 +14,8 @@
 enum { N_VOCAB = 32000 };
 
 static float logits[N_VOCAB], probabilities[N_VOCAB];
-static int32_t ids[N_VOCAB], breakers[N_VOCAB / 8];
+static int32_t ids[N_VOCAB];
+static uint32_t separators[N_VOCAB / 32], commas[N_VOCAB / 32];
 
 static uint32_t next_random(void) { /* xorshift32 */
     static uint32_t state = 2463534242u;
@@ -23,7 +24,7 @@ static uint32_t next_random(void) { /* xorshift32 */
     return state ^= state << 5;
 }
 
-/* Token number i of a text that comes again every 100 tokens and begins with a breaker: what LZ looks for when it wants long
+/* Token number i of a text that comes again every 100 tokens and begins with a separator: what LZ looks for when it wants long
  * matches, which random tokens do not have. */
 static int32_t repeated_text(int i) {
     return i % 100 ? 8 * (i % 100) + 1 : 0;
@@ -41,7 +42,11 @@ int main(int argc, char **argv) {
     lzs_params_init(&p);
     p.seed = 1;
     if (strstr(name, "greedy")) p.temperature = 0.0f;
-    if (strstr(name, "lz")) p.lz_penalty = 0.15f;
+    if (strstr(name, "lz")) {
+        p.lz_rule = LZS_RULE_PAPER;
+        p.lz_penalty = 0.15f;
+        p.lz_window = 512;
+    }
     if (strstr(name, "chain")) {
         p.temperature = 0.8f;
         p.top_k = 40;
@@ -64,17 +69,15 @@ int main(int argc, char **argv) {
     if (strstr(name, "8192")) p.lz_window = 8192;
     bool repeats = strstr(name, "default");
     if (repeats) {
+        p.lz_rule = LZS_RULE_DEFAULT;
         p.lz_penalty = 0.3f;
-        p.lz_min_match = 5;
+        p.lz_run_penalty = 0.5f;
         p.lz_window = 2048;
-        p.lz_buffer = 2047;
-        for (int32_t i = 0; i < N_VOCAB / 8; i++) breakers[i] = 8 * i;
-        p.lz_breakers = breakers;
-        p.n_lz_breakers = N_VOCAB / 8;
-        p.lz_numbers = breakers + N_VOCAB / 16;
-        p.n_lz_numbers = N_VOCAB / 32;
-        p.lz_marks = breakers;
-        p.n_lz_marks = N_VOCAB / 8;
+        memset(separators, 0x01, sizeof separators); /* every eighth token */
+        memset(commas, 0x04, sizeof commas);
+        p.lz_separators = separators;
+        p.lz_commas = commas;
+        p.n_lz_separators = p.n_lz_commas = N_VOCAB / 32;
     }
     if (strstr(name, "loops")) p.loop_max_pattern = 512;
     if (strstr(name, "stuck")) p.stuck_threshold = LZS_MAX_WINDOW;

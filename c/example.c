@@ -21,7 +21,6 @@ static int run(float lz_penalty) {
     lzs_params params;
     lzs_params_init(&params);
     params.lz_penalty = lz_penalty;
-    params.lz_buffer = 8;
     params.temperature = 0.0f; /* greedy */
     lzs_sampler *sampler;
     lzs_status status = lzs_sampler_new(N_VOCAB, &params, &sampler);

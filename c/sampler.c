@@ -48,8 +48,8 @@ const char *lzs_strerror(int status) {
 size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab) {
     lzs_params p;
     if (!lzs_params_whole(params, &p)) return 0;
-    size_t count = lzs_count_window(&p), lz = p.lz_penalty > 0.0f && p.lz_min_match == 1 ? (size_t)p.lz_window : 0;
-    size_t most = p.n_logit_bias + (count > lz ? count < SIZE_MAX / 2 ? count : SIZE_MAX / 2 : lz);
+    size_t count = lzs_count_window(&p), paper = lzs_paper_is_on(&p) ? (size_t)p.lz_window : 0;
+    size_t most = p.n_logit_bias + (count > paper ? count < SIZE_MAX / 2 ? count : SIZE_MAX / 2 : paper);
     for (const lzs_penalty *const *row = lzs_penalties; *row; row++) {
         if ((*row)->most) most += (*row)->most(&p);
     }
@@ -78,7 +78,8 @@ static lzs_status make(int32_t n_vocab, const lzs_params *params, lzs_token_clas
     s->params = *params;
     s->classes = classes;
     lzs_token_classes_put(classes, &s->params);
-    lzs_status status = lzs_state_init(&s->state, n_vocab, &s->params, lzs_kernels_best());
+    const lzs_history_shape shape = lzs_penalties_shape(&s->params, n_vocab);
+    lzs_status status = lzs_state_init(&s->state, &s->params, &shape, lzs_kernels_best());
     const lzs_history *looked_at = lzs_state_looked_at(&s->state);
     if (status == LZS_OK) status = lzs_edit_list_init(&s->edits, &s->params, s->log2_vocab, looked_at);
     if (status == LZS_OK && !shared) {
@@ -280,6 +281,13 @@ lzs_status lzs_sampler_set_grammar(lzs_sampler *s, lzs_grammar *grammar) {
 
 /* ---- a step ---- */
 
+/* The settings of penalties that know a grammar: a text may copy itself for longer. */
+static lzs_params under_grammar(const lzs_params *params) {
+    lzs_params wider = *params;
+    wider.lz_run_allowance *= LZS_GRAMMAR_ALLOWANCE;
+    return wider;
+}
+
 static lzs_status make_edits(lzs_sampler *s) {
     const lzs_history *looked_at = &s->state.history;
     lzs_grammar *grammar = s->state.cursor.grammar;
@@ -293,7 +301,9 @@ static lzs_status make_edits(lzs_sampler *s) {
     if (grammar && s->params.structure == LZS_STRUCTURE_OFF) grammar = NULL;
     if (status == LZS_OK && grammar) status = lzs_state_place(&s->state, &grammar, &place);
     if (status != LZS_OK) return status;
-    return lzs_edit_list_make(&s->edits, looked_at, &s->params, s->log2_vocab, grammar, place);
+    if (!grammar) return lzs_edit_list_make(&s->edits, looked_at, &s->params, s->log2_vocab, NULL, place);
+    const lzs_params params = under_grammar(&s->params);
+    return lzs_edit_list_make(&s->edits, looked_at, &params, s->log2_vocab, grammar, place);
 }
 
 lzs_status lzs_sampler_edits(lzs_sampler *s, const lzs_edit **edits, size_t *n) {
@@ -410,9 +420,10 @@ lzs_status lzs_explain(lzs_sampler *s, const float *logits, const int32_t *token
     int32_t place = LZS_DEAD;
     bool scales = status == LZS_OK && s->params.structure != LZS_STRUCTURE_OFF;
     if (scales) status = lzs_state_place(&s->state, &grammar, &place);
+    const lzs_params params = grammar ? under_grammar(&s->params) : s->params;
     for (size_t i = 0; status == LZS_OK && i < n; i++) {
         const lzs_edit *made = lzs_sampler_edit_of(s, tokens[i]);
-        lzs_explanation e = lzs_explain_edit(lzs_state_looked_at(&s->state), &s->params, s->log2_vocab, tokens[i], made);
+        lzs_explanation e = lzs_explain_edit(lzs_state_looked_at(&s->state), &params, s->log2_vocab, tokens[i], made);
         if (grammar) status = lzs_grammar_free_share(grammar, place, tokens[i], &e.free_share);
         lzs_edit edit = {e.token, e.repeat, e.bias};
         e.allowed = lzs_allowed(plan.mask, e.token);
@@ -466,13 +477,14 @@ lzs_status lzs_try_accept(lzs_sampler *s, int32_t token) {
     return status;
 }
 
-/* ---- the LZ penalty by itself ---- */
+/* ---- the paper's penalty by itself ---- */
 
 lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_t window, int32_t buffer,
                        int32_t formula, int32_t *tokens, float *bits, size_t capacity, size_t *n_written) {
     *n_written = 0;
     lzs_params params;
     lzs_params_init(&params);
+    params.lz_rule = LZS_RULE_PAPER;
     params.lz_penalty = 1.0f;
     params.lz_window = window;
     params.lz_buffer = buffer;

@@ -5,7 +5,8 @@
  *
  *     lzs_params params;
  *     lzs_params_init(&params);
- *     params.lz_penalty = 0.15f;
+ *     params.lz_penalty = 0.3f;
+ *     params.lz_run_penalty = 0.5f;
  *     params.temperature = 0.0f;
  *     lzs_sampler *sampler = NULL;
  *     if (lzs_sampler_new(n_vocab, &params, &sampler) != LZS_OK) return 1;
@@ -57,6 +58,12 @@ extern "C" {
 #define LZS_MAX_VOCAB 1073741824 /* tokens of a vocabulary */
 #define LZS_MAX_WINDOW 131072    /* lz_window, dry_penalty_last_n, and the tokens a loop may need to be found */
 #define LZS_MAX_BUFFER 4096      /* lz_buffer, in tokens */
+#define LZS_GRAMMAR_ALLOWANCE 16 /* times lz_run_allowance under a grammar, since a schema may ask for a hundred equal values */
+
+typedef enum lzs_lz_rule {
+    LZS_RULE_DEFAULT = 0, /* saying again what was said in at least lz_min_match tokens costs: see docs/penalties.md */
+    LZS_RULE_PAPER = 1    /* the rule of arXiv 2504.20131: every token of the window costs */
+} lzs_lz_rule;
 
 typedef enum lzs_lz_formula {
     LZS_LZ_RATE = 0,      /* (log2(D + 1) + log2 L) / L, the cheapest match; the authors' code of March 2025 */
@@ -102,10 +109,22 @@ typedef struct lzs_logit_bias {
  * and `size` says how many the caller knows: a program compiled with an older header gets the defaults of the rest. */
 typedef struct lzs_params {
     uint32_t size;             /* sizeof(lzs_params) of the caller's header, set by lzs_params_init */
-    float lz_penalty;          /* strength in logits per bit, >= 0; 0 is off. [fixed: whether it is 0] */
+    int32_t lz_rule;           /* [fixed] lzs_lz_rule */
+    float lz_penalty;          /* strength in logits per bit (k), >= 0; 0 is off. [fixed: whether the LZ penalty is on] */
     int32_t lz_window;         /* [fixed] lookback, tokens, 2..LZS_MAX_WINDOW */
-    int32_t lz_buffer;         /* [fixed] longest suffix compared, tokens, 1..LZS_MAX_BUFFER, < lz_window */
-    int32_t lz_formula;        /* lzs_lz_formula */
+    int32_t lz_min_match;      /* [fixed] shortest repetition that costs, tokens, the new one included (m), 1..lz_window, 65535 at most;
+                                * longer ones count as 65535 */
+    float lz_run_penalty;      /* logits per token of a run beyond the allowance (r), >= 0; 0 is off. [fixed: as lz_penalty] */
+    int32_t lz_run_allowance;  /* tokens by which a text may go on copying itself for nothing (a), 0..LZS_MAX_WINDOW; under a grammar, LZS_GRAMMAR_ALLOWANCE
+                                * times as many, unless `structure` is LZS_STRUCTURE_OFF */
+    const uint32_t *lz_separators; /* [fixed] a bit set of tokens after which the count of a repetition begins anew: n_lz_separators
+                                    * words as those of a mask; copied; may be NULL when n_lz_separators is 0: there are none */
+    size_t n_lz_separators;        /* 0 or (n_vocab + 31) / 32 */
+    const uint32_t *lz_commas; /* [fixed] a bit set of tokens that are separators, too, in lists: while less than lz_min_match tokens, they
+                                * included, have come since the last separator; as lz_separators */
+    size_t n_lz_commas;
+    int32_t lz_formula;        /* lzs_lz_formula, of the paper's rule; that has none of the six fields above */
+    int32_t lz_buffer;         /* [fixed] of the paper's rule: longest suffix compared, tokens, 1..LZS_MAX_BUFFER, < lz_window */
     float repetition_penalty;  /* >= FLT_MIN if multiplicative (1 is off), any finite number if subtractive (0 is off) */
     float frequency_penalty;   /* 0 is off; else >= FLT_MIN if multiplicative, any finite number if subtractive */
     float presence_penalty;    /* as frequency_penalty. [fixed: whether all three are off] */
@@ -137,12 +156,6 @@ typedef struct lzs_params {
     int32_t dry_penalty_last_n; /* [fixed] lookback, tokens, 1..LZS_MAX_WINDOW; 0 is off, -1 is LZS_MAX_WINDOW */
     const int32_t *dry_breakers; /* [fixed] tokens that end every match; copied; may be NULL when n_dry_breakers is 0 */
     size_t n_dry_breakers;
-    int32_t lz_min_match; /* shortest match that LZ prices, tokens, the new one included, 1..lz_buffer + 1; 1 is the paper's rule.
-                           * Above 1 the whole window is searched, from its first token on, and a token that comes often is priced
-                           * for shorter ones, too. [fixed: whether it is 1] */
-    const int32_t *lz_breakers; /* [fixed] tokens that end a match of LZ, unless it covers its own distance, as in a loop; copied;
-                                 * may be NULL when n_lz_breakers is 0, as it is where lz_min_match is 1 */
-    size_t n_lz_breakers;
     int32_t stuck_threshold; /* [fixed] lzs_stuck_found: score that makes a text stuck, tokens, 0..LZS_MAX_WINDOW; 0 is off */
     int32_t stuck_ngram;     /* [fixed] tokens that are compared together, 1..64 */
     int32_t stuck_min_count; /* [fixed] the occurrence from which an n-gram is old, >= 2 */
@@ -150,13 +163,6 @@ typedef struct lzs_params {
     int32_t stuck_window;    /* [fixed] lookback for earlier occurrences, tokens, 1..LZS_MAX_WINDOW */
     int32_t structure;       /* lzs_structure, for every penalty; without a grammar all three are alike. [fixed: whether it is
                               * LZS_STRUCTURE_FREE] */
-    const int32_t *lz_numbers; /* [fixed] tokens that LZ prices from their second match on, or in a loop; copied; may be NULL when
-                                * n_lz_numbers is 0, as it is where lz_min_match is 1 */
-    size_t n_lz_numbers;
-    const int32_t *lz_marks; /* [fixed] tokens that are no words; LZ prices all others for making up a quarter of the last 64 tokens,
-                              * whatever came before them; copied; may be NULL when n_lz_marks is 0, as it is where lz_min_match is
-                              * 1, and then no token is priced for that */
-    size_t n_lz_marks;
 } lzs_params;
 
 /* What all penalties together do to one token's logit: x -> (x > 0 ? x / repeat : x * repeat) + bias. A finite logit
@@ -283,8 +289,8 @@ LZS_API void lzs_sampler_free(lzs_sampler *sampler);
 LZS_API lzs_status lzs_sampler_params(const lzs_sampler *sampler, lzs_params *params);
 
 /* New settings from the next step on, the seed included: to change one of them, begin with lzs_sampler_params. LZS_EINVAL,
- * with nothing changed, when they are out of range or differ in a [fixed] number (lzs_params_fixed says in which); exempt,
- * logit_bias, dry_breakers, lz_breakers, lz_numbers and lz_marks are not looked at and stay as they are. */
+ * with nothing changed, when they are out of range or differ in a [fixed] number (lzs_params_fixed says in which); the lists
+ * and sets of tokens (exempt, logit_bias, dry_breakers, lz_separators, lz_commas) are not looked at and stay as they are. */
 LZS_API lzs_status lzs_sampler_set_params(lzs_sampler *sampler, const lzs_params *params);
 
 /* A new seed for the draws to come, which a rewind does not take back. Samplers that were cloned from one prefix need one
@@ -520,8 +526,9 @@ typedef struct lzs_explanation {
     float repeat, bias;  /* the edit: see lzs_edit */
     int32_t lz_length;   /* tokens of the LZ match that set the price, the token itself included; 0: there is none */
     int32_t lz_distance; /* how many tokens ago it was; 1 is the last token */
-    float lz_bits;       /* what the match saves, in bits */
-    float lz_bias;       /* -lz_penalty * lz_bits * lz_times */
+    int32_t lz_run;      /* tokens by which the text has copied itself beyond lz_run_allowance, where that set the price; else 0 */
+    float lz_bits;       /* what the match saves, in bits; 0 where lz_run set the price */
+    float lz_bias;       /* -lz_penalty * lz_bits, or -lz_run_penalty * lz_run */
     int32_t count;       /* occurrences in penalty_window; 0 where repetition, frequency and presence are all off */
     float count_repeat;  /* the factor of these three */
     float count_bias;    /* their addend */
@@ -529,8 +536,6 @@ typedef struct lzs_explanation {
     int32_t dry_distance;
     float dry_bias;
     float logit_bias; /* the user's addend for this token */
-    float lz_times;   /* 1 to 8: above 1 where lz_min_match is above 1 and the match has come many times; 0: there is none, or
-                       * it is the only one of a token of lz_numbers, which costs nothing */
     float free_share; /* of the token's bytes, by which the penalties are multiplied; 1 without a grammar */
 } lzs_explanation;
 
@@ -540,7 +545,7 @@ typedef struct lzs_explanation {
 LZS_API lzs_status lzs_explain(lzs_sampler *sampler, const float *logits, const int32_t *tokens, size_t n,
                                lzs_explanation *explanations);
 
-/* The LZ penalty of a history without a sampler: bits per distinct token, at strength 1, those that are not 0. Writes at
+/* The paper's penalty of a history without a sampler: bits per distinct token, at strength 1, those that are not 0. Writes at
  * most `capacity` pairs, in no particular order; min(n, window) always suffices. */
 LZS_API lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_t window, int32_t buffer,
                                int32_t formula, int32_t *tokens, float *bits, size_t capacity, size_t *n_written);

@@ -42,7 +42,8 @@ typedef struct lzs_batch_shape {
     int32_t n_slots;    /* sequences that have settings at a time, at least 1 */
     int32_t max_rows;   /* of a step, at least 1 */
     int32_t max_edits;  /* of a row, 0..n_vocab: lzs_edits_max always suffices, and a row that needs more answers LZS_ESPACE */
-    int32_t max_listed; /* tokens of all lists of one slot (exempt, logit_bias, lz_... and dry_breakers) together, >= 0 */
+    int32_t max_listed; /* tokens of all lists of one slot (exempt, logit_bias, dry_breakers) and words of its sets (lz_separators,
+                         * lz_commas: (n_vocab + 31) / 32 each) together, >= 0 */
     int32_t blocks;     /* of threads that read one row, 1 to 64; 0: as many as the device can run at a time, where the rows are few
                          * and long. The token does not depend on it. */
 } lzs_batch_shape;
@@ -84,8 +85,8 @@ LZS_API size_t lzs_batch_memory(const lzs_batch *batch);
  *
  * Settings of a slot, whose penalties the device finds in the histories of its steps; `history`, `structure` (which needs the
  * grammar that a sampler has: lzs_batch_set_plan), the loop and stuck detectors are not looked at. Everything is copied before this
- * returns. LZS_EINVAL for what lzs_params_invalid names and for another pick than LZS_PICK_RACE; LZS_ESPACE where its lists have
- * more than max_listed tokens. Not for a stream that is being captured. */
+ * returns. LZS_EINVAL for what lzs_params_invalid names and for another pick than LZS_PICK_RACE; LZS_ESPACE where its lists
+ * and sets have more than max_listed items. Not for a stream that is being captured. */
 LZS_API lzs_status lzs_batch_set_params(lzs_batch *batch, int32_t slot, const lzs_params *params, void *stream);
 
 /* A step of a slot as a plan, made by a sampler on the host: settings, edits, seed and position, but not the mask, which is part of the

@@ -9,6 +9,13 @@
 #include "../backend/arithmetic.h"
 #include "../include/lzsampler.h"
 
+/* The tokens that the repetition, frequency and presence penalties look at: 0 when all are off, SIZE_MAX for all. */
+static inline size_t lzs_count_window(const lzs_params *p) {
+    const float off = p->repetition_method == LZS_MULTIPLICATIVE ? 1.0f : 0.0f;
+    if (p->repetition_penalty == off && p->frequency_penalty == 0.0f && p->presence_penalty == 0.0f) return 0;
+    return p->penalty_window ? (size_t)p->penalty_window : SIZE_MAX;
+}
+
 /* b^n for n >= 0 by squaring: the same products in the same order everywhere. */
 LZS_DEVICE static inline float lzs_power(float b, int32_t n) {
     float p = 1.0f;

@@ -3,12 +3,11 @@
  * DRY (p-e-w 2024, text-generation-webui pull request 5677; names and defaults as in llama.cpp): let the text end in n
  * tokens that stand earlier in the window as well, followed there by t. If n >= allowed_length, t loses
  * multiplier * base^(n - allowed_length). A repetition may not contain a breaker, and a breaker is never penalised. The
- * lengths come from the match index, which counts up to 65,535.
+ * lengths come from the watch, which counts up to 65,535.
  */
 #include "dry.h"
 
 #include "../plan/params.h"
-#include "../state/state.h"
 #include "penalty.h"
 
 static void set_defaults(lzs_params *p) {
@@ -34,27 +33,40 @@ static size_t most(const lzs_params *p) {
     return (size_t)lzs_dry_window(p);
 }
 
+static void watch(lzs_watch_shape *shape, const lzs_params *p) {
+    const int32_t window = lzs_dry_window(p);
+    if (!window) return;
+    shape->window = window - 1; /* a repetition has a token before it in the window */
+    shape->cap = UINT16_MAX;
+    shape->separators = (lzs_separators){.tokens = p->dry_breakers, .n = p->n_dry_breakers};
+}
+
+/* The tokens of a repetition: those that lie in the window, after the last breaker. */
+static int32_t length_at(const lzs_watch *w, int32_t distance, int32_t unbroken) {
+    const int32_t length = lzs_suffix_at(w, distance), inside = w->index.window + 1 - distance;
+    const int32_t whole = length < inside ? length : inside;
+    return whole < unbroken ? whole : unbroken;
+}
+
 void lzs_dry_match_all(lzs_token_table *longest, const lzs_history *h, const lzs_params *params) {
     int32_t least = params->dry_allowed_length > 1 ? params->dry_allowed_length : 1, seen = -1, seen_length = 0;
-    if (h->dry_breakers.unbroken < (size_t)least) return;
-    lzs_match_walk walk = {.reach = lzs_history_dry_reach(h), .least = (uint16_t)least};
-    while (lzs_match_walk_on(&walk, &h->dry, h->kernels)) {
+    const lzs_watch *w = &h->watches[LZS_WATCH_dry];
+    const int32_t unbroken = lzs_unbroken(w, h->n);
+    if (unbroken < least) return;
+    lzs_match_walk walk = {.reach = lzs_watched(h, w), .least = (uint16_t)least};
+    while (lzs_match_walk_on(&walk, &w->index, h->kernels)) {
         for (int32_t i = walk.n - 1; i >= 0; i--) {
-            int32_t distance = walk.base - walk.found[i], length = lzs_match_length(&h->dry, distance);
-            int32_t inside = h->dry.window + 1 - distance; /* the repetition lies in the window as a whole */
-            bool whole = length >= inside;
-            if (whole) length = inside;
-            if ((size_t)length > h->dry_breakers.unbroken) length = (int32_t)h->dry_breakers.unbroken;
+            int32_t distance = walk.base - walk.found[i], length = length_at(w, distance, unbroken);
             int32_t token = h->tokens[h->n - (size_t)distance];
             bool known = token == seen && length <= seen_length; /* most matches of a loop are of one token */
-            if (!known && length >= least && !lzs_is_breaker(&h->dry_breakers, token)) {
+            if (!known && length >= least && !lzs_is_separator(&w->separators, token)) {
                 lzs_token_entry *entry = &longest->entries[lzs_token_table_take(longest, token)];
                 if (length > entry->count) entry->count = length;
                 seen = token;
                 seen_length = entry->count;
             }
             /* The whole window has this period: each match further away is one of those seen, and not longer. */
-            if (whole) return;
+            if (lzs_suffix_at(w, distance) >= w->index.window + 1 - distance) return;
         }
     }
 }
@@ -66,13 +78,12 @@ float lzs_dry_penalty(const lzs_params *params, int32_t length) {
 
 int32_t lzs_dry_explain(const lzs_history *h, const lzs_params *params, int32_t token, int32_t *distance) {
     int32_t least = params->dry_allowed_length > 1 ? params->dry_allowed_length : 1, longest = 0;
+    const lzs_watch *w = &h->watches[LZS_WATCH_dry];
     *distance = 0;
-    if (!h->dry.window || lzs_is_breaker(&h->dry_breakers, token)) return 0;
-    for (int32_t d = 1; d <= lzs_history_dry_reach(h); d++) {
+    if (!w->index.window || lzs_is_separator(&w->separators, token)) return 0;
+    for (int32_t d = 1; d <= lzs_watched(h, w); d++) {
         if (h->tokens[h->n - (size_t)d] != token) continue;
-        int32_t length = lzs_match_length(&h->dry, d), inside = h->dry.window + 1 - d;
-        if (length > inside) length = inside;
-        if ((size_t)length > h->dry_breakers.unbroken) length = (int32_t)h->dry_breakers.unbroken;
+        const int32_t length = length_at(w, d, lzs_unbroken(w, h->n));
         if (length >= least && length > longest) {
             longest = length;
             *distance = d;
@@ -83,7 +94,7 @@ int32_t lzs_dry_explain(const lzs_history *h, const lzs_params *params, int32_t 
 
 static void fold(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
     (void)log2_vocab;
-    if (!h->dry.window) return;
+    if (!h->watches[LZS_WATCH_dry].index.window) return;
     lzs_dry_match_all(&e->found, h, params);
     for (uint32_t i = 0; i < e->found.n; i++) {
         if (!e->found.entries[i].count) continue;
@@ -102,6 +113,7 @@ const lzs_penalty lzs_penalty_dry = {
     .set_defaults = set_defaults,
     .invalid = invalid,
     .fixed = fixed,
+    .watch = watch,
     .most = most,
     .fold = fold,
     .explain = explain,

@@ -1,6 +1,6 @@
 /* fold.c - the penalties of a history, folded into one edit a token.
  *
- * The factors of repetition, frequency and presence multiply, then their biases add, then LZ's, then those of the others
+ * The factors of repetition, frequency and presence multiply, then their biases add, then the paper's, then those of the others
  * in the order of LZS_PENALTIES; exempt tokens lose all of that; a grammar leaves the others a share of it; the user's logit_bias is
  * added last.
  */
@@ -13,6 +13,18 @@
 #define ADDRESS(name) &lzs_penalty_##name,
 const lzs_penalty *const lzs_penalties[] = {LZS_PENALTIES(ADDRESS) NULL};
 
+lzs_history_shape lzs_penalties_shape(const lzs_params *params, int32_t n_vocab) {
+    lzs_history_shape shape = {.n_vocab = n_vocab, .count_window = lzs_count_window(params), .n_watches = LZS_N_PENALTIES};
+    if (lzs_paper_is_on(params)) {
+        shape.reach = params->lz_window - params->lz_buffer;
+        shape.buffer = params->lz_buffer;
+    }
+    for (size_t i = 0; i < LZS_N_PENALTIES; i++) {
+        if (lzs_penalties[i]->watch) lzs_penalties[i]->watch(&shape.watches[i], params);
+    }
+    return shape;
+}
+
 lzs_status lzs_edit_list_init(lzs_edit_list *e, const lzs_params *params, float log2_vocab, const lzs_history *h) {
     *e = (lzs_edit_list){.table_capacity = UINT32_MAX};
     for (const lzs_penalty *const *row = lzs_penalties; *row; row++) {
@@ -23,7 +35,7 @@ lzs_status lzs_edit_list_init(lzs_edit_list *e, const lzs_params *params, float 
         e->biased = malloc(params->n_logit_bias * sizeof *e->biased);
         if (!e->biased) return LZS_ENOMEM;
     }
-    lzs_status status = lzs_lz_init(&e->lz, params, log2_vocab, h->by_nearest ? h->lz.window : 0);
+    lzs_status status = lzs_paper_init(&e->paper, params, log2_vocab, h->reach);
     return status == LZS_OK ? lzs_edit_list_reserve(e, params, h, 0) : status;
 }
 
@@ -32,8 +44,7 @@ lzs_status lzs_edit_list_reserve(lzs_edit_list *e, const lzs_params *params, con
     if (h->table.capacity == e->table_capacity && most <= e->found.capacity) return LZS_OK;
     e->table_capacity = UINT32_MAX; /* until there is room everywhere */
     lzs_status status = most ? lzs_token_table_reserve(&e->found, most) : LZS_OK;
-    size_t tokens_of_lz = h->by_nearest ? h->table.capacity : h->lz.window ? e->found.capacity : 0;
-    if (status == LZS_OK) status = lzs_lz_reserve(&e->lz, tokens_of_lz);
+    if (status == LZS_OK && h->reach) status = lzs_paper_reserve(&e->paper, h->table.capacity);
     if (status != LZS_OK) return status;
     size_t capacity = (size_t)h->table.capacity + e->found.capacity + params->n_logit_bias;
     if (capacity > e->capacity) {
@@ -56,12 +67,12 @@ void lzs_edit_list_settings(lzs_edit_list *e, const lzs_params *before, const lz
 void lzs_edit_list_free(lzs_edit_list *e) {
     free(e->edits);
     free(e->biased);
-    lzs_lz_free(&e->lz);
+    lzs_paper_free(&e->paper);
     lzs_token_table_free(&e->found);
 }
 
 size_t lzs_edit_list_memory(const lzs_edit_list *e, const lzs_params *params) {
-    return e->capacity * sizeof *e->edits + params->n_logit_bias * sizeof *e->biased + lzs_lz_memory(&e->lz) +
+    return e->capacity * sizeof *e->edits + params->n_logit_bias * sizeof *e->biased + lzs_paper_memory(&e->paper) +
            lzs_token_table_memory(&e->found);
 }
 
@@ -78,8 +89,7 @@ static inline lzs_edit counted(const lzs_edit by_count[OFTEN], const lzs_params 
     return (lzs_edit){entry->token, by_count[count].repeat, lzs_finite(by_count[count].bias + bias)};
 }
 
-/* One edit for each entry of the token table: where LZ goes by nearest occurrences a look-up each, then the few that have longer
- * matches. */
+/* One edit for each entry of the token table: a look-up each for the paper's rule, then the few that have longer matches. */
 static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_params *params) {
     const lzs_token_entry *entries = h->table.entries;
     lzs_edit *edits = e->edits; /* locals, since a write to an edit might change a member */
@@ -90,17 +100,17 @@ static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_param
         lzs_edit by_count[OFTEN];
         for (int32_t count = 0; count < OFTEN; count++) by_count[count] = lzs_counted_edit(params, 0, count);
         for (size_t i = 0; i < n; i++) {
-            float bias = entries[i].last >= 0 ? lzs_lz_bias_of(&e->lz, h, &entries[i]) : 0.0f;
+            float bias = entries[i].last >= 0 ? lzs_paper_bias_of(&e->paper, h, &entries[i]) : 0.0f;
             edits[i] = counted(by_count, params, &entries[i], bias);
         }
-        for (uint32_t i = 0; h->by_nearest && i < e->lz.n_matched; i++) {
-            int32_t at = e->lz.matched[i];
-            edits[at] = counted(by_count, params, &entries[at], e->lz.matches[at].value);
+        for (uint32_t i = 0; h->reach && i < e->paper.n_matched; i++) {
+            int32_t at = e->paper.matched[i];
+            edits[at] = counted(by_count, params, &entries[at], e->paper.matches[at].value);
         }
-    } else { /* LZ alone, so every entry is in reach */
-        h->kernels->price_nearest(entries, (int32_t)n, (int32_t)h->n, &e->lz.nearest, edits);
-        for (uint32_t i = 0; i < e->lz.n_matched; i++) {
-            edits[e->lz.matched[i]].bias = e->lz.matches[e->lz.matched[i]].value;
+    } else { /* the paper's rule alone, so every entry is in reach */
+        h->kernels->price_nearest(entries, (int32_t)n, (int32_t)h->n, &e->paper.nearest, edits);
+        for (uint32_t i = 0; i < e->paper.n_matched; i++) {
+            edits[e->paper.matched[i]].bias = e->paper.matches[e->paper.matched[i]].value;
         }
     }
 }
@@ -156,7 +166,7 @@ static lzs_status scale(lzs_edit_list *e, lzs_grammar *grammar, int32_t place) {
 
 lzs_status lzs_edit_list_make(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab,
                               lzs_grammar *grammar, int32_t place) {
-    if (h->by_nearest) lzs_lz_match_all(&e->lz, h, params, log2_vocab, NULL);
+    if (h->reach) lzs_paper_match_all(&e->paper, h, params, log2_vocab);
     fold_windows(e, h, params);
     if (e->most_found) fold_others(e, h, params, log2_vocab);
     for (size_t i = 0; params->n_exempt && i < e->n; i++) {

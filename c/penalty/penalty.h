@@ -4,7 +4,7 @@
 
 #include "../constraint/grammar.h"
 #include "counted.h"
-#include "lz.h"
+#include "paper.h"
 
 typedef struct lzs_edit_list lzs_edit_list;
 
@@ -16,10 +16,12 @@ typedef struct lzs_penalty {
     const char *(*invalid)(const lzs_params *params, int32_t n_vocab);
     /* The name of one of its [fixed] numbers in which two settings differ, or NULL. */
     const char *(*fixed)(const lzs_params *a, const lzs_params *b);
+    /* (*) What it watches of the history, if it is on; the shape begins as {0}. */
+    void (*watch)(lzs_watch_shape *shape, const lzs_params *params);
     /* (*) The most tokens that it finds in one step, which are tokens of the history; 0 when it is off. */
     size_t (*most)(const lzs_params *params);
-    /* (*) Finds its tokens, none when it is off, and adds to their edits: see `found` of lzs_edit_list. Counts have none, and
-     * LZ's finds none where it is by_nearest: lzs_edit_list_make folds those in one pass over the history's table. */
+    /* (*) Finds its tokens, if it is on, and adds to their edits: see `found` of lzs_edit_list. Counts and the paper's rule have none:
+     * lzs_edit_list_make folds those in one pass over the history's table. */
     void (*fold)(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab);
     /* (*) After a change of settings. */
     void (*settings_changed)(lzs_edit_list *e, const lzs_params *before, const lzs_params *params, float log2_vocab);
@@ -29,7 +31,16 @@ typedef struct lzs_penalty {
 
 /* All penalties, in the order in which their settings are checked and those with a `fold` are folded. A new one is a file of
  * its own and a name here: X(NAME) stands for its lzs_penalty_NAME. */
-#define LZS_PENALTIES(X) X(lz) X(counts) X(dry)
+#define LZS_PENALTIES(X) X(lz) X(paper) X(counts) X(dry)
+
+/* The lists of tokens and the bit sets of tokens in lzs_params, by their names; the length of NAME is n_NAME there. */
+#define LZS_TOKEN_LISTS(X) X(exempt) X(dry_breakers)
+#define LZS_TOKEN_SETS(X) X(lz_separators) X(lz_commas)
+
+/* The place of a penalty's watch in a history. */
+#define LZS_NUMBER_PENALTY(name) LZS_WATCH_##name,
+enum { LZS_PENALTIES(LZS_NUMBER_PENALTY) LZS_N_PENALTIES };
+_Static_assert((int)LZS_N_PENALTIES <= (int)LZS_MAX_WATCHES, "a history has room for the watches of all penalties");
 
 #define LZS_DECLARE_PENALTY(name) extern const lzs_penalty lzs_penalty_##name;
 LZS_PENALTIES(LZS_DECLARE_PENALTY)
@@ -44,7 +55,7 @@ struct lzs_edit_list {
     size_t n, capacity;
     int32_t *biased; /* (n_logit_bias) the edit of each token that has a logit_bias */
     bool valid; /* they are those of the history as it is */
-    lzs_lz lz;
+    lzs_paper paper;
     /* The tokens that a `fold` has found (lzs_token_table_take). `count` is for the penalty at work, which begins with 0 in
      * all entries; `last` is the token's edit, which lzs_edit_of_found makes, -1 where it has none. */
     lzs_token_table found;
@@ -68,6 +79,9 @@ static inline lzs_edit lzs_scaled_edit(lzs_edit edit, float share) {
     if (share == 0.0f) return (lzs_edit){edit.token, 1.0f, 0.0f};
     return (lzs_edit){edit.token, 1.0f + share * (edit.repeat - 1.0f), share * edit.bias};
 }
+
+/* The shape of the history that valid settings need. */
+lzs_history_shape lzs_penalties_shape(const lzs_params *params, int32_t n_vocab);
 
 lzs_status lzs_edit_list_init(lzs_edit_list *e, const lzs_params *params, float log2_vocab, const lzs_history *h);
 /* Makes room for the edits of a history that has come to n tokens. */

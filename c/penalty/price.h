@@ -1,82 +1,49 @@
-/* price.h - what LZ subtracts from a logit for a match, on the CPU and on a GPU. The formulas are in docs/penalties.md. */
+/* price.h - what the LZ penalty subtracts from a logit for one match: for the step, for its explanation, and on a GPU. */
 #ifndef LZS_PRICE_H
 #define LZS_PRICE_H
 
 #include <stdbool.h>
 
-#include "../backend/arithmetic.h"
-#include "../include/lzsampler.h"
-#include "../state/sorted_tokens.h"
+#include "paper_price.h"
 
-/* Where lz_min_match is above 1, the price of a token is multiplied by its matches at distances up to LZS_LZ_NEAR divided by
- * LZS_LZ_OFTEN, or by the copies in a row of its best loop divided by LZS_LZ_COPIES, by the larger of them, though by 1 at
- * least and by LZS_LZ_TIMES at most. */
-enum { LZS_LZ_NEAR = 512, LZS_LZ_OFTEN = 12, LZS_LZ_COPIES = 4, LZS_LZ_TIMES = 8 };
+/* A match of a token is an earlier place that holds it. What the end of the text and that place have in common makes its price. */
+typedef struct lzs_lz_match {
+    int32_t suffix;   /* tokens before the place that equal the last ones of the text (U) */
+    int32_t unbroken; /* tokens since the last separator */
+    int32_t distance; /* 1 for the last token of the text (D) */
+} lzs_lz_match;
 
-/* Plain text, where less than LZS_LZ_PLAIN of the last LZS_LZ_CLOSE tokens are breakers, pays more for going round in circles than
- * tables, records and code, of which it is the form: there the first of these factors is at least the square of its matches
- * divided by LZS_LZ_STEEP, copies of at least LZS_LZ_WORDS tokens that are no breakers are divided by LZS_LZ_PHRASES, and a match
- * may be one token shorter than lz_min_match where its token has LZS_LZ_MANY of that length or more at distances up to LZS_LZ_NEAR. In any text matches of all lengths count of a token
- * that makes up LZS_LZ_DENSE of the last LZS_LZ_CLOSE and is no mark. */
-enum { LZS_LZ_CLOSE = 64, LZS_LZ_PLAIN = 20, LZS_LZ_STEEP = 20, LZS_LZ_WORDS = 3, LZS_LZ_PHRASES = 2, LZS_LZ_MANY = 5, LZS_LZ_DENSE = 16 };
-
-/* The length from which matches are counted to see whether they are many; a match of one token has nothing before it. */
-LZS_DEVICE static inline int32_t lzs_short_length(const lzs_params *p) {
-    return p->lz_min_match > 2 ? p->lz_min_match - 1 : p->lz_min_match;
+/* The tokens that are said again (L), the one to come included. */
+LZS_DEVICE static inline int32_t lzs_said_again(lzs_lz_match m) {
+    return (m.suffix < m.unbroken ? m.suffix : m.unbroken) + 1;
 }
 
-/* What the copies of a match that covers its own distance count for; `words`: a copy has LZS_LZ_WORDS tokens that are no breakers,
- * and the text is plain. */
-LZS_DEVICE static inline float lzs_copies(int32_t length, int32_t distance, bool words) {
-    return lzs_quotient((float)length, (float)distance) * (words ? (float)LZS_LZ_COPIES / (float)LZS_LZ_PHRASES : 1.0f);
+/* The tokens by which the text has gone on copying itself for too long; 0 or less where it has not. */
+LZS_DEVICE static inline int32_t lzs_run_beyond(const lzs_params *p, lzs_lz_match m) {
+    return m.suffix + 1 - m.distance - p->lz_run_allowance;
 }
 
-/* The matches of a token are counted in one number: one for each of those nearby, of which there are LZS_LZ_NEAR at most, and this
- * for each of the others. */
-enum { LZS_LZ_FAR_MATCH = 2 * LZS_LZ_NEAR };
-
-LZS_DEVICE static inline uint32_t lzs_counted_match(int32_t distance) {
-    return distance <= LZS_LZ_NEAR ? 1u : (uint32_t)LZS_LZ_FAR_MATCH;
+/* The bits that a match saves; 0 where it is too short. */
+LZS_DEVICE static inline float lzs_match_bits(const lzs_params *p, float log2_vocab, lzs_lz_match m) {
+    const int32_t length = lzs_said_again(m);
+    if (length < p->lz_min_match) return 0.0f;
+    const float cost = lzs_rate_cost(length, m.distance);
+    return cost < log2_vocab ? log2_vocab - cost : 0.0f;
 }
 
-LZS_DEVICE static inline uint32_t lzs_near_matches(uint32_t matches) {
-    return matches % LZS_LZ_FAR_MATCH;
+/* The price in logits, >= 0: that of the match, or that of the run where it is higher. */
+LZS_DEVICE static inline float lzs_price(const lzs_params *p, float log2_vocab, lzs_lz_match m) {
+    const float said = p->lz_penalty * lzs_match_bits(p, log2_vocab, m);
+    const int32_t beyond = lzs_run_beyond(p, m);
+    const float run = beyond > 0 ? p->lz_run_penalty * (float)beyond : 0.0f;
+    return lzs_finite(run > said ? run : said);
 }
 
-LZS_DEVICE static inline bool lzs_one_match(uint32_t matches) {
-    return matches == 1 || matches == LZS_LZ_FAR_MATCH;
-}
-
-/* The cost in bits of a match by the formula `rate`, which is the least of all matches of a token. */
-LZS_DEVICE static inline float lzs_rate_cost(int32_t length, int32_t distance) {
-    return lzs_quotient(lzs_log2((float)(distance + 1)) + lzs_log2((float)length), (float)length);
-}
-
-/* By `codelength`, of a token that makes the longest match (longest, at) one longer. */
-LZS_DEVICE static inline float lzs_joint_cost(int32_t length, int32_t distance, int32_t longest, int32_t at) {
-    const float after = (float)length * (float)distance, before = (float)longest * (float)at;
-    return lzs_log2(lzs_quotient(after, before)) - 1.0f;
-}
-
-LZS_DEVICE static inline float lzs_bits_of_cost(const lzs_params *p, float cost, float log2_vocab) {
-    if (cost > log2_vocab) cost = log2_vocab;
-    if (cost < 0.0f && p->lz_formula != LZS_LZ_CODELENGTH) cost = 0.0f;
-    return log2_vocab - cost;
-}
-
-LZS_DEVICE static inline float lzs_bias_of_cost(const lzs_params *p, float cost, float log2_vocab) {
-    return lzs_finite(-(p->lz_penalty * lzs_bits_of_cost(p, cost, log2_vocab)));
-}
-
-/* What the price of a token is multiplied by: for coming again and again, with these matches and so many copies in a row; 0 where it
- * is a number that has come once. */
-LZS_DEVICE static inline float lzs_times(const lzs_params *p, int32_t token, uint32_t matches, float copies, bool plain) {
-    if (lzs_one_match(matches) && copies == 0.0f && lzs_listed(p->lz_numbers, p->n_lz_numbers, token)) return 0.0f;
-    const float near = (float)lzs_near_matches(matches), many = lzs_quotient(near, (float)LZS_LZ_OFTEN);
-    const float steep = plain ? lzs_quotient(near, (float)LZS_LZ_STEEP) * lzs_quotient(near, (float)LZS_LZ_STEEP) : 0.0f;
-    const float often = steep > many ? steep : many, loop = lzs_quotient(copies, (float)LZS_LZ_COPIES);
-    const float times = often > loop ? often : loop;
-    return times < 1.0f ? 1.0f : times > (float)LZS_LZ_TIMES ? (float)LZS_LZ_TIMES : times;
+/* Matches of which the text has fewer tokens than this in common with the place cost nothing. */
+LZS_DEVICE static inline int32_t lzs_least_suffix(const lzs_params *p, int32_t unbroken) {
+    const int32_t said = unbroken >= p->lz_min_match - 1 ? p->lz_min_match - 1 : INT32_MAX;
+    const int32_t run = p->lz_run_penalty > 0.0f ? p->lz_run_allowance + 1 : INT32_MAX;
+    return said < run ? said : run;
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* token_classes.c - the lists of tokens that settings name, in one block of memory. */
+/* token_classes.c - the lists and sets of tokens that settings name, in one block of memory. */
 #include "token_classes.h"
 
 #include <math.h>
@@ -7,15 +7,13 @@
 
 #include "../backend/arithmetic.h"
 #include "../atomics.h"
-
-/* The lists of tokens, by their names in lzs_params: the length of NAME is n_NAME there. */
-#define TOKEN_LISTS(X) X(exempt) X(lz_breakers) X(lz_numbers) X(lz_marks) X(dry_breakers)
+#include "penalty.h"
 
 struct lzs_token_classes {
     lzs_users users;
     size_t bytes;  /* of the whole block */
     lzs_params of; /* its lists point into the block; the rest is unused */
-    lzs_logit_bias biases[]; /* then the tokens of the lists */
+    lzs_logit_bias biases[]; /* then the tokens of the lists and the words of the sets, of 4 bytes each */
 };
 
 /* ---- order ---- */
@@ -53,7 +51,8 @@ size_t lzs_merge_biases(lzs_logit_bias *biases, size_t n) {
 lzs_token_classes *lzs_token_classes_new(const lzs_params *p) {
     uint64_t bytes = sizeof(lzs_token_classes) + (uint64_t)p->n_logit_bias * sizeof *p->logit_bias;
 #define ADD_BYTES(name) bytes += (uint64_t)p->n_##name * sizeof *p->name;
-    TOKEN_LISTS(ADD_BYTES)
+    LZS_TOKEN_LISTS(ADD_BYTES)
+    LZS_TOKEN_SETS(ADD_BYTES)
     lzs_token_classes *c = bytes <= SIZE_MAX ? malloc((size_t)bytes) : NULL;
     if (!c) return NULL;
     lzs_users_begin(&c->users);
@@ -63,11 +62,14 @@ lzs_token_classes *lzs_token_classes_new(const lzs_params *p) {
     int32_t *to = (int32_t *)(void *)(c->biases + p->n_logit_bias);
 #define COPY(name) \
     if (p->n_##name) memcpy(to, p->name, p->n_##name * sizeof *to); \
-    lzs_sort_tokens(to, p->n_##name); \
-    c->of.name = to; \
+    c->of.name = (const void *)to; \
     c->of.n_##name = p->n_##name; \
     to += p->n_##name;
-    TOKEN_LISTS(COPY)
+#define COPY_SORTED(name) \
+    COPY(name) \
+    lzs_sort_tokens(to - p->n_##name, p->n_##name);
+    LZS_TOKEN_LISTS(COPY_SORTED)
+    LZS_TOKEN_SETS(COPY)
     return c;
 }
 
@@ -90,7 +92,8 @@ void lzs_token_classes_put(const lzs_token_classes *c, lzs_params *params) {
 #define PUT(name) \
     params->name = of->name; \
     params->n_##name = of->n_##name;
-    TOKEN_LISTS(PUT)
+    LZS_TOKEN_LISTS(PUT)
+    LZS_TOKEN_SETS(PUT)
 }
 
 static bool same_items(const void *a, size_t n_a, const void *b, size_t n_b, size_t size) {
@@ -102,7 +105,7 @@ bool lzs_token_classes_equal(const lzs_token_classes *a, const lzs_token_classes
     if (a == b) return true;
 #define SAME(name) same_items(x->name, x->n_##name, y->name, y->n_##name, sizeof *x->name)
 #define AND_SAME(name) && SAME(name)
-    return SAME(logit_bias) TOKEN_LISTS(AND_SAME);
+    return SAME(logit_bias) LZS_TOKEN_LISTS(AND_SAME) LZS_TOKEN_SETS(AND_SAME);
 }
 
 size_t lzs_token_classes_memory(const lzs_token_classes *c) {

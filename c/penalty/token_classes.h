@@ -1,4 +1,4 @@
-/* token_classes.h - the lists of tokens that settings name. A sampler and its clones share one object, so that a clone copies the
+/* token_classes.h - the lists and sets of tokens that settings name. A sampler and its clones share one object, so that a clone copies the
  * state of its sequence and nothing else. Nobody writes to it after it was made: only the number of its users changes, and that
  * is atomic, so that clones can live on several threads.
  */
@@ -11,7 +11,7 @@
 
 typedef struct lzs_token_classes lzs_token_classes;
 
-/* Copies the lists of valid settings, in ascending order of tokens, for one user; NULL when out of memory. */
+/* Copies the lists of valid settings, in ascending order of tokens, and the sets, for one user; NULL when out of memory. */
 lzs_token_classes *lzs_token_classes_new(const lzs_params *params);
 /* Adds a user, and returns the same object. */
 lzs_token_classes *lzs_token_classes_share(lzs_token_classes *classes);

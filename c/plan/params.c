@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../penalty/penalty.h"
+#include "plan.h"
 
 /* The struct of the first interface; later fields follow it. */
 #define FIRST_SIZE offsetof(lzs_params, logit_bias)
@@ -47,6 +48,10 @@ bool lzs_tokens_valid(const int32_t *list, size_t n, int32_t n_vocab) {
         if (list[i] < 0 || list[i] >= n_vocab) return false;
     }
     return true;
+}
+
+bool lzs_token_set_valid(const uint32_t *words, size_t n, int32_t n_vocab) {
+    return n == 0 || (words && n == lzs_mask_words(n_vocab));
 }
 
 static bool biases(const lzs_logit_bias *list, size_t n, int32_t n_vocab) {

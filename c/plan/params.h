@@ -16,6 +16,8 @@ const char *lzs_sampling_invalid(const lzs_params *params);
 
 /* Whether a list is one of tokens. */
 bool lzs_tokens_valid(const int32_t *list, size_t n, int32_t n_vocab);
+/* Whether words are a bit set of the vocabulary, or none. */
+bool lzs_token_set_valid(const uint32_t *words, size_t n, int32_t n_vocab);
 
 static inline bool lzs_within(float x, float low, float high) {
     return x >= low && x <= high; /* false for NaN */

@@ -2,17 +2,10 @@
 #ifndef LZS_HISTORY_H
 #define LZS_HISTORY_H
 
-#include "match_index.h"
 #include "token_table.h"
+#include "watch.h"
 
-/* Tokens that end matches, and how many tokens have come since the last one. */
-typedef struct lzs_breakers {
-    const int32_t *tokens; /* (n) ascending; borrowed */
-    size_t n;
-    size_t window;   /* more than these need not be known */
-    size_t unbroken; /* tokens since the last breaker, or more than the window */
-    bool exact;      /* it is the former */
-} lzs_breakers;
+enum { LZS_MAX_WATCHES = 8 };
 
 typedef struct lzs_history {
     int32_t *tokens; /* (n) the whole history, oldest first: 4 bytes a token buy rewinds of any length */
@@ -21,38 +14,26 @@ typedef struct lzs_history {
     int32_t n_vocab;
     const lzs_kernels *kernels;
 
-    /* The LZ penalty. Where it prices matches of length 1 (`by_nearest`), a position is in reach when a whole buffer precedes it
-     * in the window: those at distance 1 to lz.window, which is lz_window - lz_buffer, that are not among the first `buffer`
-     * tokens of the history. Else the whole window is in reach, and `buffer` is 0. */
-    lzs_match_index lz;
+    lzs_watch watches[LZS_MAX_WATCHES]; /* one for each penalty, by its place among them; the first n_watches may be on */
+    size_t n_watches;
+
+    /* The paper's rule. A position is in reach when a whole buffer precedes it in the window: those at distance 1 to `reach`, which is
+     * lz_window - lz_buffer, that are not among the first `buffer` tokens of the history. */
+    int32_t reach;     /* 0 when it is off */
     int32_t buffer;
-    bool by_nearest;
     int32_t *previous; /* (n) the position before this one that had its token and was in reach then, or -1; in one block
-                        * with the tokens; NULL unless by_nearest */
-    lzs_breakers lz_breakers;
-
-    /* DRY. A match may not contain a breaker. */
-    lzs_match_index dry;
-    lzs_breakers dry_breakers;
-
-    size_t n_in_reach;     /* distinct tokens in reach of LZ, where it is by_nearest */
+                        * with the tokens; NULL when it is off */
+    size_t n_in_reach;     /* distinct tokens in reach */
     size_t count_window;   /* tokens that the other penalties count; 0: none, SIZE_MAX: all */
-    lzs_token_table table; /* the tokens that are counted or, where LZ is by_nearest, in reach */
+    lzs_token_table table; /* the tokens that are counted or in reach */
 } lzs_history;
-
-/* Tokens in ascending order, which belong to the caller. */
-typedef struct lzs_token_list {
-    const int32_t *tokens; /* (n) */
-    size_t n;
-} lzs_token_list;
 
 typedef struct lzs_history_shape {
     int32_t n_vocab;
-    int32_t lz_window, lz_buffer; /* 0, 0 when LZ is off */
-    bool lz_by_nearest;           /* matches of length 1 are priced */
-    int32_t dry_window;           /* tokens DRY looks at; 0 when it is off */
+    int32_t reach, buffer; /* of the paper's rule; 0, 0 when it is off */
     size_t count_window;
-    lzs_token_list lz_breakers, dry_breakers;
+    lzs_watch_shape watches[LZS_MAX_WATCHES]; /* (n_watches) */
+    size_t n_watches;
 } lzs_history_shape;
 
 lzs_status lzs_history_init(lzs_history *h, const lzs_history_shape *shape, const lzs_kernels *kernels);
@@ -66,24 +47,15 @@ lzs_status lzs_history_append(lzs_history *h, const int32_t *tokens, size_t n);
 /* Takes back the last n tokens; there are as many. */
 void lzs_history_rewind(lzs_history *h, size_t n);
 
-/* The positions in reach of LZ have the distances 1 to this. */
+/* The positions in reach of the paper's rule have the distances 1 to this. */
 static inline int32_t lzs_history_reach(const lzs_history *h) {
     if (h->n <= (size_t)h->buffer) return 0;
-    return h->n - (size_t)h->buffer < (size_t)h->lz.window ? (int32_t)(h->n - (size_t)h->buffer) : h->lz.window;
+    return h->n - (size_t)h->buffer < (size_t)h->reach ? (int32_t)(h->n - (size_t)h->buffer) : h->reach;
 }
 
-/* The distances that DRY looks at are 1 to this: the token there has one before it in the window. */
-static inline int32_t lzs_history_dry_reach(const lzs_history *h) {
-    return h->n <= (size_t)h->dry.window ? (int32_t)h->n - 1 : h->dry.window;
-}
-
-bool lzs_is_breaker(const lzs_breakers *b, int32_t token);
-
-/* What LZ counts of a common suffix of the history and of its beginning up to a distance: all of it where it covers the
- * distance, so that the text repeats itself without a gap, and otherwise what comes after the last breaker. */
-static inline int32_t lzs_history_lz_suffix(const lzs_history *h, int32_t suffix, int32_t distance) {
-    if (suffix >= distance || (size_t)suffix <= h->lz_breakers.unbroken) return suffix;
-    return (int32_t)h->lz_breakers.unbroken;
+/* The distances of a watch that hold a token are 1 to this. */
+static inline int32_t lzs_watched(const lzs_history *h, const lzs_watch *w) {
+    return h->n < (size_t)w->index.window ? (int32_t)h->n : w->index.window;
 }
 
 #endif

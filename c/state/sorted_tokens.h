@@ -1,4 +1,4 @@
-/* sorted_tokens.h - looking up a token in a sorted list of tokens, or of structs that begin with one. */
+/* sorted_tokens.h - looking up a token in a sorted list of tokens, or of structs that begin with one, and in a bit set. */
 #ifndef LZS_SORTED_TOKENS_H
 #define LZS_SORTED_TOKENS_H
 
@@ -26,6 +26,11 @@ LZS_DEVICE static inline size_t lzs_find_token(const void *items, size_t n, size
 /* Whether a token is one of n tokens, which are ascending. */
 LZS_DEVICE static inline bool lzs_listed(const int32_t *tokens, size_t n, int32_t token) {
     return n && lzs_find_token(tokens, n, sizeof token, token) < n;
+}
+
+/* Whether a token is in a bit set of the vocabulary; none is in NULL. */
+LZS_DEVICE static inline bool lzs_in_set(const uint32_t *set, int32_t token) {
+    return set && (set[(uint32_t)token / 32] >> ((uint32_t)token % 32) & 1u);
 }
 
 #endif

@@ -3,36 +3,16 @@
 
 #include <stdlib.h>
 
-int32_t lzs_dry_window(const lzs_params *p) {
-    if (p->dry_multiplier == 0.0f || p->dry_penalty_last_n == 0) return 0;
-    return p->dry_penalty_last_n < 0 ? LZS_MAX_WINDOW : p->dry_penalty_last_n;
-}
-
-size_t lzs_count_window(const lzs_params *p) {
-    float off = p->repetition_method == LZS_MULTIPLICATIVE ? 1.0f : 0.0f;
-    if (p->repetition_penalty == off && p->frequency_penalty == 0.0f && p->presence_penalty == 0.0f) return 0;
-    return p->penalty_window ? (size_t)p->penalty_window : SIZE_MAX;
-}
-
-lzs_status lzs_state_init(lzs_state *state, int32_t n_vocab, const lzs_params *p, const lzs_kernels *kernels) {
-    bool lz = p->lz_penalty > 0.0f;
-    lzs_history_shape shape = {.n_vocab = n_vocab,
-                               .lz_window = lz ? p->lz_window : 0,
-                               .lz_buffer = lz ? p->lz_buffer : 0,
-                               .lz_by_nearest = lz && p->lz_min_match == 1,
-                               .dry_window = lzs_dry_window(p),
-                               .count_window = lzs_count_window(p),
-                               .lz_breakers = {p->lz_breakers, p->n_lz_breakers},
-                               .dry_breakers = {p->dry_breakers, p->n_dry_breakers}};
+lzs_status lzs_state_init(lzs_state *state, const lzs_params *p, const lzs_history_shape *shape, const lzs_kernels *kernels) {
     const bool part = p->structure == LZS_STRUCTURE_FREE;
-    const lzs_history_shape tokens_alone = {.n_vocab = n_vocab};
+    const lzs_history_shape tokens_alone = {.n_vocab = shape->n_vocab};
     *state = (lzs_state){0};
-    lzs_masks_init(&state->masks, n_vocab);
-    lzs_status status = lzs_history_init(&state->history, part ? &tokens_alone : &shape, kernels);
+    lzs_masks_init(&state->masks, shape->n_vocab);
+    lzs_status status = lzs_history_init(&state->history, part ? &tokens_alone : shape, kernels);
     if (status == LZS_OK && part) {
         state->free_text = malloc(sizeof *state->free_text);
         if (!state->free_text) return LZS_ENOMEM;
-        status = lzs_free_text_init(state->free_text, &shape, kernels);
+        status = lzs_free_text_init(state->free_text, shape, kernels);
     }
     if (status == LZS_OK && p->loop_max_pattern) {
         state->detector = lzs_detector_new(p);

@@ -21,13 +21,8 @@ typedef struct lzs_state {
     uint64_t position;      /* accepted tokens */
 } lzs_state;
 
-/* The tokens that DRY looks at, 0 when it is off. */
-int32_t lzs_dry_window(const lzs_params *params);
-/* The tokens that the repetition, frequency and presence penalties look at: 0 when all are off, SIZE_MAX for all. */
-size_t lzs_count_window(const lzs_params *params);
-
-/* `params` are valid; its breakers are borrowed and ascending. On failure lzs_state_free frees what is there. */
-lzs_status lzs_state_init(lzs_state *state, int32_t n_vocab, const lzs_params *params, const lzs_kernels *kernels);
+/* `params` are valid, and what `shape` says of penalties is theirs. On failure lzs_state_free frees what is there. */
+lzs_status lzs_state_init(lzs_state *state, const lzs_params *params, const lzs_history_shape *shape, const lzs_kernels *kernels);
 /* Makes `to`, a state of the same parameters, equal to `from`; on failure `to` is as after a reset. */
 lzs_status lzs_state_copy(lzs_state *to, const lzs_state *from);
 void lzs_state_free(lzs_state *state);

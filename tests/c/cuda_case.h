@@ -173,51 +173,44 @@ static inline bool covers(const lzs_edit *a, size_t n_a, const lzs_edit *b, size
     return true;
 }
 
-/* A history that repeats itself here and there, of few tokens or many. Those of few are sometimes as far apart as the table of the
- * kernel is large, where all of them look for the same place. */
+/* A history that repeats itself here and there, of few tokens or many. */
 static inline int32_t fill_history(int32_t *history, int32_t most, int32_t n_vocab, uint64_t *state) {
     int32_t n = random_below(state, random_below(state, 4) ? 200 : most), few = random_below(state, 2) ? 4 : n_vocab;
     int32_t period = 1 + random_below(state, 40);
     if (few == 4 && random_below(state, 2)) few = 30;
     if (few > n_vocab) few = n_vocab;
-    const int32_t apart = few < n_vocab / LZS_LZ_NEAR && random_below(state, 4) ? LZS_LZ_NEAR : 1;
     for (int32_t i = 0; i < n; i++) {
         bool copies = i >= period && random_below(state, 50);
-        history[i] = copies ? history[i - period] : apart * random_below(state, few);
+        history[i] = copies ? history[i - period] : random_below(state, few);
         if (random_below(state, 50) == 0) period = 1 + random_below(state, random_below(state, 2) ? 40 : i + 1);
     }
     return n;
 }
 
-/* A history in which a few tokens come again and again, with others between them, and at its end once more without what follows,
- * which is one token or another of two that look for the same place in the table of the kernel. Half of these histories have just
- * as many matches as an lz_min_match of 5 asks for, where each of them decides. */
+/* A history in which a few tokens come again and again, with others between them, and at its end once more without what follows. */
 static inline int32_t fill_short(int32_t *history, int32_t n_vocab, uint64_t *state) {
-    const bool exact = random_below(state, 2);
-    const int32_t n_ends = 1 + random_below(state, 2), size = exact ? 3 : 1 + random_below(state, 5);
-    const int32_t times = exact ? LZS_LZ_MANY * n_ends : random_below(state, 40);
-    const int32_t apart = n_vocab > LZS_LZ_NEAR ? LZS_LZ_NEAR : n_vocab - 1;
-    int32_t frame[5], ends[2], n = 0;
+    const int32_t size = 1 + random_below(state, 6), times = random_below(state, 40);
+    int32_t frame[6], n = 0;
     for (int32_t i = 0; i < size; i++) frame[i] = random_below(state, n_vocab);
-    ends[0] = random_below(state, n_vocab - apart);
-    ends[1] = ends[0] + apart;
     for (int32_t k = 0; k <= times; k++) {
-        const int32_t begin = exact || random_below(state, 3) ? 0 : random_below(state, size), gap = random_below(state, 6);
+        const int32_t begin = random_below(state, 3) ? 0 : random_below(state, size), gap = random_below(state, 6);
         for (int32_t i = 0; i < gap; i++) history[n++] = random_below(state, n_vocab);
         for (int32_t i = begin; i < size; i++) history[n++] = frame[i];
-        if (k < times) history[n++] = ends[(exact ? k : random_below(state, 2)) % n_ends];
+        if (k < times) history[n++] = random_below(state, n_vocab < 3 ? n_vocab : 3);
     }
     return n;
 }
 
-/* A history that ends in about as many of a token or two as make them dense. */
-static inline int32_t fill_dense(int32_t *history, int32_t n_vocab, uint64_t *state) {
-    const int32_t n = random_below(state, 3) ? 300 : random_below(state, 90), kind = random_below(state, 2);
-    for (int32_t i = 0; i < n; i++) history[i] = random_below(state, n_vocab);
-    for (int32_t k = -2; k <= random_below(state, 4) && n; k++) {
-        for (int32_t i = 0; i < LZS_LZ_DENSE - 1; i++) history[n - 1 - random_below(state, n < 66 ? n : 66)] = (k * kind & 1) % n_vocab;
+/* A list of a few items, of which most are shorter than an lz_min_match of 5, and some are not: what ends an item is a comma or a
+ * separator in many sets. */
+static inline int32_t fill_list(int32_t *history, int32_t n_vocab, uint64_t *state) {
+    int32_t n = 0, n_items = random_below(state, 60), n_ends = 1 + random_below(state, 4), base = random_below(state, n_vocab);
+    for (int32_t i = 0; i < n_items; i++) {
+        const int32_t item = random_below(state, 3), size = random_below(state, 12) ? 1 + random_below(state, 4) : 5;
+        for (int32_t k = 0; k < size; k++) history[n++] = (base + 7 * item + k) % n_vocab;
+        history[n++] = random_below(state, n_ends) % n_vocab;
     }
-    return n;
+    return n > 0 ? n - random_below(state, 2) : 0;
 }
 
 /* The edits of one history by both; whether they agree, and the table is free again. */
@@ -238,19 +231,19 @@ static inline bool fold_agrees(uint64_t *state) {
         params.frequency_penalty = params.presence_penalty = 0.0f;
     }
     if (random_below(state, 3) == 0 && params.lz_penalty > 0.0f) { /* the defaults of the command line, in small */
-        params.lz_window = 2 + random_below(state, 800);
-        params.lz_buffer = params.lz_window - 1;
-        params.lz_min_match = params.lz_buffer < 5 ? params.lz_buffer + 1 : 5;
-        l.lz_breakers[0] = random_below(state, n_vocab < 4 ? n_vocab : 4);
-        params.n_lz_breakers = params.lz_min_match > 1 && random_below(state, 2);
-        for (int32_t i = 0; i < MAX_LISTED; i++) l.lz_numbers[i] = random_below(state, n_vocab < 30 ? n_vocab : 30);
-        params.n_lz_numbers = params.lz_min_match > 1 && random_below(state, 2) ? MAX_LISTED : 0;
-        for (int32_t i = 0; i < MAX_LISTED; i++) l.lz_marks[i] = random_below(state, n_vocab < 9 ? n_vocab : 9);
-        params.n_lz_marks = params.lz_min_match > 1 && random_below(state, 3) ? MAX_LISTED : 0;
-        kind = params.lz_min_match == 5 ? random_below(state, 4) : 0;
+        params.lz_rule = LZS_RULE_DEFAULT;
+        params.lz_window = 5 + random_below(state, 800);
+        params.lz_min_match = 5;
+        params.lz_run_penalty = random_below(state, 2) ? 0.3f : 0.0f;
+        params.lz_run_allowance = random_below(state, 40);
+        params.n_lz_separators = choose_set(&choices, l.separators, n_vocab);
+        params.n_lz_commas = choose_set(&choices, l.commas, n_vocab);
+        params.lz_separators = l.separators;
+        params.lz_commas = l.commas;
+        kind = random_below(state, 4);
     }
     CHECK(lzs_params_invalid(&params, n_vocab) == NULL);
-    int32_t n = kind == 0 ? fill_history(history, 4000, n_vocab, state) : kind == 1 ? fill_dense(history, n_vocab, state) : fill_short(history, n_vocab, state);
+    int32_t n = kind == 0 ? fill_history(history, 4000, n_vocab, state) : kind == 1 ? fill_short(history, n_vocab, state) : fill_list(history, n_vocab, state);
     CHECK(n >= 0 && n <= 4000);
     lzs_sampler *s;
     CHECK(lzs_sampler_new(n_vocab, &params, &s) == LZS_OK);
@@ -275,7 +268,8 @@ static inline bool fold_agrees(uint64_t *state) {
     lzs_folded folded = run_fold(&row);
     bool same = true;
     if (bad) { /* it is seen where a penalty looks at all tokens */
-        bool seen = settings.count_window || (settings.lz_window && params.lz_min_match == 1 && n > params.lz_buffer);
+        bool paper = params.lz_rule == LZS_RULE_PAPER && settings.lz_window && n > params.lz_buffer;
+        bool seen = settings.count_window || paper;
         same = folded.status == LZS_EINVAL || !seen;
     } else if (!tight) {
         same = folded.status == LZS_OK && covers(edits, n_edits, row.edits, (size_t)folded.n_edits) &&

@@ -13,6 +13,7 @@
 #include "backend/backend.h"
 #include "dry_direct.h"
 #include "fuzz_case.h"
+#include "lz_direct.h"
 #include "sampler.h"
 
 enum { MAX_TABLES = 4, MAX_TEXT = 6000, MAX_STEPS = 60, N_WORDS = (MAX_VOCAB + 31) / 32, N_MASKS = 40 };
@@ -80,20 +81,64 @@ static void check_rebuilt(void) {
     lzs_sampler_free(fresh);
 }
 
+/* The tokens that penalties look at. */
+static const int32_t *history(int32_t *n) {
+    const bool with_prompt = f.params.history == LZS_HISTORY_ALL;
+    *n = (int32_t)(with_prompt ? f.n_prompt + f.n_accepted : f.n_accepted);
+    return with_prompt ? f.text : f.text + f.n_prompt;
+}
+
 /* What DRY says by its index and by a direct comparison. */
 static void check_dry(void) {
     static int32_t lengths[MAX_VOCAB];
     const lzs_sampler *s = f.samplers[0];
     if (f.params.dry_multiplier == 0.0f || f.params.dry_penalty_last_n == 0) return;
-    bool with_prompt = f.params.history == LZS_HISTORY_ALL;
-    const int32_t *text = with_prompt ? f.text : f.text + f.n_prompt;
-    dry_lengths(&f.params, text, (int32_t)(with_prompt ? f.n_prompt + f.n_accepted : f.n_accepted), f.n_vocab, lengths);
+    int32_t n_text;
+    const int32_t *text = history(&n_text);
+    dry_lengths(&f.params, text, n_text, f.n_vocab, lengths);
     size_t n;
     lzs_edits(f.samplers[0], &n);
     for (int32_t t = 0; t < f.n_vocab; t++) {
         int32_t at = lzs_token_table_find(&s->edits.found, t);
         CHECK((at < 0 ? 0 : s->edits.found.entries[at].count) == lengths[t]);
     }
+}
+
+/* What the default rule of LZ says by its watch and by its definition: in the edits of a sampler that has no other penalty, and in the
+ * explanations of this one. */
+static void check_lz(void) {
+    static lz_direct_price prices[MAX_VOCAB];
+    static float bias[MAX_VOCAB];
+    static const float zeros[MAX_VOCAB];
+    if (f.params.lz_rule != LZS_RULE_DEFAULT || (f.params.lz_penalty == 0.0f && f.params.lz_run_penalty == 0.0f)) return;
+    int32_t n_text, tokens[40];
+    const int32_t *text = history(&n_text);
+    lzs_params alone;
+    lzs_params_init(&alone);
+    alone.lz_penalty = f.params.lz_penalty;
+    alone.lz_window = f.params.lz_window;
+    alone.lz_min_match = f.params.lz_min_match;
+    alone.lz_run_penalty = f.params.lz_run_penalty;
+    alone.lz_run_allowance = f.params.lz_run_allowance;
+    alone.lz_separators = f.params.lz_separators;
+    alone.n_lz_separators = f.params.n_lz_separators;
+    alone.lz_commas = f.params.lz_commas;
+    alone.n_lz_commas = f.params.n_lz_commas;
+    alone.history = LZS_HISTORY_ALL;
+    lz_prices(&alone, text, n_text, f.n_vocab, prices);
+    lzs_sampler *s;
+    size_t n;
+    CHECK(lzs_sampler_new(f.n_vocab, &alone, &s) == LZS_OK && lzs_prime(s, text, (size_t)n_text) == LZS_OK);
+    const lzs_edit *edits = lzs_edits(s, &n);
+    memset(bias, 0, sizeof bias);
+    for (size_t i = 0; i < n; i++) bias[edits[i].token] = edits[i].bias;
+    for (int32_t t = 0; t < f.n_vocab; t++) CHECK(lz_same_price(&alone, f.n_vocab, -(double)bias[t], prices[t].price));
+    lzs_sampler_free(s);
+
+    lzs_explanation told[40];
+    for (int32_t i = 0; i < 40; i++) tokens[i] = i < f.letters ? i : random_below(&f.s.state, f.n_vocab);
+    if (lzs_explain(f.samplers[0], zeros, tokens, 40, told) != LZS_OK) return; /* masks leave nothing */
+    for (int i = 0; i < 40; i++) CHECK(lz_explained(&alone, text, n_text, f.n_vocab, &told[i], &prices[tokens[i]]));
 }
 
 /* ---- a step with logits ---- */
@@ -268,7 +313,12 @@ static void change_settings(void) {
         return;
     }
     choose_step_params(&f.s, &f.params, f.n_vocab);
-    if (f.params.lz_penalty > 0.0f && one_in(&f.s, 2)) f.params.lz_penalty = ONE_OF(&f.s, 0.1f, 3.0f, FLT_MAX);
+    const bool runs = f.params.lz_run_penalty > 0.0f, on = f.params.lz_penalty > 0.0f || runs;
+    if (on && one_in(&f.s, 2)) {
+        f.params.lz_penalty = runs ? ONE_OF(&f.s, 0.1f, 0.0f, FLT_MAX) : ONE_OF(&f.s, 0.1f, 3.0f, FLT_MAX);
+        const bool may_run = f.params.lz_rule == LZS_RULE_DEFAULT;
+        if (may_run) f.params.lz_run_penalty = f.params.lz_penalty > 0.0f ? ONE_OF(&f.s, 0.0f, 0.1f, FLT_MAX) : 0.3f;
+    }
     for (int t = 0; t < f.n_tables; t++) CHECK(lzs_sampler_set_params(f.samplers[t], &f.params) == LZS_OK);
 }
 
@@ -302,6 +352,7 @@ static long run_case(source s) {
         for (int t = 1; t < f.n_tables; t++) check_same_edits(f.samplers[0], f.samplers[t]);
         if (one_in(&f.s, 8)) check_rebuilt();
         if (one_in(&f.s, 6)) check_dry();
+        if (one_in(&f.s, 6)) check_lz();
     }
     for (int t = 0; t < f.n_tables; t++) lzs_sampler_free(f.samplers[t]);
     return step;

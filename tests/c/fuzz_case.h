@@ -11,7 +11,7 @@
 #include "check.h"
 #include "lzsampler.h"
 
-enum { MAX_VOCAB = 5000, MAX_LISTED = 8 };
+enum { MAX_VOCAB = 5000, MAX_WORDS = (MAX_VOCAB + 31) / 32, MAX_LISTED = 8 };
 
 typedef struct source {
     const uint8_t *bytes; /* (n) decisions; NULL when they are random */
@@ -41,11 +41,26 @@ static inline float choose_float(source *s, const float *values, int32_t n) {
 #define ONE_OF(source, ...) \
     choose_float(source, (const float[]){__VA_ARGS__}, (int32_t)(sizeof((const float[]){__VA_ARGS__}) / sizeof(float)))
 
-/* The lists of tokens that parameters point to. */
+/* The lists and sets of tokens that parameters point to. */
 typedef struct lists {
-    int32_t exempt[MAX_LISTED], lz_breakers[MAX_LISTED], lz_numbers[MAX_LISTED], lz_marks[MAX_LISTED], breakers[MAX_LISTED];
+    int32_t exempt[MAX_LISTED], breakers[MAX_LISTED];
+    uint32_t separators[MAX_WORDS], commas[MAX_WORDS];
     lzs_logit_bias bias[MAX_LISTED];
 } lists;
+
+/* A bit set of the vocabulary, or none: returns the number of its words. It has an eighth to a half of the tokens, or a few of the first
+ * ones; the bits after the last token are no tokens. */
+static inline size_t choose_set(source *s, uint32_t *words, int32_t n_vocab) {
+    const size_t n_words = ((size_t)n_vocab + 31) / 32;
+    const int32_t kind = choose(s, 6);
+    if (kind < 2) return 0;
+    if (s->bytes) s->state = (uint64_t)(uint32_t)choose(s, 1 << 16);
+    for (size_t i = 0; i < n_words; i++) {
+        words[i] = i && kind == 5 ? 0 : (uint32_t)random_bits(&s->state);
+        for (int32_t k = kind % 3; k > 0; k--) words[i] &= (uint32_t)random_bits(&s->state);
+    }
+    return n_words;
+}
 
 /* What may change between steps. */
 static inline void choose_step_params(source *s, lzs_params *p, int32_t n_vocab) {
@@ -58,16 +73,30 @@ static inline void choose_step_params(source *s, lzs_params *p, int32_t n_vocab)
     p->sign_aware = choose(s, 2);
     p->seed = (uint64_t)(uint32_t)choose(s, INT32_MAX) << choose(s, 34);
     p->lz_formula = choose(s, 3);
+    p->lz_run_allowance = one_in(s, 3) ? 0 : choose(s, one_in(s, 4) ? LZS_MAX_WINDOW + 1 : 30);
     p->dry_base = ONE_OF(s, 1.0f, 1.75f, 2.0f, FLT_MAX);
     p->dry_allowed_length = choose(s, 5);
+}
+
+/* The LZ penalty by either rule, or none. */
+static inline void choose_lz(source *s, lzs_params *p, int32_t n_vocab, lists *l) {
+    p->lz_rule = one_in(s, 3) ? LZS_RULE_PAPER : LZS_RULE_DEFAULT;
+    if (one_in(s, 2)) p->lz_penalty = ONE_OF(s, 0.15f, 1.0f, FLT_MAX, 1e-30f);
+    p->lz_window = 2 + choose(s, one_in(s, 4) ? 3000 : 40);
+    p->lz_buffer = 1 + choose(s, p->lz_window - 1);
+    if (p->lz_rule == LZS_RULE_PAPER) return;
+    p->lz_min_match = 1 + choose(s, one_in(s, 4) || p->lz_window < 8 ? p->lz_window : 8);
+    if (one_in(s, 2)) p->lz_run_penalty = ONE_OF(s, 0.05f, 1.0f, FLT_MAX, 1e-30f);
+    p->n_lz_separators = choose_set(s, l->separators, n_vocab);
+    p->n_lz_commas = choose_set(s, l->commas, n_vocab);
+    p->lz_separators = l->separators;
+    p->lz_commas = l->commas;
 }
 
 static inline void choose_params(source *s, lzs_params *p, int32_t n_vocab, lists *l) {
     lzs_params_init(p);
     choose_step_params(s, p, n_vocab);
-    if (one_in(s, 2)) p->lz_penalty = ONE_OF(s, 0.15f, 1.0f, FLT_MAX, 1e-30f);
-    p->lz_window = 2 + choose(s, one_in(s, 4) ? 3000 : 40);
-    p->lz_buffer = 1 + choose(s, p->lz_window - 1);
+    choose_lz(s, p, n_vocab, l);
     if (one_in(s, 2)) p->repetition_penalty = ONE_OF(s, 1.1f, 0.5f, FLT_MAX, FLT_MIN, 2.0f, -1.0f);
     if (one_in(s, 2)) p->frequency_penalty = ONE_OF(s, 1.1f, 0.5f, FLT_MAX, FLT_MIN, 2.0f, -1.0f);
     if (one_in(s, 2)) p->presence_penalty = ONE_OF(s, 1.1f, 0.5f, FLT_MAX, FLT_MIN, 2.0f, -1.0f);
@@ -86,19 +115,10 @@ static inline void choose_params(source *s, lzs_params *p, int32_t n_vocab, list
         p->dry_multiplier = ONE_OF(s, 0.8f, 1e-30f, FLT_MAX);
         p->dry_penalty_last_n = one_in(s, 4) ? -1 : choose(s, 200);
     }
-    if (one_in(s, 2)) {
-        p->lz_min_match = 2 + choose(s, p->lz_buffer < 8 ? p->lz_buffer : 8);
-        if (one_in(s, 2)) p->n_lz_breakers = (size_t)choose(s, MAX_LISTED);
-        if (one_in(s, 2)) p->n_lz_numbers = (size_t)choose(s, MAX_LISTED);
-        if (one_in(s, 2)) p->n_lz_marks = (size_t)choose(s, MAX_LISTED);
-    }
     if (one_in(s, 3)) p->n_exempt = (size_t)choose(s, MAX_LISTED);
     if (one_in(s, 3)) p->n_dry_breakers = (size_t)choose(s, MAX_LISTED);
     if (one_in(s, 3)) p->n_logit_bias = (size_t)choose(s, MAX_LISTED);
     for (size_t i = 0; i < p->n_exempt; i++) l->exempt[i] = choose(s, n_vocab);
-    for (size_t i = 0; i < p->n_lz_breakers; i++) l->lz_breakers[i] = choose(s, n_vocab < 30 ? n_vocab : 30);
-    for (size_t i = 0; i < p->n_lz_numbers; i++) l->lz_numbers[i] = choose(s, n_vocab < 30 ? n_vocab : 30);
-    for (size_t i = 0; i < p->n_lz_marks; i++) l->lz_marks[i] = choose(s, n_vocab < 30 ? n_vocab : 30);
     for (size_t i = 0; i < p->n_dry_breakers; i++) l->breakers[i] = choose(s, n_vocab < 30 ? n_vocab : 30);
     for (size_t i = 0; i < p->n_logit_bias; i++) {
         l->bias[i] = (lzs_logit_bias){choose(s, n_vocab), ONE_OF(s, 1.0f, -INFINITY, -2.5f, FLT_MAX, -FLT_MAX, -0.0f)};
@@ -107,9 +127,6 @@ static inline void choose_params(source *s, lzs_params *p, int32_t n_vocab, list
         }
     }
     p->exempt = l->exempt;
-    p->lz_breakers = l->lz_breakers;
-    p->lz_numbers = l->lz_numbers;
-    p->lz_marks = l->lz_marks;
     p->dry_breakers = l->breakers;
     p->logit_bias = l->bias;
     if (one_in(s, 3)) {

@@ -91,7 +91,7 @@ static lzs_params some_params(void) {
     lzs_params p;
     lzs_params_init(&p);
     p.lz_penalty = 0.5f;
-    p.lz_buffer = 3;
+    p.lz_min_match = 2;
     p.repetition_penalty = 1.3f;
     p.presence_penalty = 0.2f;
     p.temperature = 0.8f;

@@ -5,10 +5,10 @@
 #include "cuda_case.h"
 #include "cuda_machine.h"
 
-enum { VOCAB = 700, SEQUENCES = 6, STEPS = 60, ROOM = STEPS + 12 };
+enum { VOCAB = 700, WORDS = VOCAB / 32 + 1, LISTED = 40 + 2 * WORDS, SEQUENCES = 6, STEPS = 60, ROOM = STEPS + 12 };
 
 static const lzs_batch_shape shape = {.size = sizeof shape, .n_vocab = VOCAB, .n_slots = SEQUENCES + 1, .max_rows = SEQUENCES,
-                                      .max_edits = VOCAB, .max_listed = 40};
+                                      .max_edits = VOCAB, .max_listed = LISTED};
 
 static lzs_batch *new_batch(int32_t blocks) {
     lzs_batch_shape s = shape;
@@ -181,7 +181,8 @@ static void refuses_step(lzs_batch *b, lzs_batch_step step, int32_t n_rows, cons
 /* Settings and steps that are refused leave the batch as it was. */
 static void test_refusals(void) {
     static float logits[2 * VOCAB];
-    static const lzs_logit_bias biases[41];
+    static const lzs_logit_bias biases[LISTED + 1];
+    static const uint32_t words[WORDS];
     static const lzs_edit edits[VOCAB + 1];
     int32_t tokens[2], statuses[2], slots[2] = {0, 5}, histories[4] = {1, 2, 3, VOCAB}, lengths[2] = {2, 2};
     int64_t positions[2] = {0, 0};
@@ -201,8 +202,16 @@ static void test_refusals(void) {
     CHECK(lzs_batch_set_params(b, 0, &wrong, NULL) == LZS_EINVAL && strstr(lzs_batch_problem(b), "pick"));
     wrong = p;
     wrong.logit_bias = biases;
-    wrong.n_logit_bias = 41;
+    wrong.n_logit_bias = LISTED + 1;
     CHECK(lzs_batch_set_params(b, 0, &wrong, NULL) == LZS_ESPACE && strstr(lzs_batch_problem(b), "max_listed"));
+    wrong.lz_separators = wrong.lz_commas = words; /* the words of a set count */
+    wrong.n_lz_separators = wrong.n_lz_commas = WORDS;
+    wrong.n_logit_bias = LISTED - 2 * WORDS;
+    CHECK(lzs_batch_set_params(b, 0, &wrong, NULL) == LZS_OK);
+    wrong.n_logit_bias++;
+    CHECK(lzs_batch_set_params(b, 0, &wrong, NULL) == LZS_ESPACE);
+    wrong.n_lz_commas--;
+    CHECK(lzs_batch_set_params(b, 0, &wrong, NULL) == LZS_EINVAL && strstr(lzs_batch_problem(b), "lz_commas"));
     lzs_plan plan;
     lzs_plan_settings(&plan, VOCAB, &p);
     CHECK(lzs_batch_set_plan(b, shape.n_slots, &plan, NULL) == LZS_EINVAL);

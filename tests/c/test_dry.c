@@ -138,12 +138,14 @@ static const lzs_edit *edit_of(lzs_sampler *s, int32_t token) {
 }
 
 /* All penalties add up, exempt tokens lose them all, and logit_bias comes on top. */
-static void test_together(void) {
+static void test_together(int32_t lz_rule) {
     static const int32_t exempt[] = {4}, history[] = {3, 4, 5, 6, 3, 4, 5, 3, 4};
     static const lzs_logit_bias biases[] = {{5, 0.5f}, {6, -INFINITY}, {4, -2.0f}, {9, 3.0f}, {0, -1.0f}};
     lzs_params p = dry_params(50, 1), lz = p, dry = p;
     p.lz_penalty = lz.lz_penalty = 0.5f;
+    p.lz_rule = lz.lz_rule = lz_rule;
     p.lz_buffer = lz.lz_buffer = 2;
+    p.lz_min_match = lz.lz_min_match = 2;
     lz.dry_multiplier = 0.0f;
     p.presence_penalty = 0.25f;
     p.penalty_window = 3; /* so that some of DRY's tokens are counted and some are not */
@@ -212,7 +214,8 @@ int main(int argc, char **argv) {
     test_all_texts(2, 9, -1, 0, 1);
     for (uint64_t seed = 1; seed <= 60; seed++) test_random(seed);
     test_long_repetitions();
-    test_together();
+    test_together(LZS_RULE_DEFAULT);
+    test_together(LZS_RULE_PAPER);
     test_forbidden();
     return 0;
 }

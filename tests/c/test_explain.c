@@ -25,7 +25,7 @@ static void test_step(void) {
     lzs_params_init(&p);
     p.lz_penalty = 0.1f;
     p.lz_window = 16;
-    p.lz_buffer = 4;
+    p.lz_min_match = 2;
     p.loop_max_pattern = 4;
     p.loop_min_pattern = 1;
     p.loop_min_count = 3;
@@ -60,25 +60,26 @@ static void test_step(void) {
 
 /* Settings in which every penalty is on in some of 96 cases and off in others. */
 static lzs_params settings(int k) {
-    static const int32_t exempt[] = {2, 3}, breakers[] = {5, 7}, numbers[] = {6, 1, 4};
+    static const int32_t exempt[] = {2, 3}, breakers[] = {5, 7};
+    static const uint32_t separators = 1u << 5 | 1u << 7, commas = 1u << 1 | 1u << 3;
     static const lzs_logit_bias bias[] = {{1, 2.5f}, {2, -1.0f}, {9, -INFINITY}};
     lzs_params p;
     lzs_params_init(&p);
     p.temperature = k % 3 ? 0.7f : 0.0f;
     p.top_k = k % 4 ? 6 : 0;
+    p.lz_rule = k & 16 ? LZS_RULE_DEFAULT : LZS_RULE_PAPER;
     p.lz_penalty = k % 5 ? 0.3f : 0.0f;
     p.lz_formula = k % 3;
     p.lz_window = 40;
     p.lz_buffer = 1 + k % 7;
-    if (k & 16) {
-        p.lz_window = 80; /* room for more than 8 copies */
-        p.lz_min_match = 2 + (k % 7 > 2);
-        p.lz_breakers = breakers;
-        p.n_lz_breakers = k % 3 == 0 ? 2 : 0;
-        p.lz_numbers = numbers;
-        p.n_lz_numbers = k % 5 == 1 ? 3 : 0;
-        p.lz_marks = breakers;
-        p.n_lz_marks = k % 4 > 1 ? 2 : 0;
+    if (p.lz_rule == LZS_RULE_DEFAULT) {
+        p.lz_min_match = 1 + k % 7;
+        p.lz_separators = &separators;
+        p.n_lz_separators = k % 3 == 0;
+        p.lz_commas = &commas;
+        p.n_lz_commas = k % 5 == 1;
+        p.lz_run_penalty = k % 4 > 1 ? 0.25f : 0.0f;
+        p.lz_run_allowance = k % 6;
     }
     p.history = k % 2;
     if (k & 2) {
@@ -106,7 +107,7 @@ static lzs_params settings(int k) {
 
 static void test_parts_add_up(void) {
     uint64_t seed = 11;
-    int32_t n_lz = 0, n_often = 0, n_free = 0, n_count = 0, n_dry = 0, n_exempt = 0, tokens[N_VOCAB];
+    int32_t n_lz = 0, n_run = 0, n_count = 0, n_dry = 0, n_exempt = 0, tokens[N_VOCAB];
     for (int32_t i = 0; i < N_VOCAB; i++) tokens[i] = i;
     for (int k = 0; k < 96; k++) {
         lzs_params p = settings(k);
@@ -139,14 +140,13 @@ static void test_parts_add_up(void) {
                 CHECK(e->logit == row[i] && e->after == after[i]);
                 CHECK(e->allowed == !((k & 1) && (i == 4 || i == 10)));
                 CHECK((e->lz_length == 0) == (e->lz_distance == 0) && (e->dry_length == 0) == (e->dry_distance == 0));
-                bool number = p.n_lz_numbers && (i == 1 || i == 4 || i == 6), is_free = number && e->lz_times == 0.0f;
-                CHECK(e->lz_length && !is_free ? e->lz_times >= 1.0f && e->lz_times <= 8.0f : e->lz_times == 0.0f);
-                CHECK(p.lz_min_match > 1 || e->lz_times <= 1.0f);
-                if (!e->exempt) CHECK(e->lz_bias == -(p.lz_penalty * e->lz_bits) * e->lz_times);
+                CHECK(e->lz_run >= 0 && (!e->lz_run || (e->lz_length && e->lz_bits == 0.0f)));
+                if (e->lz_run) CHECK(e->lz_run == e->lz_length - e->lz_distance - p.lz_run_allowance);
+                const float price = e->lz_run ? p.lz_run_penalty * (float)e->lz_run : p.lz_penalty * e->lz_bits;
+                if (!e->exempt) CHECK(e->lz_bias == -price);
                 if (e->after > -INFINITY && p.temperature == 0.0f) CHECK(e->after == e->edited);
                 n_lz += e->lz_length > 1;
-                n_often += e->lz_times > 1.0f;
-                n_free += e->lz_length && is_free;
+                n_run += e->lz_run > 0;
                 n_count += e->count > 1;
                 n_dry += e->dry_length > 1;
                 n_exempt += e->exempt && e->count;
@@ -155,13 +155,14 @@ static void test_parts_add_up(void) {
         }
         lzs_sampler_free(s);
     }
-    CHECK(n_lz > 1000 && n_often > 100 && n_free > 20 && n_count > 1000 && n_dry > 300 && n_exempt > 100);
+    CHECK(n_lz > 1000 && n_run > 100 && n_count > 1000 && n_dry > 300 && n_exempt > 100);
 }
 
 static void test_by_hand(void) {
     static const int32_t text[] = {1, 2, 3, 9, 9, 1, 2, 3, 8, 8, 1, 2};
     lzs_params p;
     lzs_params_init(&p);
+    p.lz_rule = LZS_RULE_PAPER;
     p.lz_penalty = 0.5f;
     p.lz_window = 32;
     p.lz_buffer = 2;
@@ -191,40 +192,48 @@ static void test_by_hand(void) {
     lzs_sampler_free(s);
 }
 
-/* A number has its match told, and costs nothing for it until there is a second one, wherever in the window. */
-static void test_numbers(void) {
-    enum { FAR = 600 }; /* further than the matches that make a price grow */
-    static const int32_t numbers[] = {4};
+static lzs_explanation told(lzs_sampler *s, int32_t token) {
+    static const float row[N_VOCAB];
+    lzs_explanation e;
+    CHECK(lzs_explain(s, row, &token, 1, &e) == LZS_OK && e.bias == e.lz_bias && e.edited == e.bias);
+    return e;
+}
+
+/* The match that sets the price is told: of those with the highest one the nearest, or the run where that costs more. */
+static void test_matches(void) {
+    static const int32_t text[] = {1, 2, 3, 9, 5, 2, 3, 9, 6, 1, 2, 3};
+    static const uint32_t separators = 1u << 2;
     lzs_params p;
     lzs_params_init(&p);
     p.lz_penalty = 0.5f;
-    p.lz_window = 2000;
-    p.lz_buffer = 100;
-    p.lz_min_match = 3;
-    p.lz_numbers = numbers;
-    p.n_lz_numbers = 1;
-    lzs_sampler *s = new_sampler(&p);
-    float row[N_VOCAB] = {0};
-    for (int copy = 0; copy < 4; copy++) {
-        for (int32_t token = 1; token <= 2; token++) CHECK(lzs_accept(s, token) == LZS_OK);
-        for (int32_t token = 4; token <= 5; token++) {
-            lzs_explanation e;
-            CHECK(lzs_explain(s, row, &token, 1, &e) == LZS_OK);
-            bool is_free = copy == 1 && token == 4;
-            CHECK(e.lz_length == (copy ? token - 1 : 0) && e.lz_distance == (copy ? FAR + 4 : 0));
-            CHECK(e.lz_times == (copy && !is_free ? 1.0f : 0.0f) && (e.lz_bits > 0.0f) == (copy > 0));
-            CHECK(e.bias == e.lz_bias && (e.lz_bias < 0.0f) == (copy && !is_free) && e.edited == e.bias);
-            CHECK(lzs_accept(s, token) == LZS_OK);
-        }
-        for (int i = 0; i < FAR; i++) CHECK(lzs_accept(s, 10 + copy) == LZS_OK);
+    p.lz_min_match = 2;
+    p.lz_run_penalty = 0.75f;
+    p.lz_run_allowance = 2;
+    for (int separated = 0; separated < 2; separated++) {
+        p.lz_separators = &separators;
+        p.n_lz_separators = (size_t)separated;
+        lzs_sampler *s = new_sampler(&p);
+        for (size_t i = 0; i < sizeof text / sizeof *text; i++) CHECK(lzs_accept(s, text[i]) == LZS_OK);
+        lzs_explanation e = told(s, 9);
+        /* 1 2 3 nine tokens ago, or 2 3 five ago; after the separator 2 both are 3 9, and the nearer one costs more */
+        CHECK(e.lz_length == (separated ? 2 : 4) && e.lz_distance == (separated ? 5 : 9) && e.lz_run == 0);
+        const float length = (float)e.lz_length, cost = (lzs_log2((float)e.lz_distance + 1.0f) + lzs_log2(length)) / length;
+        CHECK(e.lz_bits == lzs_log2((float)N_VOCAB) - cost && e.lz_bias == -(p.lz_penalty * e.lz_bits));
+        e = told(s, 6); /* what stands before it has nothing in common with the end */
+        CHECK(e.lz_length == 0 && e.lz_distance == 0 && e.lz_run == 0 && e.lz_bits == 0.0f && e.lz_bias == 0.0f);
+        for (int i = 0; i < 20; i++) CHECK(lzs_accept(s, i % 2 ? 8 : 7) == LZS_OK);
+        e = told(s, 7); /* 18 tokens equal those two before, and with the new one 19 are 15 more than the period and the allowance */
+        CHECK(e.lz_length == 19 && e.lz_distance == 2 && e.lz_run == 19 - 2 - 2 && e.lz_bits == 0.0f);
+        CHECK(e.lz_bias == -(p.lz_run_penalty * 15.0f));
+        CHECK(told(s, 8).lz_length == 0);
+        lzs_sampler_free(s);
     }
-    lzs_sampler_free(s);
 }
 
 int main(void) {
     test_step();
     test_parts_add_up();
     test_by_hand();
-    test_numbers();
+    test_matches();
     return 0;
 }

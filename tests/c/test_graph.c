@@ -321,6 +321,8 @@ static lzs_params params_of(int i) {
     p.seed = 7;
     p.history = LZS_HISTORY_ALL;
     p.lz_penalty = 0.25f;
+    p.lz_min_match = 2;
+    if (i == 2) p.lz_rule = LZS_RULE_PAPER;
     if (i == 1) p.temperature = 0.7f, p.top_k = 20, p.top_p = 0.9f, p.dry_multiplier = 0.8f, p.dry_base = 1.75f;
     if (i == 1) p.dry_allowed_length = 1, p.dry_penalty_last_n = 64;
     if (i >= 2) p.repetition_penalty = 1.3f, p.presence_penalty = 0.4f, p.penalty_window = 40;

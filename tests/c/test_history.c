@@ -12,18 +12,25 @@ typedef struct model {
 } model;
 
 typedef struct config {
-    int32_t window, buffer;
+    int32_t window, buffer; /* of the paper's rule */
     size_t count_window;
-    int32_t dry_window, n_vocab; /* a window of 1 switches DRY off: nothing comes before its last token */
-    size_t n_breakers; /* tokens 0 to this - 1 are breakers */
-    bool finds; /* LZ prices no match of length 1 */
+    int32_t dry_window, n_vocab;
+    size_t n_breakers; /* tokens 0 to this - 1 are breakers of DRY, and separators of LZ */
+    int32_t lz_window, lz_item; /* tokens 2 to 9 are commas of LZ, in a list of items shorter than this */
 } config;
+
+/* The watches: of LZ by bit sets, of the paper's rule without separators, and of DRY by a list. */
+enum { LZ, PAPER, DRY, N_WATCHES };
 
 static lzs_history history_of(config c) {
     static const int32_t breakers[] = {0, 1, 2, 3};
-    lzs_token_list list = {breakers, c.n_breakers}, none = {NULL, 0};
-    bool by_nearest = c.window && !c.finds;
-    lzs_history_shape shape = {c.n_vocab, c.window, c.buffer, by_nearest, c.dry_window, c.count_window, c.finds ? list : none, list};
+    static const uint32_t sets[][2] = {{0, 0}, {1, 0}, {3, 0}, {7, 0}, {15, 0}}, commas[2] = {0x3fc, 0};
+    lzs_history_shape shape = {.n_vocab = c.n_vocab, .reach = c.window - c.buffer, .buffer = c.buffer, .count_window = c.count_window,
+                               .n_watches = N_WATCHES};
+    shape.watches[LZ] = (lzs_watch_shape){c.lz_window, c.lz_window, {.set = sets[c.n_breakers], .commas = c.lz_item ? commas : NULL,
+                                                                     .item = c.lz_item}};
+    shape.watches[PAPER] = (lzs_watch_shape){.window = c.window - c.buffer, .cap = c.buffer};
+    shape.watches[DRY] = (lzs_watch_shape){c.dry_window, UINT16_MAX, {.tokens = breakers, .n = c.n_breakers}};
     lzs_history h;
     CHECK(lzs_history_init(&h, &shape, &lzs_kernels_scalar) == LZS_OK);
     return h;
@@ -38,33 +45,29 @@ static int32_t common_end(const model *m, size_t distance, int32_t cap) {
     return length;
 }
 
-static void check_breakers(const lzs_breakers *b, const model *m, bool on) {
-    size_t unbroken = 0;
-    while (unbroken < m->n && (size_t)m->tokens[m->n - 1 - unbroken] >= b->n) unbroken++;
-    if (!on) {
-        CHECK(b->unbroken == 0);
-    } else if (b->exact) {
-        CHECK(b->unbroken == unbroken);
-    } else { /* a rewind looked back no further than matters */
-        CHECK(b->unbroken > b->window && b->unbroken <= unbroken);
+/* The lengths at all distances, and the tokens since the last separator after each token. */
+static void check_watch(const lzs_history *h, const model *m, int which, int32_t window, int32_t cap, config c) {
+    const lzs_watch *w = &h->watches[which];
+    CHECK(w->index.window == window && (w->index.room == window || (size_t)w->index.room + 1 >= m->n));
+    CHECK(window == 0 || lzs_watched(h, w) == (m->n < (size_t)window ? (int32_t)m->n : window));
+    for (int32_t d = 1; d <= w->index.room; d++) CHECK(lzs_suffix_at(w, d) == common_end(m, (size_t)d, cap));
+    int32_t since = 0;
+    for (size_t i = 0; window && i < m->n; i++) {
+        const bool comma = which == LZ && m->tokens[i] >= 2 && m->tokens[i] <= 9;
+        since++;
+        if (which != PAPER && (size_t)m->tokens[i] < c.n_breakers) since = 0;
+        if (comma && since < c.lz_item) since = 0;
+        CHECK(w->since[i] == since);
     }
+    if (window) CHECK(lzs_unbroken(w, h->n) == since);
 }
 
 static void check_same(const lzs_history *h, const model *m, config c) {
     CHECK(h->n == m->n && h->n <= h->capacity);
     CHECK(m->n == 0 || memcmp(h->tokens, m->tokens, m->n * sizeof *m->tokens) == 0);
-    int32_t left_out = c.finds ? 0 : c.buffer;
-    CHECK(h->lz.window == c.window - left_out && h->lz.room == h->lz.window);
-    for (int32_t d = 1; d <= h->lz.window; d++) CHECK(lzs_match_length(&h->lz, d) == common_end(m, (size_t)d, c.buffer));
-    for (int32_t d = 1; d <= h->dry.room; d++) CHECK(lzs_match_length(&h->dry, d) == common_end(m, (size_t)d, UINT16_MAX));
-    check_breakers(&h->lz_breakers, m, c.window > 0);
-    check_breakers(&h->dry_breakers, m, c.dry_window > 1);
-    for (int32_t d = 1; c.finds && d <= h->lz.window; d++) { /* a suffix without breakers, or one that covers its distance */
-        int32_t suffix = common_end(m, (size_t)d, c.buffer), whole = 0;
-        while (whole < suffix && (size_t)m->tokens[m->n - 1 - (size_t)whole] >= c.n_breakers) whole++;
-        CHECK(lzs_history_lz_suffix(h, suffix, d) == (suffix >= d ? suffix : whole));
-    }
-    CHECK(c.dry_window < 2 || lzs_history_dry_reach(h) <= h->dry.room);
+    check_watch(h, m, LZ, c.lz_window, c.lz_window, c);
+    check_watch(h, m, PAPER, c.window - c.buffer, c.buffer, c);
+    check_watch(h, m, DRY, c.dry_window, UINT16_MAX, c);
 
     int32_t counts[MAX_VOCAB] = {0}, last[MAX_VOCAB];
     uint32_t distinct = 0;
@@ -75,12 +78,12 @@ static void check_same(const lzs_history *h, const model *m, config c) {
     }
     for (int32_t t = 0; t < MAX_VOCAB; t++) last[t] = -1;
     int32_t reach = lzs_history_reach(h), in_reach = 0;
-    for (size_t i = (size_t)left_out; h->lz.window && i < m->n; i++) { /* a whole buffer before it, in the window */
-        if (m->n - i > (size_t)h->lz.window) continue;
-        if (!c.finds) last[m->tokens[i]] = (int32_t)i;
+    for (size_t i = (size_t)c.buffer; h->reach && i < m->n; i++) { /* a whole buffer before it, in the window */
+        if (m->n - i > (size_t)h->reach) continue;
+        last[m->tokens[i]] = (int32_t)i;
         in_reach++;
     }
-    CHECK(reach == in_reach);
+    CHECK(h->reach == 0 || reach == in_reach);
     for (int32_t t = 0; t < MAX_VOCAB; t++) {
         int32_t at = lzs_token_table_find(&h->table, t);
         CHECK((at >= 0) == (counts[t] > 0 || last[t] >= 0));
@@ -152,7 +155,7 @@ static void test_all_distinct(void) {
 
 /* A history that is full refuses a token, and a prompt that does not fit whole, and is as it was. */
 static void test_full(void) {
-    config c = {20, 4, SIZE_MAX, 30, 5, 1, false};
+    config c = {20, 4, SIZE_MAX, 30, 5, 1, 25, 3};
     static model m;
     lzs_history h = history_of(c);
     uint64_t state = 9;
@@ -187,7 +190,7 @@ static void test_memory_of_a_prompt(void) {
     int32_t *prompt = calloc(LENGTH, sizeof *prompt);
     CHECK(prompt);
     for (int lz = 0; lz < 2; lz++) {
-        config c = {lz ? 512 : 0, lz ? 32 : 0, SIZE_MAX, 0, 100, 0, false};
+        config c = {lz ? 512 : 0, lz ? 32 : 0, SIZE_MAX, 0, 100, 0, 0, 0};
         lzs_history at_once = history_of(c), one_by_one = history_of(c);
         CHECK(lzs_history_append(&at_once, prompt, LENGTH) == LZS_OK);
         for (size_t i = 0; i < LENGTH; i++) CHECK(lzs_history_append(&one_by_one, &prompt[i], 1) == LZS_OK);
@@ -201,13 +204,13 @@ static void test_memory_of_a_prompt(void) {
 
 int main(void) {
     static const config configs[] = {
-        {0, 0, 0, 0, 3, 0, false},      {0, 0, SIZE_MAX, 0, 3, 0, false},   {0, 0, 1, 9, 3, 1, false},   {0, 0, 7, 1, MAX_VOCAB, 0, false},
-        {2, 1, 0, 2, 2, 0, false},      {3, 2, 3, 40, 2, 1, false},         {33, 32, 64, 0, 2, 0, false}, {64, 8, 5, 70, 4, 0, false},
-        {65, 64, 0, 3, 1, 0, false},    {128, 3, SIZE_MAX, 0, 9, 0, false}, {256, 1, 50, 200, MAX_VOCAB, 4, false},
-        {4096, 300, 16, 600, 3, 0, false},
-        {2, 1, 0, 0, 2, 1, true}, {40, 7, 0, 9, 3, 1, true}, {64, 63, 11, 0, 4, 2, true}, {512, 100, 0, 0, MAX_VOCAB, 4, true},
+        {0, 0, 0, 0, 3, 0, 0, 0},         {0, 0, SIZE_MAX, 0, 3, 0, 0, 0},  {0, 0, 1, 9, 3, 1, 0, 0},         {0, 0, 7, 1, MAX_VOCAB, 0, 0, 0},
+        {2, 1, 0, 2, 2, 0, 0, 0},         {3, 2, 3, 40, 2, 1, 0, 0},        {33, 32, 64, 0, 2, 0, 0, 0},      {64, 8, 5, 70, 4, 0, 0, 0},
+        {65, 64, 0, 3, 1, 0, 0, 0},       {128, 3, SIZE_MAX, 0, 9, 0, 0, 0}, {256, 1, 50, 200, MAX_VOCAB, 4, 0, 0}, {4096, 300, 16, 600, 3, 0, 0, 0},
+        {0, 0, 0, 0, 2, 1, 2, 1},         {0, 0, 0, 9, 3, 1, 40, 3},        {0, 0, 11, 0, 4, 2, 64, 5},       {0, 0, 0, 0, MAX_VOCAB, 4, 512, 4},
+        {64, 8, 5, 70, 12, 2, 2000, 6},   {0, 0, 0, 0, 12, 0, 100, 100},
     };
-    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) test_random(configs[i], i + 1, configs[i].window > 500 ? 300 : 2500);
+    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) test_random(configs[i], i + 1, configs[i].window > 500 || configs[i].lz_window > 500 ? 300 : 2500);
     test_all_distinct();
     test_full();
     test_memory_of_a_prompt();

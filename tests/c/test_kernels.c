@@ -6,7 +6,7 @@
 
 #include "backend/backend.h"
 #include "check.h"
-#include "penalty/lz.h"
+#include "penalty/paper.h"
 
 enum { MAX_N = 152000, GUARD = 64 };
 
@@ -273,8 +273,8 @@ static void test_lengths(int32_t n, uint16_t cap) {
     table->extend(len, tokens, n, 2, cap);
     lzs_kernels_scalar.extend(expected, tokens, n, 2, cap);
     CHECK(memcmp(len, expected, (size_t)n * sizeof *len) == 0 && len[n] == 4242);
-    for (int i = 0; i < 4; i++) {
-        uint16_t least = (uint16_t[]){1, 2, 33, 65535}[i];
+    for (int i = 0; i < 5; i++) {
+        uint16_t least = (uint16_t[]){0, 1, 2, 33, 65535}[i];
         int32_t found = table->find_long(len, n, least, indices);
         CHECK(found == lzs_kernels_scalar.find_long(len, n, least, expected_indices));
         CHECK(memcmp(indices, expected_indices, (size_t)found * sizeof *indices) == 0);
@@ -294,15 +294,15 @@ static void test_price_nearest(int32_t n) {
         params.lz_penalty = (float[]){0.15f, 1e-30f, FLT_MAX}[try % 3];
         params.lz_formula = try % 2 ? LZS_LZ_RATE : LZS_LZ_DISTANCE;
         float log2_vocab = lzs_log2((float[]){151936.0f, 1.0f, 300.0f}[try / 2]);
-        lzs_lz lz = {.reach = REACH, .bias_at = bias_at};
-        lzs_lz_set_prices(&lz, &params, log2_vocab);
+        lzs_paper paper = {.reach = REACH, .bias_at = bias_at};
+        lzs_paper_set_prices(&paper, &params, log2_vocab);
         for (int32_t i = 0; i < n; i++) {
             int32_t distance = try == 0 ? i % REACH + 1 : random_below(&random_state, REACH) + 1;
             entries[i] = (lzs_token_entry){random_below(&random_state, INT32_MAX), 7, REACH - distance};
         }
         got[n].token = 42;
-        table->price_nearest(entries, n, REACH, &lz.nearest, got);
-        lzs_kernels_scalar.price_nearest(entries, n, REACH, &lz.nearest, expected);
+        table->price_nearest(entries, n, REACH, &paper.nearest, got);
+        lzs_kernels_scalar.price_nearest(entries, n, REACH, &paper.nearest, expected);
         CHECK(memcmp(got, expected, (size_t)n * sizeof *got) == 0 && got[n].token == 42);
     }
 }

@@ -64,6 +64,7 @@ static void test_folding(void) {
     p.frequency_penalty = 1.5f;
     p.frequency_method = LZS_MULTIPLICATIVE;
     p.presence_penalty = 0.25f;
+    p.lz_rule = LZS_RULE_PAPER;
     p.lz_penalty = 2.0f;
     p.lz_window = 3;
     p.lz_buffer = 2; /* the window is 5 6 5, its only position holds the last 5: d = 1, L = 1, rate 1 bit, distance 0 */
@@ -112,8 +113,11 @@ static void test_extremes(void) {
         p.repetition_penalty = values[c / 8 % N_VALUES];
         p.frequency_penalty = values[c / 8 / N_VALUES % N_VALUES];
         p.presence_penalty = values[c / 8 / N_VALUES / N_VALUES];
+        p.lz_rule = c / 8 % 2;
         p.lz_penalty = c % 3 ? 0.0f : FLT_MAX;
-        p.lz_buffer = 1;
+        p.lz_buffer = p.lz_min_match = 1;
+        if (p.lz_rule == LZS_RULE_DEFAULT && c % 3 != 1) p.lz_run_penalty = FLT_MAX;
+        p.lz_run_allowance = 0;
         if (lzs_params_invalid(&p, 2)) continue;
         n_valid++;
         lzs_sampler *s = sampler_of(2, &p, history, c % 5 ? 3 : 100);
@@ -128,16 +132,22 @@ static void test_extremes(void) {
     CHECK(n_valid > 4000);
 }
 
-/* LZ alone, as strong as a float allows. */
+/* LZ alone, as strong as a float allows, by each rule. */
 static void test_lz_bias_is_finite(void) {
     static const int32_t history[] = {0, 0, 0};
-    lzs_params p;
-    lzs_params_init(&p);
-    p.lz_penalty = FLT_MAX;
-    p.lz_buffer = 1;
-    lzs_sampler *s = sampler_of(50000, &p, history, 3);
-    CHECK(edit_of(s, 0).token == 0 && edit_of(s, 0).bias < -1e30f && edit_of(s, 0).bias >= -FLT_MAX);
-    lzs_sampler_free(s);
+    for (int i = 0; i < 3; i++) {
+        lzs_params p;
+        lzs_params_init(&p);
+        p.lz_rule = i == 0 ? LZS_RULE_PAPER : LZS_RULE_DEFAULT;
+        p.lz_penalty = i < 2 ? FLT_MAX : 0.0f;
+        p.lz_run_penalty = i == 2 ? FLT_MAX : 0.0f;
+        p.lz_run_allowance = 0;
+        p.lz_buffer = 1;
+        p.lz_min_match = 2;
+        lzs_sampler *s = sampler_of(50000, &p, history, 3);
+        CHECK(edit_of(s, 0).token == 0 && edit_of(s, 0).bias < -1e30f && edit_of(s, 0).bias >= -FLT_MAX);
+        lzs_sampler_free(s);
+    }
 }
 
 /* Matches carry a stamp that says which history they belong to. When it has gone through all its 2^32 values, old matches
@@ -146,6 +156,7 @@ static void test_stamps_wrap(void) {
     lzs_params p;
     uint64_t state = 1;
     lzs_params_init(&p);
+    p.lz_rule = LZS_RULE_PAPER;
     p.lz_penalty = 1.0f;
     p.lz_window = 40;
     p.lz_buffer = 5;
@@ -156,10 +167,10 @@ static void test_stamps_wrap(void) {
         size_t n, n_fresh;
         lzs_sampler_reset(old);
         if (round % 10 == 5) { /* all that was matched long ago was given one of the first stamps */
-            old->edits.lz.stamp = UINT32_MAX - round % 3;
-            for (size_t i = 0; i < old->edits.lz.capacity; i++) {
-                old->edits.lz.matches[i] =
-                    (lzs_lz_match){.stamp = (uint32_t)(12 + i), .length = 99, .distance = 1, .nearest = 1, .value = -77.0f};
+            old->edits.paper.stamp = UINT32_MAX - round % 3;
+            for (size_t i = 0; i < old->edits.paper.capacity; i++) {
+                old->edits.paper.matches[i] =
+                    (lzs_paper_match){.stamp = (uint32_t)(12 + i), .length = 99, .distance = 1, .nearest = 1, .value = -77.0f};
             }
         }
         for (int i = 0; i < 30; i++) {

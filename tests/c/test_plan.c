@@ -206,7 +206,7 @@ static void test_of_a_sampler(void) {
         lzs_sampler *s;
         lzs_params_init(&p);
         p.lz_penalty = 0.3f;
-        p.lz_buffer = 4;
+        p.lz_min_match = 2;
         p.dry_multiplier = 0.5f;
         p.repetition_penalty = 1.2f;
         p.top_k = 40;

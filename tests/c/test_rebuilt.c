@@ -56,11 +56,15 @@ static lzs_token_entry *sorted(const lzs_token_table *table) {
 }
 
 static void check_history(const lzs_history *a, const lzs_history *b) {
-    CHECK(a->n == b->n && a->by_nearest == b->by_nearest && a->n_in_reach == b->n_in_reach && a->table.n == b->table.n);
+    CHECK(a->n == b->n && a->reach == b->reach && a->n_in_reach == b->n_in_reach && a->table.n == b->table.n);
     CHECK(a->n == 0 || memcmp(a->tokens, b->tokens, a->n * sizeof *a->tokens) == 0);
-    CHECK(a->n == 0 || !a->by_nearest || memcmp(a->previous, b->previous, a->n * sizeof *a->previous) == 0);
-    check_index(&a->lz, &b->lz, a->n);
-    check_index(&a->dry, &b->dry, a->n);
+    CHECK(a->n == 0 || !a->reach || memcmp(a->previous, b->previous, a->n * sizeof *a->previous) == 0);
+    CHECK(a->n_watches == b->n_watches);
+    for (size_t i = 0; i < a->n_watches; i++) {
+        const lzs_watch *x = &a->watches[i], *y = &b->watches[i];
+        check_index(&x->index, &y->index, a->n);
+        CHECK(!x->index.window || a->n == 0 || memcmp(x->since, y->since, a->n * sizeof *x->since) == 0);
+    }
     lzs_token_entry *x = sorted(&a->table), *y = sorted(&b->table);
     CHECK(memcmp(x, y, a->table.n * sizeof *x) == 0);
     free(x);
@@ -147,9 +151,9 @@ static void run_script(uint64_t seed, const lzs_kernels *table) {
     lzs_sampler_free(other);
 }
 
-/* DRY counts up to 65,535 tokens. The text comes to a match that is longer, of one token or of a whole document that it quotes; the
+/* DRY and LZ count up to 65,535 tokens. The text comes to a match that is longer, of one token or of a whole document that it quotes; the
  * token that would make it longer still is by far the best one. */
-static void run_at_cap(int32_t period, const lzs_kernels *table) {
+static void run_at_cap(int32_t period, bool dry, const lzs_kernels *table) {
     enum { VOCAB = 1000, BEFORE = 6, AFTER = 12 };
     source s = {.state = (uint64_t)period};
     int32_t n = period + CAP - BEFORE;
@@ -160,7 +164,10 @@ static void run_at_cap(int32_t period, const lzs_kernels *table) {
     lzs_params_init(&p);
     p.temperature = 0.0f;
     p.history = LZS_HISTORY_ALL;
-    p.dry_multiplier = 0.8f;
+    p.dry_multiplier = dry ? 0.8f : 0.0f;
+    p.lz_penalty = dry ? 0.0f : 3.0f;
+    p.lz_window = LZS_MAX_WINDOW;
+    p.lz_min_match = CAP - 10; /* there is a match from the first token on */
     lzs_sampler *sampler = sampler_of(&p, VOCAB, table), *other = sampler_of(&p, VOCAB, table);
     CHECK(lzs_prime(sampler, text, (size_t)n) == LZS_OK);
     for (int32_t i = 0; i < BEFORE + AFTER; i++) {
@@ -181,7 +188,7 @@ static void run_at_cap(int32_t period, const lzs_kernels *table) {
     free(text);
 }
 
-/* LZ tells the matches of a step from older ones by a 32-bit stamp, which begins anew after 2^32 steps. An entry without a match so
+/* The paper's rule tells the matches of a step from older ones by a 32-bit stamp, which begins anew after 2^32 steps. An entry without a match so
  * far has the stamp of no step. */
 static void run_past_all_stamps(const lzs_kernels *table) {
     source s = {.state = 3};
@@ -189,11 +196,11 @@ static void run_past_all_stamps(const lzs_kernels *table) {
         lzs_params p;
         lzs_params_init(&p);
         p.lz_penalty = 0.3f;
+        p.lz_rule = LZS_RULE_PAPER;
         p.lz_buffer = 4;
-        p.lz_min_match = 1 + i % 3;
         lzs_sampler *sampler = sampler_of(&p, 40, table);
         for (int k = 0; k < i; k++) CHECK(lzs_accept(sampler, next_token(&s, sampler, 7)) == LZS_OK);
-        sampler->edits.lz.stamp = UINT32_MAX - 1;
+        sampler->edits.paper.stamp = UINT32_MAX - 1;
         for (int k = 0; k < 3; k++) { /* a step with the last stamp, and two after it */
             check_rebuilt(sampler);
             CHECK(lzs_accept(sampler, next_token(&s, sampler, 7)) == LZS_OK);
@@ -208,8 +215,10 @@ int main(int argc, char **argv) {
     const lzs_kernels *table;
     for (int t = 0; (table = lzs_kernels_at(t)); t++) {
         for (uint64_t seed = 1; seed <= n_scripts; seed++) run_script(seed, table);
-        run_at_cap(1, table);
-        run_at_cap(CAP + 1, table);
+        for (int dry = 0; dry < 2; dry++) {
+            run_at_cap(1, dry, table);
+            run_at_cap(CAP + 1, dry, table);
+        }
         run_past_all_stamps(table);
         printf("%s ", table->name);
     }

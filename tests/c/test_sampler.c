@@ -21,7 +21,8 @@ static void test_parameters(void) {
         lzs_params bad = p; \
         lzs_sampler *none = (lzs_sampler *)&bad; \
         bad.field = value; \
-        CHECK(lzs_params_invalid(&bad, 8) && strcmp(lzs_params_invalid(&bad, 8), #field) == 0); \
+        const char *name = strncmp(#field, "n_", 2) ? #field : #field + 2; /* a set is named, not its length */ \
+        CHECK(lzs_params_invalid(&bad, 8) && strcmp(lzs_params_invalid(&bad, 8), name) == 0); \
         CHECK(lzs_sampler_new(8, &bad, &none) == LZS_EINVAL && none == NULL); \
     } while (0)
     REFUSED(size, 0);
@@ -31,13 +32,38 @@ static void test_parameters(void) {
     REFUSED(lz_penalty, INFINITY);
     REFUSED(lz_window, 1);
     REFUSED(lz_window, LZS_MAX_WINDOW + 1);
-    REFUSED(lz_buffer, 0);
-    REFUSED(lz_buffer, 512);
+    REFUSED(lz_rule, -1);
+    REFUSED(lz_rule, 2);
     REFUSED(lz_min_match, 0);
-    REFUSED(lz_min_match, 34); /* the buffer and the new token make 33 */
-    REFUSED(lz_buffer, LZS_MAX_BUFFER + 1);
+    REFUSED(lz_min_match, -5);
+    REFUSED(lz_min_match, p.lz_window + 1);
+    REFUSED(lz_run_penalty, -0.1f);
+    REFUSED(lz_run_penalty, NAN);
+    REFUSED(lz_run_penalty, INFINITY);
+    REFUSED(lz_run_allowance, -1);
+    REFUSED(lz_run_allowance, LZS_MAX_WINDOW + 1);
     REFUSED(lz_formula, -1);
     REFUSED(lz_formula, 3);
+    p.lz_window = LZS_MAX_WINDOW;
+    REFUSED(lz_min_match, 65536); /* lengths count to 65,535 */
+    p.lz_min_match = 65535;
+    p.lz_run_allowance = LZS_MAX_WINDOW;
+    p.lz_buffer = 0; /* of the paper's rule, which is off */
+    CHECK(lzs_params_invalid(&p, 8) == NULL);
+    lzs_params_init(&p);
+    p.lz_rule = LZS_RULE_PAPER;
+    REFUSED(lz_buffer, 0);
+    REFUSED(lz_buffer, p.lz_window);
+    REFUSED(lz_formula, 3);
+    REFUSED(lz_run_penalty, 0.1f); /* of the default rule */
+    REFUSED(lz_run_penalty, NAN);
+    REFUSED(n_lz_separators, 1);
+    REFUSED(n_lz_commas, 1);
+    p.lz_window = LZS_MAX_WINDOW;
+    REFUSED(lz_buffer, LZS_MAX_BUFFER + 1);
+    p.lz_min_match = 0; /* of the default rule, which is off */
+    CHECK(lzs_params_invalid(&p, 8) == NULL);
+    lzs_params_init(&p);
     REFUSED(repetition_penalty, 0.0f);
     REFUSED(repetition_penalty, -1.0f);
     REFUSED(repetition_penalty, NAN);
@@ -111,23 +137,23 @@ static void test_parameters(void) {
     p.dry_breakers = NULL;
     CHECK(strcmp(lzs_params_invalid(&p, 9), "dry_breakers") == 0);
     p.n_dry_breakers = 0;
+    const uint32_t words[2] = {0};
     const struct {
         const char *name;
-        const int32_t **tokens;
+        const uint32_t **words;
         size_t *n;
-    } lists[] = {{"lz_breakers", &p.lz_breakers, &p.n_lz_breakers},
-                 {"lz_numbers", &p.lz_numbers, &p.n_lz_numbers},
-                 {"lz_marks", &p.lz_marks, &p.n_lz_marks}};
-    for (int i = 0; i < 3; i++) {
-        *lists[i].tokens = exempt;
-        *lists[i].n = 1;
-        CHECK(strcmp(lzs_params_invalid(&p, 9), lists[i].name) == 0); /* since every match has one token */
-        p.lz_min_match = 2;
-        CHECK(strcmp(lzs_params_invalid(&p, 8), lists[i].name) == 0 && lzs_params_invalid(&p, 9) == NULL);
-        *lists[i].tokens = NULL;
-        CHECK(strcmp(lzs_params_invalid(&p, 9), lists[i].name) == 0);
-        *lists[i].n = 0;
-        p.lz_min_match = 1;
+    } sets[] = {{"lz_separators", &p.lz_separators, &p.n_lz_separators}, {"lz_commas", &p.lz_commas, &p.n_lz_commas}};
+    for (int i = 0; i < 2; i++) { /* a set has a bit for each token of the vocabulary, or no words at all */
+        *sets[i].words = words;
+        *sets[i].n = 1;
+        CHECK(lzs_params_invalid(&p, 9) == NULL && lzs_params_invalid(&p, 32) == NULL);
+        CHECK(strcmp(lzs_params_invalid(&p, 33), sets[i].name) == 0);
+        *sets[i].n = 2;
+        CHECK(lzs_params_invalid(&p, 33) == NULL && strcmp(lzs_params_invalid(&p, 32), sets[i].name) == 0);
+        *sets[i].words = NULL;
+        CHECK(strcmp(lzs_params_invalid(&p, 33), sets[i].name) == 0);
+        *sets[i].n = 0;
+        CHECK(lzs_params_invalid(&p, 33) == NULL);
     }
     lzs_logit_bias bias[] = {{8, 1.0f}, {2, -INFINITY}};
     p.logit_bias = bias;

@@ -12,12 +12,19 @@ enum { N_VOCAB = 400 };
 static const int32_t exempt[] = {5, 1}, breakers[] = {7, 3};
 static const lzs_logit_bias bias[] = {{9, -INFINITY}, {2, 1.5f}};
 
+static const uint32_t separators[(N_VOCAB + 31) / 32] = {0x82}, commas[(N_VOCAB + 31) / 32] = {0x11};
+
 static lzs_params everything_on(void) {
     lzs_params p;
     lzs_params_init(&p);
     p.lz_penalty = 0.15f;
     p.lz_window = 64;
-    p.lz_buffer = 8;
+    p.lz_min_match = 3;
+    p.lz_run_penalty = 0.1f;
+    p.lz_run_allowance = 2;
+    p.lz_separators = separators;
+    p.lz_commas = commas;
+    p.n_lz_separators = p.n_lz_commas = (N_VOCAB + 31) / 32;
     p.repetition_penalty = 1.1f;
     p.frequency_penalty = 0.1f;
     p.history = LZS_HISTORY_ALL;
@@ -38,6 +45,16 @@ static lzs_params everything_on(void) {
     p.dry_breakers = breakers;
     p.n_dry_breakers = 2;
     p.seed = 1;
+    return p;
+}
+
+/* The same with the paper's rule. */
+static lzs_params by_the_paper(void) {
+    lzs_params p = everything_on();
+    p.lz_rule = LZS_RULE_PAPER;
+    p.lz_buffer = 8;
+    p.lz_run_penalty = 0.0f;
+    p.n_lz_separators = p.n_lz_commas = 0;
     return p;
 }
 
@@ -95,8 +112,9 @@ static void check_alike(lzs_sampler *a, lzs_sampler *b) {
 
 /* Settings that may change, changed in the middle of a text: the sampler is one that had them from the start. */
 static void test_changes_between_steps(int32_t pick) {
-    for (int change = 0; change < 18; change++) {
-        lzs_params first = everything_on(), then;
+    for (int change = 0; change < 23; change++) {
+        const bool paper = change >= 5 && change <= 7;
+        lzs_params first = paper ? by_the_paper() : everything_on(), then;
         first.pick = pick;
         then = first;
         switch (change) {
@@ -117,6 +135,11 @@ static void test_changes_between_steps(int32_t pick) {
         case 14: then.dry_base = 1.0f; break;
         case 15: then.dry_allowed_length = 0; break;
         case 16: then.temperature_last = 1, then.top_k = 50, then.temperature = 2.0f; break;
+        case 17: then.lz_penalty = 2.0f; break;
+        case 18: then.lz_penalty = 0.0f; break; /* the runs stay on */
+        case 19: then.lz_run_penalty = 0.0f; break;
+        case 20: then.lz_run_penalty = 3.0f; break;
+        case 21: then.lz_run_allowance = 9; break;
         default: then.ties = LZS_TIES_KEEP, then.sign_aware = 0, then.top_k = 5; break;
         }
         lzs_sampler *changed = sampler_of(&first), *fresh = sampler_of(&then);
@@ -145,7 +168,6 @@ static void test_fixed_fields(void) {
         CHECK(lzs_params_invalid(&other, N_VOCAB) == NULL); \
         CHECK(lzs_sampler_set_params(s, &other) == LZS_EINVAL); \
     } while (0)
-    FIXED(lz_penalty, 0.0f);
     FIXED(lz_window, 65);
     FIXED(lz_buffer, 9);
     FIXED(lz_min_match, 2);
@@ -167,6 +189,11 @@ static void test_fixed_fields(void) {
     off.repetition_penalty = 1.0f;
     off.frequency_penalty = 0.0f;
     CHECK(lzs_sampler_set_params(s, &off) == LZS_EINVAL);
+    off = p; /* and all of LZ */
+    off.lz_penalty = off.lz_run_penalty = 0.0f;
+    CHECK(lzs_sampler_set_params(s, &off) == LZS_EINVAL);
+    off = by_the_paper();
+    CHECK(lzs_sampler_set_params(s, &off) == LZS_EINVAL);
     lzs_params bad = p; /* and what is out of range */
     bad.top_p = 2.0f;
     CHECK(lzs_sampler_set_params(s, &bad) == LZS_EINVAL);
@@ -175,7 +202,9 @@ static void test_fixed_fields(void) {
     CHECK(lzs_sampler_set_params(s, &bad) == LZS_EINVAL);
     lzs_params arrays = p; /* arrays are not looked at */
     arrays.exempt = NULL;
-    arrays.n_dry_breakers = arrays.n_lz_numbers = arrays.n_lz_marks = 1000000;
+    arrays.n_dry_breakers = 1000000;
+    arrays.n_lz_separators = arrays.n_lz_commas = 3;
+    arrays.lz_separators = NULL;
     arrays.logit_bias = NULL;
     CHECK(lzs_sampler_set_params(s, &arrays) == LZS_OK);
     check_alike(s, same); /* nothing was changed */
@@ -329,10 +358,8 @@ static void test_copy(int32_t pick) {
 static void test_copy_refuses(void) {
     static const int32_t other_tokens[] = {5, 2};
     static const lzs_logit_bias other_bias[] = {{9, -INFINITY}, {2, 1.25f}};
+    static const uint32_t other_set[(N_VOCAB + 31) / 32] = {0x82, 1};
     lzs_params p = everything_on();
-    p.lz_min_match = 2;
-    p.lz_breakers = p.lz_numbers = p.lz_marks = breakers;
-    p.n_lz_breakers = p.n_lz_numbers = p.n_lz_marks = 2;
     lzs_sampler *from = sampler_of(&p), *to;
     feed(from, 30, 7);
     for (int i = 0; i < 11; i++) {
@@ -346,9 +373,9 @@ static void test_copy_refuses(void) {
         case 4: q.n_dry_breakers = 0; break;
         case 5: q.logit_bias = other_bias; break;
         case 6: q.n_logit_bias = 0; break;
-        case 7: q.lz_breakers = other_tokens; break;
-        case 8: q.lz_numbers = other_tokens; break;
-        case 9: q.lz_marks = other_tokens; break;
+        case 7: q.lz_separators = other_set; break;
+        case 8: q.lz_commas = other_set; break;
+        case 9: q.n_lz_commas = 0; break;
         default: n_vocab++; break;
         }
         CHECK(lzs_sampler_new(n_vocab, &q, &to) == LZS_OK);
@@ -376,8 +403,9 @@ static void test_fixed(void) {
         CHECK(lzs_params_fixed(&p, &other) && strcmp(lzs_params_fixed(&p, &other), #field) == 0); \
         CHECK(strcmp(lzs_params_fixed(&other, &p), #field) == 0); \
     } while (0)
-    FIXED(lz_penalty, 0.0f);
+    FIXED(lz_rule, LZS_RULE_PAPER);
     FIXED(lz_window, p.lz_window + 1);
+    FIXED(lz_min_match, p.lz_min_match + 1);
     FIXED(lz_buffer, p.lz_buffer + 1);
     FIXED(penalty_window, p.penalty_window + 1);
     FIXED(history, !p.history);
@@ -393,6 +421,16 @@ static void test_fixed(void) {
     FIXED(stuck_weight, p.stuck_weight + 1);
     FIXED(stuck_window, p.stuck_window + 1);
     FIXED(size, 3);
+    p.lz_run_penalty = 0.0f; /* one of the two is on */
+    FIXED(lz_penalty, 0.0f);
+    p.lz_run_penalty = p.lz_penalty;
+    p.lz_penalty = 0.0f;
+    FIXED(lz_run_penalty, 0.0f);
+    p = by_the_paper();
+    FIXED(lz_penalty, 0.0f);
+    FIXED(lz_buffer, p.lz_buffer + 1);
+    FIXED(lz_window, p.lz_window + 1);
+    p = everything_on();
 #undef FIXED
     lzs_params off = p;
     off.repetition_penalty = 1.0f;
@@ -401,6 +439,8 @@ static void test_fixed(void) {
     CHECK(strcmp(lzs_params_fixed(&p, &off), "repetition_penalty") == 0);
     p.temperature = 0.25f; /* may change */
     p.lz_penalty *= 2.0f;
+    p.lz_run_penalty = 0.0f;
+    p.lz_run_allowance++;
     p.seed++;
     off = everything_on();
     CHECK(lzs_params_fixed(&p, &off) == NULL);
@@ -480,7 +520,7 @@ static void test_shared_backend(void) {
     lzs_sampler_free(none);
     p.lz_penalty = 0.1f;
     p.lz_window = 4; /* tokens that a step may edit */
-    p.lz_buffer = 1;
+    p.lz_min_match = 1;
     CHECK(lzs_sampler_new_shared(20000, &p, small, &none) == LZS_ESPACE && none == NULL);
     p.lz_penalty = 0.0f;
     p.pick = LZS_PICK_LLAMA_DIST; /* candidates */
@@ -495,9 +535,10 @@ static void test_shared_backend(void) {
 static void test_edits_max(void) {
     uint64_t state = 11;
     for (int r = 0; r < 200; r++) {
-        lzs_params p = everything_on();
+        lzs_params p = random_below(&state, 3) ? everything_on() : by_the_paper();
         p.history = random_below(&state, 2);
-        if (random_below(&state, 3) == 0) p.lz_penalty = 0.0f;
+        p.lz_min_match = 1 + random_below(&state, 3);
+        if (random_below(&state, 3) == 0) p.lz_penalty = p.lz_run_penalty = 0.0f;
         if (random_below(&state, 3) == 0) p.dry_multiplier = 0.0f;
         if (random_below(&state, 3) == 0) p.n_logit_bias = 0;
         if (random_below(&state, 2)) p.repetition_penalty = 1.0f, p.frequency_penalty = 0.0f;

@@ -63,7 +63,8 @@ static lzs_params settings(int which) {
     p.lz_penalty = 0.15f;
     p.lz_window = 40;
     p.lz_buffer = 8;
-    p.lz_min_match = which % 3;
+    p.lz_rule = which % 3 == 1 ? LZS_RULE_PAPER : LZS_RULE_DEFAULT;
+    p.lz_min_match = 2;
     p.repetition_penalty = 1.1f;
     p.dry_multiplier = 0.5f;
     p.dry_base = 1.5f;

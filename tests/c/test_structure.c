@@ -22,6 +22,8 @@ static lzs_grammar *grammar_of(const char *pattern) {
 /* Settings in which every penalty is on in some cases. */
 static lzs_params settings(int k, int32_t structure) {
     static const int32_t exempt[] = {CASE_BYTES + 'b'};
+    static uint32_t separators[CASE_MAX_VOCAB / 32 + 1];
+    separators[(CASE_BYTES + '1') / 32] |= 1u << ((CASE_BYTES + '1') % 32);
     static const lzs_logit_bias bias[] = {{CASE_BYTES + 'a', 0.75f}, {CASE_BYTES + '1', -1.5f}};
     lzs_params p;
     lzs_params_init(&p);
@@ -31,7 +33,12 @@ static lzs_params settings(int k, int32_t structure) {
     p.lz_penalty = k % 4 ? 0.4f : 0.0f;
     p.lz_window = 60;
     p.lz_buffer = 3;
-    p.lz_min_match = k & 2 ? 2 : 1;
+    p.lz_rule = k & 2 ? LZS_RULE_DEFAULT : LZS_RULE_PAPER;
+    p.lz_min_match = 2;
+    p.lz_run_penalty = k & 2 && k & 8 ? 0.2f : 0.0f;
+    p.lz_run_allowance = k % 2;
+    p.lz_separators = separators;
+    p.n_lz_separators = k & 2 && k & 4 ? lzs_mask_words(case_n_vocab) : 0;
     p.lz_formula = k % 3;
     p.repetition_penalty = k & 4 ? 1.7f : 1.0f;
     p.frequency_penalty = k % 5 ? 0.3f : 0.0f;
@@ -121,6 +128,7 @@ static void check_step(lzs_grammar *g, lzs_sampler *s, int k, int32_t *n_part, i
     n = (size_t)lzs_position(s);
     lzs_params p = settings(k, LZS_STRUCTURE_OFF);
     p.n_logit_bias = 0;
+    if (structure != LZS_STRUCTURE_OFF) p.lz_run_allowance *= LZS_GRAMMAR_ALLOWANCE;
     lzs_sampler *alone = sampler_of(&p);
     for (size_t i = 0; i < n; i++) {
         bool is_free = structure != LZS_STRUCTURE_FREE || expected_share(g, state_behind(g, tokens, i), tokens[i]) > 0.0f;
@@ -240,7 +248,7 @@ static void test_grammars_that_change(void) {
     lzs_grammar *forced = grammar_of("a{20}"), *any = grammar_of("[ab]{20}");
     lzs_params p = settings(1, LZS_STRUCTURE_FREE);
     p.history = LZS_HISTORY_GENERATED;
-    p.lz_penalty = 0.0f;
+    p.lz_penalty = p.lz_run_penalty = 0.0f;
     p.repetition_penalty = 1.0f;
     p.frequency_penalty = 1.0f;
     p.presence_penalty = 0.0f;

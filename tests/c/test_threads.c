@@ -54,18 +54,24 @@ static void make_vocabulary(void) {
     CHECK(lzs_part_masks_new(vocabulary, 0, &masks) == LZS_OK);
 }
 
-/* The settings of a sampler with every list of tokens. */
+/* The settings of a sampler with every list and set of tokens. */
 static void make_params(lzs_params *params, int32_t *tokens) {
+    static uint32_t sets[(N_VOCAB + 31) / 32];
     for (int32_t i = 0; i < N_VOCAB / 3; i++) tokens[i] = 3 * i;
+    for (int32_t i = 0; i < N_VOCAB; i += 5) sets[i / 32] |= 1u << (i % 32);
     lzs_params_init(params);
     params->lz_penalty = 0.3f;
     params->lz_min_match = 3;
     params->dry_multiplier = 0.8f;
     params->dry_allowed_length = 2;
     params->exempt = tokens;
-    params->lz_breakers = params->lz_numbers = params->lz_marks = params->dry_breakers = tokens + 1;
+    params->dry_breakers = tokens + 1;
+    params->lz_separators = params->lz_commas = sets;
     params->n_exempt = 5;
-    params->n_lz_breakers = params->n_lz_numbers = params->n_lz_marks = params->n_dry_breakers = 40;
+    params->n_dry_breakers = 40;
+    params->n_lz_separators = params->n_lz_commas = (N_VOCAB + 31) / 32;
+    params->lz_run_penalty = 0.1f;
+    params->lz_run_allowance = 5;
     params->loop_max_pattern = 20;
     params->loop_min_count = 5;
     params->top_k = 20;

@@ -211,20 +211,18 @@ lzs_status lzs_batch_set_params(lzs_batch *b, int32_t slot, const lzs_params *pa
     }
     lzs_params_whole(params, &whole);
     if (whole.pick != LZS_PICK_RACE) return fail(b, LZS_EINVAL, "pick is not LZS_PICK_RACE, the only one on a device");
-    const size_t n_listed = whole.n_exempt + whole.n_logit_bias + whole.n_lz_breakers + whole.n_lz_numbers + whole.n_lz_marks +
-                            whole.n_dry_breakers;
+    const size_t n_listed = whole.n_exempt + whole.n_logit_bias + whole.n_dry_breakers + whole.n_lz_separators + whole.n_lz_commas;
     if (n_listed > (size_t)b->shape.max_listed) {
-        return fail(b, LZS_ESPACE, "exempt, logit_bias, breakers, lz_numbers and lz_marks have more than max_listed tokens together");
+        return fail(b, LZS_ESPACE, "exempt, logit_bias, dry_breakers, lz_separators and lz_commas have more than max_listed items together");
     }
     size_t at = 0;
     lzs_logit_bias *biases = (lzs_logit_bias *)(void *)(b->staged + sizeof(lzs_batch_slot));
     whole.logit_bias = stage(b, slot, whole.logit_bias, whole.n_logit_bias, sizeof *biases, &at);
     whole.n_logit_bias = lzs_merge_biases(biases, whole.n_logit_bias);
     whole.exempt = stage_tokens(b, slot, whole.exempt, whole.n_exempt, &at);
-    whole.lz_breakers = stage_tokens(b, slot, whole.lz_breakers, whole.n_lz_breakers, &at);
-    whole.lz_numbers = stage_tokens(b, slot, whole.lz_numbers, whole.n_lz_numbers, &at);
-    whole.lz_marks = stage_tokens(b, slot, whole.lz_marks, whole.n_lz_marks, &at);
     whole.dry_breakers = stage_tokens(b, slot, whole.dry_breakers, whole.n_dry_breakers, &at);
+    whole.lz_separators = stage(b, slot, whole.lz_separators, whole.n_lz_separators, sizeof *whole.lz_separators, &at);
+    whole.lz_commas = stage(b, slot, whole.lz_commas, whole.n_lz_commas, sizeof *whole.lz_commas, &at);
     lzs_plan_settings(&plan, b->shape.n_vocab, &whole);
     const lzs_batch_slot held = {.pick = lzs_pick_settings_of(&plan),
                                  .fold = lzs_fold_settings_of(&whole, b->shape.n_vocab)};

@@ -1,7 +1,8 @@
 /* settings.c - what the kernels need of a plan or of parameters: all that the host can work out beforehand. */
 #include "settings.h"
 
-#include "../../state/state.h"
+#include "../../penalty/dry.h"
+#include "../../penalty/paper.h"
 #include "../backend.h"
 
 lzs_pick_settings lzs_pick_settings_of(const lzs_plan *plan) {
@@ -26,7 +27,7 @@ lzs_fold_settings lzs_fold_settings_of(const lzs_params *params, int32_t n_vocab
     return (lzs_fold_settings){.params = *params,
                                .n_vocab = n_vocab,
                                .log2_vocab = lzs_log2((float)n_vocab),
-                               .lz_window = params->lz_penalty > 0.0f ? params->lz_window : 0,
+                               .lz_window = params->lz_penalty > 0.0f || params->lz_run_penalty > 0.0f ? params->lz_window : 0,
                                .dry_window = lzs_dry_window(params),
                                .count_window = counted < INT32_MAX ? (int32_t)counted : INT32_MAX};
 }
