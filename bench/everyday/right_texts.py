@@ -1,7 +1,7 @@
 """Right texts of eleven kinds, to measure on them what a penalty costs.
 
     python bench/everyday/right_texts.py FOLDER
-    lzs tax -m smollm2 --grid bench/everyday/held.toml --max-tokens 500 FOLDER
+    lzs cost -m smollm2 --grid bench/everyday/held.toml --max-tokens 500 FOLDER
 
 Twenty texts of at most 3,000 characters of each kind, each kind in a folder of its own: passages of the books in
 bench/train_embedded/corpus, files of this package, and pieces of bench/data/clean.jsonl.xz, spread evenly.

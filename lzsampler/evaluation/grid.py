@@ -1,26 +1,26 @@
-"""Grids: the settings that an evaluation compares, built in (`quick`, `paper`, `everyday`, `long`) or from a TOML."""
+"""Grids: the settings that an evaluation compares, built in (`quick`, `presets`, `paper`, ...) or from a TOML file."""
 
 import itertools
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from .._check import INT32_MAX, boolean, integer
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..params import (
-    OF_LONG_MATCHES,
+    LZ_WINDOW,
     PENALTIES,
     PRESETS,
     SAMPLING_FIELDS,
+    SEPARATORS,
     Params,
     from_json,
     penalises,
     to_json,
     usual_buffer,
-    usual_window,
 )
 from ..util.rescue import DEFAULT_POLICY, LoopPolicy
 from ..util.typed import checked, of
@@ -32,8 +32,7 @@ else:
 
 PAPER_TEMPERATURES = (0.0, 0.3, 0.6, 1.0)
 PAPER_SEEDS = (1, 2, 3, 4, 5)
-_BREAKERS = ("lz_breakers", "lz_numbers", "lz_marks", "dry_breakers")
-_PARAMS = tuple(f.name for f in fields(Params) if f.name not in ("seed", *_BREAKERS))
+_PARAMS = tuple(f.name for f in fields(Params) if f.name not in ("seed", "dry_breakers", *SEPARATORS))
 _LOOPS = tuple(f.name for f in fields(LoopPolicy))
 # Keys that are lists themselves, so that a list does not mean several settings.
 _LISTS = ("exempt", "logit_bias", "loop_scope", "penalty_scope")
@@ -45,18 +44,17 @@ _LARGEST = 1 << 20  # bytes of a file
 class Setting:
     """One way to sample: ``params``, and a name for it.
 
-    ``kind``: the group of the setting in results; ``strength``: its number in that group. ``breakers``: strings in the
-    place of the ids in ``lz_breakers``, ``lz_numbers``, ``lz_marks`` and ``dry_breakers`` of ``params``, since a grid
-    does not know token ids; for a field that is not there, the usual ones. ``placebo``: the penalties of ``params`` are
-    computed and then given to other tokens (`lzsampler.evaluation.placebo`), so that what they change cannot be because
-    they hit repetitions. ``loops``: what is done about loops, and where penalties apply.
+    ``kind``: the group of the setting in results; ``strength``: its number in that group. ``dry_breakers``: strings in
+    the place of the ids in ``params``, since a grid knows no vocabulary; None is the usual ones. ``placebo``: the
+    penalties of ``params`` are computed and then given to other tokens (`lzsampler.evaluation.placebo`), so that what
+    they change cannot be because they hit repetitions. ``loops``: what is done about loops, and where penalties apply.
     """
 
     name: str
     kind: str
     params: Params
     strength: float = 0.0
-    breakers: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    dry_breakers: tuple[str, ...] | None = None
     placebo: bool = False
     loops: LoopPolicy = DEFAULT_POLICY
 
@@ -112,8 +110,7 @@ class Grid:
                 "kind": setting.kind,
                 "params": to_json(setting.params),
                 "strength": setting.strength,
-                "dry_breakers": list(setting.breakers["dry_breakers"]) if "dry_breakers" in setting.breakers else None,
-                **{field: list(setting.breakers[field]) for field in OF_LONG_MATCHES if field in setting.breakers},
+                "dry_breakers": None if setting.dry_breakers is None else list(setting.dry_breakers),
                 # What is not used is not there, as in folders of older versions.
                 **({"placebo": True} if setting.placebo else {}),
                 **({} if setting.loops == DEFAULT_POLICY else {"loops": setting.loops.to_json()}),
@@ -133,7 +130,7 @@ class Grid:
         """Return the grid that `to_json` wrote."""
         settings = []
         for row in data["settings"]:
-            breakers = {name: tuple(row[name]) for name in _BREAKERS if row.get(name) is not None}
+            breakers = None if row.get("dry_breakers") is None else tuple(row["dry_breakers"])
             loops = LoopPolicy(**row.get("loops", {}))
             about = row["strength"], breakers, row.get("placebo", False), loops
             settings.append(checked(Setting(row["name"], row["kind"], from_json(row["params"]), *about)))
@@ -161,6 +158,14 @@ def quick() -> Grid:
     )
 
 
+def presets() -> Grid:
+    """Return no penalty and the presets of the LZ penalty, greedy."""
+    settings = [_setting("none", 0.0, {})]
+    for name, preset in PRESETS.items():
+        settings.append(_setting(f"lz-{name}", preset["lz_penalty"] or preset["lz_run_penalty"], preset))
+    return Grid("presets", tuple(settings))
+
+
 def paper() -> Grid:
     """Return the grid of arXiv 2504.20131, section 4 and appendix A.1, with all three formulas, presence and DRY added.
 
@@ -169,7 +174,7 @@ def paper() -> Grid:
     kinds: list[tuple[str, str, Sequence[float], dict[str, Any]]] = [
         ("none", "lz_penalty", (0.0,), {}),
         *(
-            (f"lz-{formula}", "lz_penalty", (0.1, 0.15, 0.2, 0.3), {"lz_formula": formula})
+            (f"lz-{formula}", "lz_penalty", (0.1, 0.15, 0.2, 0.3), {"lz_rule": "paper", "lz_formula": formula})
             for formula in ("rate", "distance", "codelength")
         ),
         ("repetition", "repetition_penalty", (1.1, 1.2, 1.25, 1.3, 1.5), {}),
@@ -215,7 +220,7 @@ def long() -> Grid:
     return Grid("long", _as_used(), n_predict=4096, ignore_eos=True)
 
 
-BUILT_IN = {"quick": quick, "paper": paper, "everyday": everyday, "long": long}
+BUILT_IN = {"quick": quick, "presets": presets, "paper": paper, "everyday": everyday, "long": long}
 
 
 def read_grid(source: str | Path) -> Grid:
@@ -224,8 +229,7 @@ def read_grid(source: str | Path) -> Grid:
     A file has ``n_predict``, ``seeds``, ``ignore_eos`` and tables ``[[setting]]``: ``kind`` (the name in results),
     ``placebo`` and fields of `Params` and of `LoopPolicy`, such as ``on_loop``. A list stands for each of its values,
     and several lists for all combinations; ``exempt`` (token ids), ``logit_bias`` (pairs of a token id and a number),
-    ``lz_breakers``, ``lz_numbers``, ``lz_marks`` and ``dry_breakers`` (strings), ``loop_scope`` and ``penalty_scope``
-    (parts) are lists themselves.
+    ``dry_breakers`` (strings), ``loop_scope`` and ``penalty_scope`` (parts) are lists themselves.
     LzsError if the file cannot be read; ValueError, with the place, for values that are not valid.
     """
     if not isinstance(source, str | Path):
@@ -284,18 +288,18 @@ def _expanded(row: Any, place: str) -> list[Setting]:
     """Return the settings that a table stands for."""
     if not isinstance(row, dict):
         raise ArgumentError(f"{place} must be a table of names and values, got {row!r}")
-    unknown = set(row) - {*_PARAMS, *_LOOPS, *_BREAKERS, "kind", "placebo"}
+    unknown = set(row) - {*_PARAMS, *_LOOPS, "dry_breakers", "kind", "placebo"}
     if unknown:
         raise ArgumentError(f"{place}: unknown key {min(unknown)!r}")
     kind = row.get("kind", "")
     if not isinstance(kind, str):
         raise ArgumentError(f"{place}: kind must be a text, got {kind!r}")
-    breakers = {name: _breakers(name, row[name], place) for name in _BREAKERS if name in row}
+    breakers = _breakers(row["dry_breakers"], place) if "dry_breakers" in row else None
     same = {name: row[name] for name in _LISTS if name in row}
     axes = {
         name: value if isinstance(value, list) else [value]
         for name, value in row.items()
-        if name not in ("kind", *_BREAKERS, *_LISTS)
+        if name not in ("kind", "dry_breakers", *_LISTS)
     }
     empty = [name for name, value in axes.items() if not value]
     if empty:
@@ -338,17 +342,17 @@ def _treatment(setting: Setting) -> dict[str, Any]:
     """Return everything but temperature, truncation and pick, as it is written in names of settings."""
     drawn = {"temperature", *SAMPLING_FIELDS}
     penalties = {name: str(getattr(setting.params, name)) for name in _PARAMS if name not in drawn}
-    breakers = {name: str(list(setting.breakers[name])) if name in setting.breakers else "" for name in _BREAKERS}
-    return {**penalties, **breakers, **{name: _written(getattr(setting.loops, name)) for name in _LOOPS}}
+    breakers = "" if setting.dry_breakers is None else str(list(setting.dry_breakers))
+    return {**penalties, "dry_breakers": breakers, **{name: _written(getattr(setting.loops, name)) for name in _LOOPS}}
 
 
 def _written(value: object) -> str:
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
-def _breakers(name: str, given: Any, place: str) -> tuple[str, ...]:
+def _breakers(given: Any, place: str) -> tuple[str, ...]:
     if not isinstance(given, list) or not all(isinstance(string, str) and string for string in given):
-        raise ArgumentError(f"{place}: {name} must be a list of strings that are not empty, got {given!r}")
+        raise ArgumentError(f"{place}: dry_breakers must be a list of strings that are not empty, got {given!r}")
     return tuple(given)
 
 
@@ -356,7 +360,7 @@ def _setting(
     kind: str,
     strength: float | None,
     chosen: Mapping[str, Any],
-    breakers: Mapping[str, tuple[str, ...]] | None = None,
+    breakers: tuple[str, ...] | None = None,
     *,
     placebo: bool = False,
 ) -> Setting:
@@ -369,18 +373,13 @@ def _setting(
     params = Params(**{"temperature": 0.0, **{name: value for name, value in chosen.items() if name not in _LOOPS}})
     if strength is None:
         strength = next((float(getattr(params, each.strength)) for each in PENALTIES if each.is_on(params)), 0.0)
-    for name, reason in OF_LONG_MATCHES.items():
-        if (breakers or {}).get(name) and params.lz_min_match == 1:
-            raise ArgumentError(f"{name} need an lz_min_match above 1: {reason}")
     loops = LoopPolicy(**{name: value for name, value in chosen.items() if name in _LOOPS})
     usual = {name: getattr(Params(temperature=params.temperature), name) for name in _PARAMS}
-    usual["lz_window"] = usual_window(params.lz_min_match)
-    if params.lz_min_match > 1:
-        usual["lz_buffer"] = usual_buffer(params.lz_window or 0, params.lz_min_match)
+    usual |= {"lz_window": LZ_WINDOW[params.lz_rule], "lz_buffer": usual_buffer(params.lz_window or 0)}
     parts = [f"{name}={getattr(params, name)}" for name in _PARAMS if getattr(params, name) != usual[name]]
     if not kind:
         kind = "dry" if params.dry_multiplier else parts[0].partition("=")[0] if parts else loops.on_loop or "none"
-    parts += [f"{field}={list(strings)}" for field, strings in (breakers or {}).items()]
+    parts += [] if breakers is None else [f"dry_breakers={list(breakers)}"]
     for name in _LOOPS:
         value = getattr(loops, name)
         if value != getattr(DEFAULT_POLICY, name):
@@ -395,4 +394,4 @@ def _setting(
     short = f"{params.temperature:g}"
     temperature = short if float(short) == params.temperature else repr(params.temperature)
     name = " ".join([f"T={temperature}", *parts])
-    return Setting(name, kind, params, strength, breakers or {}, placebo, loops)
+    return Setting(name, kind, params, strength, breakers, placebo, loops)

@@ -12,6 +12,8 @@ from .._values import counted
 from ..errors import ArgumentError, LzsError, missing
 from ..util import writers
 from ..util.typed import checked
+from .cost_folder import read_costs
+from .costs import Costs, front
 from .counts import Counts, Outcome
 from .first_loop import FirstLoop, first_loop
 from .grid import Grid, Setting
@@ -20,8 +22,6 @@ from .paired import Paired, paired
 from .samples import Sample, Samples
 from .store import FAILED, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder
 from .tasks import BadRow
-from .tax_folder import read_tax
-from .taxed import Tax, front
 from .transcripts import audited_text, outcome_of
 
 if TYPE_CHECKING:
@@ -59,16 +59,16 @@ class Standing(NamedTuple):
 class Tradeoff:
     """What some penalties stop, and what they cost.
 
-    ``name``, ``kind``, ``strength`` and ``settings`` as in `Charge`. ``tax``: extra nats a token on texts that are
+    ``name``, ``kind``, ``strength`` and ``settings`` as in `Charge`. ``cost``: extra nats a token on texts that are
     right. ``stopped``: the share, at most 1, by which the texts that loop are fewer than those without a penalty; below
-    0 where there are more. ``best``: whether no other penalty stops more for at most this tax, or as much for less.
+    0 where there are more. ``best``: whether no other penalty stops more for at most this cost, or as much for less.
     """
 
     name: str
     kind: str
     strength: float
     settings: tuple[str, ...]
-    tax: float
+    cost: float
     stopped: float
     best: bool
 
@@ -96,9 +96,9 @@ class Results:
     ``model``: the name of its file. ``bad``: by file, rows
     that could not be read as tasks, and damaged transcripts. ``samples``: at most `LOOPING_SAMPLES` texts that loop,
     those of each setting that waste the most, and `OTHER_SAMPLES` others. ``judged``: how far a judge agrees with the
-    rule; None without a judge. ``tax``: what the penalties cost on texts that are right; None if it was not measured.
+    rule; None without a judge. ``costs``: what the penalties cost on texts that are right; None if it was not measured.
     ``expected``: how many texts the run has when it is finished; None in folders of older versions. ``unscored``: the
-    texts of the tax if it is not finished; 0 if it is, or is not measured. ``speculated``: the
+    right texts of ``--texts`` if it is not finished; 0 if it is, or is not measured. ``speculated``: the
     figures of the draft over the texts that `evaluate` has just written, which results.json does not have since they
     differ in every run; None without a draft, and of a folder that was read.
     """
@@ -109,7 +109,7 @@ class Results:
     bad: Mapping[str, Sequence[BadRow]] = field(default_factory=dict)
     samples: Sequence[Sample] = field(default=(), repr=False)
     judged: Judged | None = None
-    tax: Tax | None = None
+    costs: Costs | None = None
     expected: int | None = None
     speculated: "Speculated | None" = field(default=None, compare=False)
     failed: Sequence[Failed] = ()
@@ -175,7 +175,7 @@ class Results:
         if damaged:
             bad["transcripts"] = damaged
         judged = read_judged(there, {key: outcome.looping for key, outcome in outcomes.items()})
-        tax = read_tax(there, grid, model)
+        costs = read_costs(there, grid, model)
         chosen, all_failed = samples.chosen(), (*failed, *uncompared.values())
         return cls(
             grid,
@@ -184,7 +184,7 @@ class Results:
             bad,
             chosen,
             judged,
-            tax,
+            costs,
             expected,
             failed=all_failed,
             unscored=unscored,
@@ -375,15 +375,16 @@ class Results:
 
     @cached_property
     def best(self) -> str | None:
-        """The kind whose chosen strength is the best (`standing`); of equals that with the lowest tax, then the first.
+        """The kind whose chosen strength is the best (`standing`); of equals that with the lowest cost, then the first.
 
         None if there is no text with a penalty.
         """
         paid = (
             {}
-            if self.tax is None
+            if self.costs is None
             else {
-                (charge.kind, charge.strength): self.tax.figures(charge.name).extra_nats for charge in self.tax.charges
+                (charge.kind, charge.strength): self.costs.figures(charge.name).extra_nats
+                for charge in self.costs.charges
             }
         )
         kinds = [kind for kind, s in self.chosen.items() if kind != NONE and self.counts(kind=kind, strength=s).texts]
@@ -396,14 +397,14 @@ class Results:
 
     @cached_property
     def tradeoffs(self) -> "tuple[Tradeoff, ...]":
-        """Loops stopped against tax paid, for each of the penalties; empty if there is no tax, or nothing to stop.
+        """Loops stopped against their cost, for each of the penalties; empty if there are no costs, or nothing to stop.
 
-        Penalties whose tax is infinite, and settings without a partner that has no penalty, are missing.
+        Penalties whose cost is infinite, and settings without a partner that has no penalty, are missing.
         """
-        if self.tax is None:
+        if self.costs is None:
             return ()
         found = []
-        for charge in self.tax.charges:
+        for charge in self.costs.charges:
             pairs = [(name, self._partner(name)) for name in charge.settings]
             before, loops = 0, 0.0  # texts; as many are counted of a setting as of its partner
             for name, none in pairs:
@@ -411,7 +412,7 @@ class Results:
                     without = self.counts(name=none)
                     before += without.looping
                     loops += self.counts(name=name).loop_rate * without.texts
-            made = self.tax.figures(charge.name)
+            made = self.costs.figures(charge.name)
             if before and not made.forbidden:
                 found.append((charge, made, 1 - loops / before))
         best = front((made.extra_nats, stopped) for _, made, stopped in found)
@@ -490,7 +491,7 @@ class Results:
                 }
                 for kind, strength in self.chosen.items()
             ],
-            "tax": None if self.tax is None else self.tax.to_json(),
+            "costs": None if self.costs is None else self.costs.to_json(),
             "tradeoffs": [asdict(tradeoff) for tradeoff in self.tradeoffs],
             "judge": None if self.judged is None else self.judged.to_json(),
             "failed": [asdict(each) for each in self.failed],

@@ -21,10 +21,14 @@ from ..errors import ArgumentError, LzsError
 from ..llama import gguf
 from ..llama.attention import FlashAttention
 from ..llama.model import DEFAULT_CONTEXT, Model, Prompt, context_length
-from ..llama.vocabulary import BREAKERS
-from ..params import Params, used_breakers
+from ..llama.vocabulary import DRY_BREAKERS
+from ..params import Params
 from ..sampler import sequence_seed
 from ..util.files import locked
+from .cost import Meter
+from .cost_folder import cost_folder
+from .cost_texts import BadFile, read_texts
+from .costs import SKIP, charges_of
 from .fitting import params_for
 from .grid import Grid, Setting, read_grid
 from .judge import Judge
@@ -34,10 +38,6 @@ from .results import Results
 from .rows import known, read_rows
 from .store import FAILED, JUDGED, RUN, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, digest, sha256
 from .tasks import BadRow, Task
-from .tax import Meter
-from .tax_folder import tax_folder
-from .tax_texts import BadFile, read_texts
-from .taxed import SKIP, charges_of
 
 _PROMPT_ROOM = 1024  # tokens of the context that are left for the prompt where the texts need more than the usual
 _NOT_THE_SAME_TWICE = ("id", "created", "timings")  # keys of a transcript that two runs of one grid would differ in
@@ -62,7 +62,7 @@ def evaluate(
     draft: Draft | None = None,
     on_text: Callable[[int, int], object] | None = None,
     on_judged: Callable[[int, int], object] | None = None,
-    on_taxed: Callable[[int, int], object] | None = None,
+    on_scored: Callable[[int, int], object] | None = None,
 ) -> Results:
     """Generate a text for every setting, prompt and seed of a grid, and return the results.
 
@@ -81,8 +81,8 @@ def evaluate(
     random numbers. Every text is on the disk when it ends. If a line of a resumed folder is damaged, the results name
     it, and its text is generated again. ``judge``: a GGUF model that is asked at the end whether each text is
     degenerate (`Judge`); ``on_judged`` is called like ``on_text``. At the end results.json and report.html are written
-    to the folder. ``texts``: files and folders of texts that are right, on which the tax of the penalties is measured,
-    as `tax` does it; ``on_taxed`` is called with (characters done, all characters). It is kept and resumed like the
+    to the folder. ``texts``: files and folders of texts that are right, on which the cost of the penalties is measured,
+    as `cost` does it; ``on_scored`` is called with (characters done, all characters). It is kept and resumed like the
     texts. ``flash_attn``: see `Model`. ``draft``: what proposes tokens (`generate_many`), which is not in the
     transcripts, since it changes none of them; timings.jsonl has its figures, and ``speculated`` of
     the results those of all texts together.
@@ -108,7 +108,7 @@ def evaluate(
             if draft is not None:
                 refuse_shared(opened, draft)  # before a folder is made
             params = {
-                setting.name: params_for(opened, setting.name, setting.params, setting.breakers)
+                setting.name: params_for(opened, setting.name, setting.params, setting.dry_breakers)
                 for setting in chosen.settings
             }
             lock.enter_context(locked(folder.path))
@@ -155,8 +155,8 @@ def evaluate(
                     if on_text is not None:
                         on_text(n_done, len(keys))
             if right:
-                meter = Meter(opened, charges_of(chosen), skip=SKIP, on_progress=on_taxed)
-                unread += tax_folder(meter, folder, right)
+                meter = Meter(opened, charges_of(chosen), skip=SKIP, on_progress=on_scored)
+                unread += cost_folder(meter, folder, right)
             if unread:
                 bad["texts"] = [_bad_text(each) for each in unread]
         folder.sort(TRANSCRIPTS, keys)
@@ -257,7 +257,7 @@ def _transcript(model: Model, request: Request, setting: Setting, task: Task, ge
         n_predict=request.n_predict,
         ignore_eos=request.ignore_eos,
         loops=request.loops,
-        breakers={field: setting.breakers.get(field, BREAKERS[field]) for field in used_breakers(request.params)},
+        dry_breakers=DRY_BREAKERS if setting.dry_breakers is None else setting.dry_breakers,
     )
     ours = _eval(setting, request.id, task, generation.content)
     return {"eval": ours, **{name: value for name, value in whole.items() if name not in _NOT_THE_SAME_TWICE}}

@@ -1,7 +1,7 @@
 """`RunFolder`: what an evaluation has made so far, on the disk, for `evaluate` to continue and `Results` to read.
 
 `run.json` says what was asked for. `transcripts.jsonl` (docs/transcript.md, with an ``eval`` key) and `timings.jsonl`
-get a line when a text ends, `failed.jsonl` when one fails, `judge.jsonl` when one is judged, and `tax.jsonl` when a
+get a line when a text ends, `failed.jsonl` when one fails, `judge.jsonl` when one is judged, and `costs.jsonl` when a
 right text is scored. Timings are kept apart because they differ in every run.
 """
 
@@ -22,7 +22,7 @@ from ..util.writers import AUDIT, EVALUATION
 
 VERSION = 1  # of run.json and results.json
 RUN, TRANSCRIPTS, TIMINGS, JUDGED = "run.json", "transcripts.jsonl", "timings.jsonl", "judge.jsonl"
-TAX, FAILED = "tax.jsonl", "failed.jsonl"
+COSTS, FAILED = "costs.jsonl", "failed.jsonl"
 _CHANGED = {
     "model": "model",
     "n_ctx": "context",
@@ -64,7 +64,7 @@ class RunFolder:
                     f"{self.path} was started with another {' and '.join(changed)}: continue it as it was started, or "
                     "give another folder as out="
                 )
-            for name in (TRANSCRIPTS, TIMINGS, JUDGED, TAX):
+            for name in (TRANSCRIPTS, TIMINGS, JUDGED, COSTS):
                 self._cut_rest(self.path / name)
             (self.path / FAILED).unlink(missing_ok=True)  # what failed is tried again
         self.write(RUN, manifest)

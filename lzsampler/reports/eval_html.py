@@ -11,13 +11,13 @@ from ..auditing.summary import wasted_tokens
 from ..evaluation.counts import Counts
 from ..util.stats import Interval
 from .charts import Cell, Point, bar, decline, heat, ruler, tag, trend, whisker
+from .cost_html import costs_section, tradeoff_section
 from .eval_bad import bad_section, unfinished
 from .eval_kinds import kinds_section
 from .eval_markdown import more
 from .eval_rows import NONE, Row, rows
 from .page import samples_section, scale, tiles, write_page
 from .samples import CHARACTERS, Sample, sample
-from .tax_html import tax_section, tradeoff_section
 from .text import count, percent, visible, whole
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def write_evaluation(path: str | Path, results: "Results") -> None:
             _heat_maps(results),
             _tasks(results),
             _answers(results),
-            "" if results.tax is None else tax_section(results.tax),
+            "" if results.costs is None else costs_section(results.costs),
             _comparisons(results),
             _judge(results),
             samples_section(_about_samples(results)),

@@ -43,8 +43,8 @@ def _said(settings: "list[Setting]") -> str:
         for penalty in PENALTIES
         if any(map(penalty.is_on, params))
     ]
-    lists = {name: strings for setting in settings for name, strings in setting.breakers.items()}
-    said += [f"{name}: {', '.join(map(repr, strings)) or 'none'}" for name, strings in lists.items()]
+    lists = {setting.dry_breakers for setting in settings if setting.dry_breakers is not None}
+    said += [f"dry_breakers: {', '.join(map(repr, strings)) or 'none'}" for strings in sorted(lists)]
     scopes = {", ".join(scope) for setting in settings if (scope := setting.loops.penalty_scope or PARTS) != PARTS}
     said += [f"only in {' or '.join(sorted(scopes))}"] if scopes else []
     actions = sorted({setting.loops.on_loop for setting in settings if setting.loops.on_loop})
@@ -58,12 +58,29 @@ def _said(settings: "list[Setting]") -> str:
 
 
 def _lz(params: list[Params]) -> str:
+    rules = {each.lz_rule: [other for other in params if other.lz_rule == each.lz_rule] for each in params}
+    return "; or ".join(_RULES[rule](of) for rule, of in rules.items())
+
+
+def _papers(params: list[Params]) -> str:
     how = " or ".join(_FORMULAS[name] for name in _FORMULAS if any(each.lz_formula == name for each in params))
-    matches, windows = ({getattr(each, name) for each in params} for name in ("lz_min_match", "lz_window"))
-    least, window = (" or ".join(f"{value:,}" for value in sorted(values)) for values in (matches, windows))
-    tokens = "token" if least == "1" else "tokens"
     return (
-        "the LZ penalty (arXiv 2504.20131): a token that continues a repetition, as a compressor would predict it, "
-        f"loses the strength times what it saves, {how}; repetitions of {least} {tokens} or more, in the last {window} "
-        "tokens"
+        "the LZ penalty of the paper (arXiv 2504.20131): every token of the window loses the strength times what a "
+        f"compressor would save with it, {how}, {_values(params, 'lz_window')} tokens back"
     )
+
+
+def _default(params: list[Params]) -> str:
+    phrases = [each for each in params if each.lz_penalty]
+    runs = [each for each in params if each.lz_run_penalty]
+    least, longest = _values(phrases, "lz_min_match"), _values(runs, "lz_run_allowance")
+    costs = [f"saying again what was said in at least {least} tokens"] if phrases else []
+    costs += [f"each token more where the text has copied itself for {longest}"] if runs else []
+    return f"the LZ penalty, {_values(params, 'lz_window')} tokens back: what costs is {' and '.join(costs)}"
+
+
+def _values(params: list[Params], field: str) -> str:
+    return " or ".join(f"{value:,}" for value in sorted({getattr(each, field) for each in params}))
+
+
+_RULES = {"default": _default, "paper": _papers}

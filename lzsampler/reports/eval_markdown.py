@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..util.stats import Interval
-from .tax_terminal import extra as extra_nats
-from .tax_terminal import interval as extra_interval
+from .cost_terminal import extra as extra_nats
+from .cost_terminal import interval as extra_interval
 from .text import columns, percent, visible
 
 if TYPE_CHECKING:
+    from ..evaluation.costs import Figures
     from ..evaluation.counts import Counts
     from ..evaluation.grid import Setting
     from ..evaluation.results import Results
-    from ..evaluation.taxed import Figures
 
 Column = tuple[str, list[str]]
 """A head and the cells below it."""
@@ -23,11 +23,11 @@ def markdown_table(results: "Results", *, terms: bool = False) -> str:
     """Return a table with a row for each setting, in the grid's order: 100 columns, or 110 without ``sd``.
 
     Rates are in percent, with both ends of Wilson's 95 % interval; sd is the standard deviation over seeds, in points.
-    "loop, right" and "loop, wrong" are answers to tasks that loop: loops and accuracy on the same texts. ``tax``: extra
-    nats a token on the texts of ``--texts``, with its bootstrap interval; ``lost``: the share of first choices lost
-    there; ``front``: whether no other penalty stops more loops for less tax. With ``terms`` the table shows the figures
-    in the terms of other work (docs/evaluate.md). Columns that would be empty are left out. ``more``: what a setting
-    has that others of its kind, strength and temperature do not have.
+    "loop, right" and "loop, wrong" are answers to tasks that loop: loops and accuracy on the same texts. ``cost``:
+    extra nats a token on the texts of ``--texts``, with its bootstrap interval; ``lost``: the share of first choices
+    lost there; ``front``: whether no other penalty stops more loops for less. With ``terms`` the table shows the
+    figures in the terms of other work (docs/evaluate.md). Columns that would be empty are left out. ``more``: what a
+    setting has that others of its kind, strength and temperature do not have.
     """
     settings = results.grid.settings
     extra = more(settings)
@@ -40,7 +40,7 @@ def markdown_table(results: "Results", *, terms: bool = False) -> str:
     left.append(("T", [f"{setting.params.temperature:g}" for setting in settings]))
     left.append(("more", [visible(extra[setting.name]).replace("|", "\\|") for setting in settings]))
     left = [(head, cells) for head, cells in left if head != "more" or any(cells)]
-    columns_of = [_terms] if terms else [_rates, _taxed]
+    columns_of = [_terms] if terms else [_rates, _costs]
     right = [(head, cells) for part in columns_of for head, cells in part(results) if any(cells)]
     widths = [max(map(columns, (head, *cells))) for head, cells in (*left, *right)]
     heads, *rows = zip(*((head, *cells) for head, cells in (*left, *right)), strict=True)
@@ -79,15 +79,15 @@ def _loops_and_answers(counts: "Sequence[Counts]") -> list[Column]:
     ]
 
 
-def _taxed(results: "Results") -> list[Column]:
+def _costs(results: "Results") -> list[Column]:
     """Return what the penalties cost on the texts of ``--texts``; nothing where that was not measured."""
     names = [setting.name for setting in results.grid.settings]
-    if results.tax is None:
+    if results.costs is None:
         return []
-    made = [results.tax.figures(name) for name in names]
+    made = [results.costs.figures(name) for name in names]
     best = {name for each in results.tradeoffs if each.best for name in each.settings}
     return [
-        ("tax", [_extra(each) for each in made]),
+        ("cost", [_extra(each) for each in made]),
         ("lost", [percent(each.lost) for each in made]),
         ("front", ["yes" if name in best else "" for name in names]),
     ]

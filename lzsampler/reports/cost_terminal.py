@@ -1,4 +1,4 @@
-"""`tax_table`: the tax of settings for a terminal of any width, and how its figures are written everywhere."""
+"""`costs_table`: the cost of settings for a terminal of any width, and how its figures are written everywhere."""
 
 import math
 from collections.abc import Callable
@@ -11,12 +11,12 @@ from .text import columns, fit, fit_ends, percent, visible
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ..evaluation.taxed import Figures, Tax
+    from ..evaluation.costs import Costs, Figures
 
 _LEAST = 16  # columns that names of settings get before a column of figures is left out
 
 
-def tax_table(tax: "Tax", width: int, *, color: bool = False) -> str:
+def costs_table(costs: "Costs", width: int, *, color: bool = False) -> str:
     """Return a line about the texts and a row a setting, at most ``width`` columns (20 or more) wide.
 
     A row begins with the kind of its setting, if the settings have several, and its name. Kinds of texts have a column
@@ -27,12 +27,12 @@ def tax_table(tax: "Tax", width: int, *, color: bool = False) -> str:
 
     width = max(width, 20)
     every: list[_Column] = [_Column(head, late, figure, None) for head, late, figure in _FIGURES]
-    if len(tax.kinds) > 1:
-        every += [_Column(visible(kind, 24), len(_FIGURES) + i, extra, kind) for i, kind in enumerate(tax.kinds)]
-    cells = [[each.figure(tax.figures(charge.name, each.kind)) for charge in tax.charges] for each in every]
+    if len(costs.kinds) > 1:
+        every += [_Column(visible(kind, 24), len(_FIGURES) + i, extra, kind) for i, kind in enumerate(costs.kinds)]
+    cells = [[each.figure(costs.figures(charge.name, each.kind)) for charge in costs.charges] for each in every]
     widths = [max(columns(each.head), *map(columns, column)) for each, column in zip(every, cells, strict=True)]
-    names = [visible(charge.name) for charge in tax.charges]
-    kinds = [fit(visible(charge.kind), _LEAST) for charge in tax.charges]
+    names = [visible(charge.name) for charge in costs.charges]
+    kinds = [fit(visible(charge.kind), _LEAST) for charge in costs.charges]
     longest = max(columns(name) for name in [*names, "setting"])
     kind_room = 2 + max(columns(kind) for kind in [*kinds, "kind"]) if len(set(kinds)) > 1 else 0
     kept = list(range(len(every)))
@@ -51,19 +51,18 @@ def tax_table(tax: "Tax", width: int, *, color: bool = False) -> str:
     for row, name in enumerate(names):
         first = [Text(kinds[row])] if kind_room else []
         table.add_row(*first, Text(fit_ends(name, room)), *(Text(cells[i][row]) for i in kept))
-    parts: list[RenderableType] = [Text(_headline(tax), "bold"), "", table]
+    parts: list[RenderableType] = [Text(_headline(costs), "bold"), "", table]
     missing = len(every) - len(kept)
     if missing:
-        parts.append(f"... and {counted(missing, 'more column')} (-o tax.html has all)")
+        parts.append(f"... and {counted(missing, 'more column')} (-o cost.html has all)")
     return drawn(parts, width, color=color)
 
 
-def _headline(tax: "Tax") -> str:
-    base = tax.base()
+def _headline(costs: "Costs") -> str:
+    base = costs.base()
     texts = f"{counted(base.texts, 'text')}"
-    short = (
-        f" ({counted(tax.short, 'more has', 'more have')} no token after the first {tax.skip:,})" if tax.short else ""
-    )
+    more = counted(costs.short, "more has", "more have")
+    short = f" ({more} no token after the first {costs.skip:,})" if costs.short else ""
     return (
         f"{texts}{short}, {counted(base.tokens, 'token')}: without a penalty {base.nats:.3f} nats a token, "
         f"{percent(base.first)} of them the first choice"

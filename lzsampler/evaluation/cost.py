@@ -1,4 +1,4 @@
-"""`tax`: what penalties cost on texts that are right, teacher-forced.
+"""`cost`: what penalties cost on texts that are right, teacher-forced.
 
 A model is given each text as if it had written it, and asked at every token for the probability of the next one: by
 itself, and after the penalties of each setting. A text is decoded once for all settings, a batch of tokens at a time,
@@ -24,39 +24,40 @@ from ..sampler import Sampler
 from ..util.parts import PARTS, PartTracker
 from ..util.pool import started_pool
 from ..util.reasoning import opened
+from .cost_scores import Given, edited
+from .cost_texts import BadFile, Part, RightText, read_texts
+from .costs import SKIP, Charge, Cost, Costs, TextCosts, charges_of
 from .fitting import params_for
 from .grid import Grid, read_grid
-from .tax_scores import Given, edited
-from .tax_texts import BadFile, Part, RightText, read_texts
-from .taxed import SKIP, Charge, Cost, Tax, TextTax, charges_of
 
 _BATCH_BYTES = 32 << 20  # of logits; there are up to four such batches: llama.cpp's, and three here
 _LEAST, _MOST = 64, 256  # tokens of a batch
 _TEMPLATE_MARKS = ("<think>\n", "\n</think>\n\n")  # around reasoning that a transcript keeps apart
 
 
-def tax(
+def cost(
     model: str | Path,
-    texts: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    texts: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     *,
-    grid: Grid | str | Path = "quick",
+    sets: str | Sequence[str] = (),
+    grid: Grid | str | Path = "presets",
     skip: int = SKIP,
     max_tokens: int | None = None,
     format: str | None = None,
     n_ctx: int | None = None,
     n_threads: int | None = None,
     on_progress: Callable[[int, int], object] | None = None,
-) -> Tax:
+) -> Costs:
     """Measure what the penalties of a grid cost on texts that are right, all of them from one decode of each text.
 
-    ``model``: a GGUF file. ``texts``: files and folders (`read_texts` says how they are read, and what their kinds
-    are), ``format`` as there. ``skip``: tokens at the beginning of each text that are not scored; most penalties have
-    little to act on there, and the LZ penalty has nothing in the first ``lz_buffer`` tokens. ``max_tokens``: the most
+    ``model``: a GGUF file. ``texts``: files and folders; ``sets``: names of sets of the package, such as "lists", or
+    "all". `read_texts` says how they are read, and what their kinds are; ``format`` as there. ``skip``: tokens at the
+    beginning of each text that are not scored; most penalties have little to act on there. ``max_tokens``: the most
     tokens of a text that are read; None is all. A text that does not fit in the context (``n_ctx``, as in `Model`) is
     cut in pieces, each of which begins anew and has its own ``skip``. ``on_progress`` is called with (characters done,
     all characters).
 
-    The tax is that of the whole distribution at temperature 1: truncation, temperature and seeds of the settings play
+    The cost is that of the whole distribution at temperature 1: truncation, temperature and seeds of the settings play
     no part, so that settings which differ in these only are one. Intervals are over texts. A KeyboardInterrupt ends the
     measurement, and what was scored until then is returned, if there is anything.
 
@@ -66,11 +67,11 @@ def tax(
     chosen = grid if isinstance(grid, Grid) else read_grid(grid)
     skip = integer("skip", skip, 0, INT32_MAX)
     most = INT32_MAX if max_tokens is None else integer("max_tokens", max_tokens, 2, INT32_MAX)
-    found, bad = read_texts(texts, format=format)
+    found, bad = read_texts(texts, sets=sets, format=format)
     if not found:
         raise ArgumentError(_nothing(0, skip, bad))
     charges = charges_of(chosen)
-    scored: list[TextTax] = []
+    scored: list[TextCosts] = []
     short = 0
     interrupted = False
     # Flash attention has other kernels for long batches, so that scores would depend on how a text is cut.
@@ -93,7 +94,7 @@ def tax(
         name = opened_model.path.name
     if not scored:
         raise ArgumentError(_nothing(short, skip, bad))
-    return Tax(charges, tuple(scored), skip, name, chosen.name, short, tuple(bad), interrupted)
+    return Costs(charges, tuple(scored), skip, name, chosen.name, short, tuple(bad), interrupted)
 
 
 def _nothing(short: int, skip: int, bad: Sequence[BadFile]) -> str:
@@ -120,7 +121,7 @@ class _Piece(NamedTuple):
 class Meter:
     """Scores texts with a model under some penalties.
 
-    ``skip``, ``max_tokens`` and ``on_progress`` as in `tax`. ``unfinished``: what was scored of the text that is being
+    ``skip``, ``max_tokens`` and ``on_progress`` as in `cost`. ``unfinished``: what was scored of the text that is being
     scored. ValueError if the penalties do not fit the model.
     """
 
@@ -136,7 +137,7 @@ class Meter:
         self.charges = charges
         self._model, self._skip, self._most = model, skip, max_tokens
         self._params: dict[str, Params] = {
-            charge.name: params_for(model, charge.name, charge.params, charge.breakers)
+            charge.name: params_for(model, charge.name, charge.params, charge.dry_breakers)
             for charge in charges
             if not charge.is_free
         }
@@ -147,9 +148,9 @@ class Meter:
         }
         self._batch = min(max(_BATCH_BYTES // (4 * model.n_vocab), _LEAST), _MOST, model.n_batch)
         self._on_progress = on_progress
-        self.unfinished: TextTax | None = None
+        self.unfinished: TextCosts | None = None
 
-    def measure(self, texts: Sequence[RightText]) -> Iterator[tuple[RightText, TextTax | BadFile]]:
+    def measure(self, texts: Sequence[RightText]) -> Iterator[tuple[RightText, TextCosts | BadFile]]:
         """Yield each text with what it costs, or with the reason why it cannot be scored.
 
         A text without a token after those that are left out has no tokens.
@@ -168,7 +169,7 @@ class Meter:
                     done += size
                 n_tokens = sum(len(piece.tokens) for piece in pieces)
                 seen = 0
-                self.unfinished = TextTax(text.name, text.kind, 0, 0.0, 0, {c.name: Cost() for c in self.charges})
+                self.unfinished = TextCosts(text.name, text.kind, 0, 0.0, 0, {c.name: Cost() for c in self.charges})
                 self._model.keep(0)  # or the numbers would depend on the text before
                 try:
                     for piece in pieces:
@@ -305,7 +306,7 @@ class Meter:
                 )
             costs[charge.name] = before.costs[charge.name].plus(cost)
         # One assignment, so that Ctrl-C leaves a whole batch or none.
-        self.unfinished = TextTax(
+        self.unfinished = TextCosts(
             before.name,
             before.kind,
             before.tokens + int(known.sum()),

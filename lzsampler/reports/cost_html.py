@@ -1,4 +1,4 @@
-"""`write_tax`: the tax of penalties as a page for the browser, and its sections in the report of an evaluation."""
+"""`write_costs`: the cost of penalties as a page for the browser, and its sections in the report of an evaluation."""
 
 from collections.abc import Sequence
 from html import escape
@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 from .._values import counted, noun
 from .charts import Cell, Mark, heat, tag, tradeoff
+from .cost_terminal import extra, interval, ratio, signed
 from .page import bad_rows, tiles, write_page
-from .tax_terminal import extra, interval, ratio, signed
 from .text import count, percent, visible
 
 if TYPE_CHECKING:
+    from ..evaluation.costs import Charge, Costs, Figures
     from ..evaluation.results import Tradeoff
-    from ..evaluation.taxed import Charge, Figures, Tax
 
 _LOOP, _RIGHT = "loop", "literal"  # classes of report.css: the warm colour and the cold one
 _FULL = 0.5  # extra nats a token that have the full colour
 _BAD = 100  # bad files that are listed
 
 
-def write_tax(path: str | Path, tax: "Tax") -> None:
-    """Write the tax of the settings of a grid as one HTML file that works offline.
+def write_costs(path: str | Path, costs: "Costs") -> None:
+    """Write the cost of the settings of a grid as one HTML file that works offline.
 
     LzsError when the file cannot be written.
     """
@@ -29,49 +29,51 @@ def write_tax(path: str | Path, tax: "Tax") -> None:
 
     write_page(
         path,
-        command="lzs tax",
-        title=f"lzs tax: {counted(len(tax.texts), 'text')} and {visible(tax.model)}",
-        header=_headline(tax),
-        main="\n".join([tax_section(tax), _bad(tax), _notes(tax)]),
-        footer=f"lzsampler {escape(__version__)}. Grid {escape(visible(tax.grid))}.",
+        command="lzs cost",
+        title=f"lzs cost: {counted(len(costs.texts), 'text')} and {visible(costs.model)}",
+        header=_headline(costs),
+        main="\n".join([costs_section(costs), _bad(costs), _notes(costs)]),
+        footer=f"lzsampler {escape(__version__)}. Grid {escape(visible(costs.grid))}.",
         by=(),
         samples=(),
     )
 
 
-def tax_section(tax: "Tax") -> str:
-    """Return the figures of all settings, and their tax by kind of text."""
+def costs_section(costs: "Costs") -> str:
+    """Return the figures of all settings, and their cost by kind of text."""
     heads = ("setting", "extra nats a token", "95 % interval", "perplexity", "first choices", "lost", "95 % interval")
     head = tag("tr", *(tag("th", name, scope="col", class_="number" if i else "") for i, name in enumerate(heads)))
-    rows = [tag("tr", *_cells(charge, tax.figures(charge.name))) for charge in tax.charges]
+    rows = [tag("tr", *_cells(charge, costs.figures(charge.name))) for charge in costs.charges]
     table = tag("table", tag("thead", head), tag("tbody", *rows), class_="found")
-    base = tax.base()
+    base = costs.base()
     what = (
         f"Measured on {counted(base.texts, 'right text')}, {counted(base.tokens, 'token')} after the first "
-        f"{tax.skip:,} of each text. Without a penalty a token costs {base.nats:.3f} nats, and {percent(base.first)} "
+        f"{costs.skip:,} of each text. Without a penalty a token costs {base.nats:.3f} nats, and {percent(base.first)} "
         "of the tokens are the model's first choice. "
         "Lost: tokens that are the first choice without the penalty only. Intervals are bootstrap intervals over texts."
     )
-    parts = [tag("h2", "The tax on right texts"), tag("p", escape(what), class_="soft"), _scroll(table, "tax")]
-    if len(tax.kinds) > 1:
-        lines = [(visible(charge.name), [_shade(tax, charge, kind) for kind in tax.kinds]) for charge in tax.charges]
+    parts = [tag("h2", "The cost on right texts"), tag("p", escape(what), class_="soft"), _scroll(table, "cost")]
+    if len(costs.kinds) > 1:
+        lines = [
+            (visible(charge.name), [_shade(costs, charge, kind) for kind in costs.kinds]) for charge in costs.charges
+        ]
         parts += [
             tag("p", "Extra nats a token by kind of text.", class_="soft"),
-            heat([("", [visible(kind) for kind in tax.kinds])], "setting", lines),
+            heat([("", [visible(kind) for kind in costs.kinds])], "setting", lines),
         ]
-    return tag("section", *parts, id="tax")
+    return tag("section", *parts, id="cost")
 
 
 def tradeoff_section(tradeoffs: "Sequence[Tradeoff]") -> str:
-    """Return the chart of loops stopped against tax paid; "" where there is nothing to show."""
+    """Return the chart of loops stopped against their cost; "" where there is nothing to show."""
     if not tradeoffs:
         return ""
     marks = [
         Mark(
-            each.tax,
+            each.cost,
             each.stopped,
             visible(each.name, 40),
-            f"{visible(each.name)}: {signed(each.tax)} nats a token, {percent_of(each.stopped)} of the loops stopped",
+            f"{visible(each.name)}: {signed(each.cost)} nats a token, {percent_of(each.stopped)} of the loops stopped",
             each.best,
             each.kind == "none",
         )
@@ -81,10 +83,10 @@ def tradeoff_section(tradeoffs: "Sequence[Tradeoff]") -> str:
     what = (
         "Upwards: by which share the texts that loop are fewer than without a penalty, over all temperatures. To the "
         "right: extra nats a token on texts that are right. The line joins the best settings: no other stops more "
-        "loops for less tax. The front is chosen on these texts, so its figures are a little too good."
+        "loops for less cost. The front is chosen on these texts, so its figures are a little too good."
     )
-    chart = tradeoff(marks, "nats", f"Loops stopped against tax paid; on the front: {best}")
-    return tag("section", tag("h2", "Loops stopped against tax paid"), tag("p", what, class_="soft"), chart)
+    chart = tradeoff(marks, "nats", f"Loops stopped against their cost; on the front: {best}")
+    return tag("section", tag("h2", "Loops stopped against their cost"), tag("p", what, class_="soft"), chart)
 
 
 def percent_of(share: float) -> str:
@@ -92,18 +94,18 @@ def percent_of(share: float) -> str:
     return percent(share) if share >= 0 else f"−{percent(-share)}"
 
 
-def _headline(tax: "Tax") -> str:
-    base = tax.base()
+def _headline(costs: "Costs") -> str:
+    base = costs.base()
     figures = [
         (count(base.tokens), f"{noun(base.tokens, 'token')} scored, once for all settings"),
         (f"{base.nats:.3f}", "nats a token, without a penalty"),
         (percent(base.first), "of tokens are the first choice, without a penalty"),
-        (f"{len(tax.charges):,}", noun(len(tax.charges), "setting of penalties", "settings of penalties")),
+        (f"{len(costs.charges):,}", noun(len(costs.charges), "setting of penalties", "settings of penalties")),
     ]
-    n = len(tax.texts)
-    lead = f"{noun(n, 'text that is', 'texts that are')} right, scored by {visible(tax.model)}"
-    about = f"Grid {visible(tax.grid)}; kinds of texts: {', '.join(visible(kind) for kind in tax.kinds)}"
-    if tax.interrupted:
+    n = len(costs.texts)
+    lead = f"{noun(n, 'text that is', 'texts that are')} right, scored by {visible(costs.model)}"
+    about = f"Grid {visible(costs.grid)}; kinds of texts: {', '.join(visible(kind) for kind in costs.kinds)}"
+    if costs.interrupted:
         about += ". Interrupted: texts are missing"
     return (
         tag("div", tag("span", f"{n:,}", class_="big"), tag("p", escape(lead), class_="lead"),
@@ -125,8 +127,8 @@ def _cells(charge: "Charge", made: "Figures") -> list[str]:
     ]
 
 
-def _shade(tax: "Tax", charge: "Charge", kind: str) -> Cell:
-    made = tax.figures(charge.name, kind)
+def _shade(costs: "Costs", charge: "Charge", kind: str) -> Cell:
+    made = costs.figures(charge.name, kind)
     read = f"{counted(made.texts, 'text')}, {counted(made.tokens, 'token')}"
     title = f"{read}; perplexity {ratio(made)}, {percent(made.lost)} of first choices lost"
     if made.extra_interval is not None:
@@ -136,25 +138,25 @@ def _shade(tax: "Tax", charge: "Charge", kind: str) -> Cell:
     return Cell(text, title, _LOOP if made.extra_nats > 0 else _RIGHT, shade)
 
 
-def _bad(tax: "Tax") -> str:
-    if not tax.bad:
+def _bad(costs: "Costs") -> str:
+    if not costs.bad:
         return ""
-    title = f"{counted(len(tax.bad), 'text')} that could not be scored"
-    shown = [(each.file, each.line, each.reason) for each in tax.bad[:_BAD]]
-    return bad_rows(title, ("file", "line", "reason"), shown, len(tax.bad) - len(shown))
+    title = f"{counted(len(costs.bad), 'text')} that could not be scored"
+    shown = [(each.file, each.line, each.reason) for each in costs.bad[:_BAD]]
+    return bad_rows(title, ("file", "line", "reason"), shown, len(costs.bad) - len(shown))
 
 
-def _notes(tax: "Tax") -> str:
+def _notes(costs: "Costs") -> str:
     notes = [
         "A model is given each text as if it had written it; its distribution is that at temperature 1, before any "
         "truncation, so that temperature, top-k, top-p, min-p and seeds play no part.",
         "A nat is 1.44 bits. Tokens count alike, whatever text and kind they are of.",
         "An interval from few texts is too narrow.",
     ]
-    if tax.short:
-        out = counted(tax.short, "text was left out: it has", "texts were left out: they have")
-        notes.append(f"{out} no token after the first {tax.skip:,}.")
-    if any(tax.figures(charge.name).forbidden for charge in tax.charges):
+    if costs.short:
+        out = counted(costs.short, "text was left out: it has", "texts were left out: they have")
+        notes.append(f"{out} no token after the first {costs.skip:,}.")
+    if any(costs.figures(charge.name).forbidden for charge in costs.charges):
         notes.append("Infinite: the penalty leaves no probability to a token of the texts (less than 1e-323).")
     made = [tag("li", escape(note)) for note in notes]
     return tag("section", tag("h2", "How to read it"), tag("ul", *made, class_="notes soft"))

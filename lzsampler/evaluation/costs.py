@@ -1,4 +1,4 @@
-"""`Tax`: what penalties cost on texts that are right, with intervals, and the front of the best settings.
+"""`Costs`: what penalties cost on texts that are right, with intervals, and the front of the best settings.
 
 Importing this module does not load llama_cpp, so that results can be read without it.
 """
@@ -15,13 +15,13 @@ import numpy as np
 from .. import __version__
 from .._check import INT32_MAX
 from ..errors import ArgumentError
-from ..params import DETECTIONS, SAMPLING_FIELDS, Params, penalises, used_breakers
+from ..params import DETECTIONS, SAMPLING_FIELDS, Params, penalises
 from ..util import writers
 from ..util.parts import PARTS
 from ..util.rescue import LoopPolicy
 from ..util.stats import Interval, bootstrap_ratios
+from .cost_texts import BadFile
 from .grid import Grid, Setting
-from .tax_texts import BadFile
 
 VERSION = 1  # of what to_json returns
 SKIP = 64  # tokens at the beginning of a text that are left out unless another number is asked for
@@ -32,10 +32,11 @@ _NEUTRAL = {name: getattr(Params(), name) for name in (*SAMPLING_FIELDS, *DETECT
 
 @dataclass(frozen=True)
 class Charge:
-    """Penalties whose tax is measured: settings of a grid that differ in temperature, truncation and seed only.
+    """Penalties whose cost is measured: settings of a grid that differ in temperature, truncation and seed only.
 
     ``name``: the penalties as a setting's name has them, "none" without any. ``kind`` and ``strength``: as in the grid.
-    ``params``: the penalties, at temperature 1. ``settings``: the names of the settings. ``breakers`` as in `Setting`.
+    ``params``: the penalties, at temperature 1. ``settings``: the names of the settings. ``dry_breakers``: as in
+    `Setting`.
     ``scope``: the parts of a text in which the penalties apply.
     """
 
@@ -44,7 +45,7 @@ class Charge:
     strength: float
     params: Params
     settings: tuple[str, ...]
-    breakers: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    dry_breakers: tuple[str, ...] | None = None
     scope: tuple[str, ...] = PARTS
 
     @property
@@ -54,11 +55,11 @@ class Charge:
 
 
 def charges_of(grid: Grid) -> tuple[Charge, ...]:
-    """Return the penalties of a grid, each once: the tax does not depend on how a setting draws."""
+    """Return the penalties of a grid, each once: the cost does not depend on how a setting draws."""
     found: dict[Any, list[Setting]] = {}
     for setting in grid.settings:
         params = replace(setting.params, **_NEUTRAL)
-        breakers = tuple((name, setting.breakers.get(name)) for name in used_breakers(params))
+        breakers = setting.dry_breakers if params.dry_multiplier else None
         scope = tuple(setting.loops.penalty_scope or PARTS) if penalises(params) else PARTS
         found.setdefault((params, breakers, scope), []).append(setting)
     charges: dict[str, Charge] = {}
@@ -70,7 +71,7 @@ def charges_of(grid: Grid) -> tuple[Charge, ...]:
         while name in charges:
             name += "'"
         names = tuple(setting.name for setting in settings)
-        charges[name] = Charge(name, first.kind, first.strength, params, names, first.breakers, scope)
+        charges[name] = Charge(name, first.kind, first.strength, params, names, first.dry_breakers, scope)
     return tuple(charges.values())
 
 
@@ -95,7 +96,7 @@ class Cost(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TextTax:
+class TextCosts:
     """What one text costs. ``tokens``: those that were scored; ``nats`` and ``first``: without penalties; ``costs``: by
     the name of the `Charge`.
     """
@@ -108,24 +109,24 @@ class TextTax:
     costs: Mapping[str, Cost]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as a line of tax.jsonl has it."""
+        """Return it as a line of costs.jsonl has it."""
         about = {"text": self.name, "kind": self.kind, "tokens": self.tokens, "nats": self.nats, "first": self.first}
         return {**about, "costs": {name: list(cost) for name, cost in self.costs.items()}}
 
     @staticmethod
-    def from_json(row: Mapping[str, Any]) -> "TextTax":
+    def from_json(row: Mapping[str, Any]) -> "TextCosts":
         """Return the text that `to_json` wrote; ValueError, TypeError or LookupError for anything else."""
         tokens, nats = _count(row["tokens"]), _nats(row["nats"], 0.0)
         costs = {
             _word(name): Cost(_nats(extra, -nats), *(_count(each, tokens) for each in (first, lost, forbidden)))
             for name, (extra, first, lost, forbidden) in row["costs"].items()
         }
-        return TextTax(_word(row["text"]), _word(row["kind"]), tokens, nats, _count(row["first"], tokens), costs)
+        return TextCosts(_word(row["text"]), _word(row["kind"]), tokens, nats, _count(row["first"], tokens), costs)
 
 
 @dataclass(frozen=True)
 class Figures:
-    """The tax of some penalties on some texts.
+    """The cost of some penalties on some texts.
 
     ``extra_nats``: by how much a token costs more, nats; inf where penalties forbid tokens of the texts, ``forbidden``
     of them. ``possible_nats``: the same over the other tokens alone. ``perplexity_ratio``: exp(extra_nats). ``first``:
@@ -181,8 +182,8 @@ class Base:
 
 
 @dataclass(frozen=True)
-class Tax:
-    """What the penalties of a grid cost on texts that are right (docs/tax.md).
+class Costs:
+    """What the penalties of a grid cost on texts that are right (docs/cost.md).
 
     ``charges``: the penalties; ``texts``: one for each text that was scored. ``skip``: tokens at the beginning of each
     text that are left out. ``model`` and ``grid``: names. ``short``: how many texts were left out because they have no
@@ -191,7 +192,7 @@ class Tax:
     """
 
     charges: Sequence[Charge]
-    texts: Sequence[TextTax] = field(repr=False)
+    texts: Sequence[TextCosts] = field(repr=False)
     skip: int = SKIP
     model: str = ""
     grid: str = ""
@@ -211,7 +212,7 @@ class Tax:
         return Base(len(texts), tokens, sum(t.nats for t in texts) / tokens, sum(t.first for t in texts) / tokens)
 
     def figures(self, name: str, kind: str | None = None) -> Figures:
-        """Return the tax of a `Charge`, by its name or that of one of its settings, on texts of a kind, or on all.
+        """Return the cost of a `Charge`, by its name or that of one of its settings, on texts of a kind, or on all.
 
         Tokens count alike, whatever text they are of. ValueError for a name or kind that is not there.
         """
@@ -229,7 +230,7 @@ class Tax:
         return found or [charge for charge in self.charges if charge.kind.startswith(f"{kind}-")]
 
     def rates(self, rate: str, group: str | None = None) -> dict[str, float]:
-        """Return a figure, "tax" (nats a token) or "lost" (0..1), of all penalties, or of those of a group, by name.
+        """Return a figure, "cost" (nats a token) or "lost" (0..1), of all penalties, or of those of a group, by name.
 
         ``group``: a kind of settings, as in `of_kind`, or else a kind of texts. ValueError if it is neither.
         """
@@ -241,11 +242,11 @@ class Tax:
                 raise ArgumentError(f"there is no kind {group}, only {', '.join([*kinds, *self.kinds])}")
             chosen, kind = list(self.charges), group
         made = {charge.name: self.figures(charge.name, kind) for charge in chosen}
-        return {name: each.extra_nats if rate == "tax" else each.lost for name, each in made.items()}
+        return {name: each.extra_nats if rate == "cost" else each.lost for name, each in made.items()}
 
     def table(self, width: int = 110, *, color: bool = False) -> str:
-        """Return a row for each setting, in lines of at most ``width`` columns, as `lzs tax` prints them."""
-        table: str = writers.function(writers.TAX_TABLE)(self, width, color=color)
+        """Return a row for each setting, in lines of at most ``width`` columns, as `lzs cost` prints them."""
+        table: str = writers.function(writers.COSTS_TABLE)(self, width, color=color)
         return table
 
     def save(self, path: str | Path) -> None:
@@ -253,10 +254,10 @@ class Tax:
 
         ValueError for another ending, LzsError if the file cannot be written.
         """
-        writers.save(path, writers.TAX, self)
+        writers.save(path, writers.COSTS, self)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all figures, ready for json.dumps (docs/tax.md)."""
+        """Return all figures, ready for json.dumps (docs/cost.md)."""
         return {
             "version": VERSION,
             "lzsampler": __version__,
@@ -282,7 +283,7 @@ class Tax:
             "interrupted": self.interrupted,
         }
 
-    def _of(self, kind: str | None) -> list[TextTax]:
+    def _of(self, kind: str | None) -> list[TextCosts]:
         texts = [text for text in self.texts if kind is None or text.kind == kind]
         if not texts:
             raise ArgumentError(f"there is no text of kind {kind}" if self.texts else "no text was scored")
@@ -294,7 +295,7 @@ class Tax:
         return {kind: _figures(self._of(kind), [charge.name for charge in self.charges]) for kind in every}
 
 
-def _figures(texts: Sequence[TextTax], names: Sequence[str]) -> dict[str, Figures]:
+def _figures(texts: Sequence[TextCosts], names: Sequence[str]) -> dict[str, Figures]:
     costs = [[text.costs[name] for text in texts] for name in names]
     sizes = [text.tokens for text in texts]
     tokens = sum(sizes)

@@ -1,4 +1,4 @@
-"""tax.jsonl: what each text of `--texts` costs, a line for each, kept in the folder of an evaluation.
+"""costs.jsonl: what each text of `--texts` costs, a line for each, kept in the folder of an evaluation.
 
 Importing this module does not load llama_cpp, so that results can be read without it.
 """
@@ -8,26 +8,26 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..util.files import replacing
+from .cost_texts import BadFile, RightText
+from .costs import SKIP, Costs, TextCosts, charges_of
 from .grid import Grid
-from .store import TAX, RunFolder
-from .tax_texts import BadFile, RightText
-from .taxed import SKIP, Tax, TextTax, charges_of
+from .store import COSTS, RunFolder
 
 if TYPE_CHECKING:
-    from .tax import Meter
+    from .cost import Meter
 
 
 class _Line(NamedTuple):
     """A line: its text with what it costs, a hash of the text, and the tokens that were left out at its beginning."""
 
-    text: TextTax
+    text: TextCosts
     digest: str
     skip: int
     data: bytes
 
 
-def tax_folder(meter: "Meter", folder: RunFolder, texts: Sequence[RightText], skip: int = SKIP) -> list[BadFile]:
-    """Score the texts that a folder does not have yet; each is a line of tax.jsonl at once.
+def cost_folder(meter: "Meter", folder: RunFolder, texts: Sequence[RightText], skip: int = SKIP) -> list[BadFile]:
+    """Score the texts that a folder does not have yet; each is a line of costs.jsonl at once.
 
     At the end the file has the lines of these texts in their order, and no others. Returns the texts that cannot be
     scored. ``skip``: that of ``meter``. LzsError for files and the model.
@@ -40,21 +40,21 @@ def tax_folder(meter: "Meter", folder: RunFolder, texts: Sequence[RightText], sk
     }
     missing = [text for text in texts if (text.name, text.digest) not in there]
     bad = []
-    with TranscriptFile(folder.path / TAX) as file:
+    with TranscriptFile(folder.path / COSTS) as file:
         for text, made in meter.measure(missing):
             if isinstance(made, BadFile):
                 bad.append(made)
             else:
                 file.append({**made.to_json(), "digest": text.digest, "skip": skip})
     lines = {(line.text.name, line.digest, line.skip): line.data for line in _lines(folder)}
-    with replacing(folder.path / TAX) as out:
+    with replacing(folder.path / COSTS) as out:
         for text in texts:
             out.write(lines.get((text.name, text.digest, skip), b""))
     return bad
 
 
-def read_tax(folder: RunFolder, grid: Grid, model: str) -> Tax | None:
-    """Return the tax that a folder holds so far; None if it has none. ``model``: the name of the model's file."""
+def read_costs(folder: RunFolder, grid: Grid, model: str) -> Costs | None:
+    """Return the cost that a folder holds so far; None if it has none. ``model``: the name of the model's file."""
     charges = charges_of(grid)
     names = {charge.name for charge in charges}
     lines = {line.text.name: line for line in _lines(folder) if names <= set(line.text.costs)}
@@ -62,16 +62,16 @@ def read_tax(folder: RunFolder, grid: Grid, model: str) -> Tax | None:
     if not texts:
         return None
     skip = next(iter(lines.values())).skip
-    return Tax(charges, texts, skip, model, grid.name, short=len(lines) - len(texts))
+    return Costs(charges, texts, skip, model, grid.name, short=len(lines) - len(texts))
 
 
 def _lines(folder: RunFolder) -> list[_Line]:
     """Return the lines that are whole; a damaged one is as if it were not there."""
     found = []
-    for line in folder.lines(TAX):
+    for line in folder.lines(COSTS):
         try:
             row: Any = json.loads(line.data.decode("utf-8"))
-            found.append(_Line(TextTax.from_json(row), str(row["digest"]), int(row["skip"]), line.data))
+            found.append(_Line(TextCosts.from_json(row), str(row["digest"]), int(row["skip"]), line.data))
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError):
             continue
     return found

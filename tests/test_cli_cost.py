@@ -1,4 +1,4 @@
-"""`lzs tax` and `lzs eval --texts`, as a user runs them."""
+"""`lzs cost` and `lzs eval --texts`, as a user runs them."""
 
 import json
 import os
@@ -24,10 +24,11 @@ n_predict = 30
 [[setting]]
 kind = "lz-rate"
 lz_penalty = [0.1, 0.3]
+lz_rule = "paper"
 lz_buffer = 8
 temperature = [0, 0.7]
 """
-EMBEDDED = "the tax is that of the embedded model, which knows stories only; use -m FILE for yours"
+EMBEDDED = "this is the cost for the embedded model, which knows stories only; use -m FILE for yours"
 
 
 def lzs(*arguments: object, cwd: Path) -> "subprocess.CompletedProcess[str]":
@@ -46,8 +47,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_table_json_and_reports(folder: Path) -> None:
-    arguments = ("tax", "texts", "--grid", "grid.toml", "-c", 256, "-t", 1)
-    done = lzs(*arguments, "-o", "tax.html", "-o", "tax.json", cwd=folder)
+    arguments = ("cost", "texts", "--grid", "grid.toml", "-c", 256, "-t", 1)
+    done = lzs(*arguments, "-o", "cost.html", "-o", "cost.json", cwd=folder)
     assert done.returncode == 0, done.stderr
     embedded, strange = done.stderr.splitlines()
     assert embedded == f"lzs: {EMBEDDED}"
@@ -61,14 +62,14 @@ def test_a_table_json_and_reports(folder: Path) -> None:
     assert [row.split()[:2] for row in rows[1:]] == [["lz-rate", "lz_penalty=0.1"], ["lz-rate", "lz_penalty=0.3"]]
     assert rows[0].startswith("none     none ")
     assert rows[0].split()[-9:] == ["0", "0", "to", "0", "×1.000", "0", "%", "0", "0"]
-    figures = json.loads((folder / "tax.json").read_text())
+    figures = json.loads((folder / "cost.json").read_text())
     assert figures["texts"] == 2
     assert [setting["settings"] for setting in figures["settings"]][1] == [
-        "T=0 lz_penalty=0.1 lz_buffer=8",
-        "T=0.7 lz_penalty=0.1 lz_buffer=8",
+        "T=0 lz_penalty=0.1 lz_rule=paper lz_buffer=8",
+        "T=0.7 lz_penalty=0.1 lz_rule=paper lz_buffer=8",
     ]
     assert list(figures["kinds"]) == ["txt", "logs"]
-    assert (folder / "tax.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert (folder / "cost.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     again = lzs(*arguments, "--json", cwd=folder)
     assert json.loads(again.stdout) == figures
 
@@ -76,20 +77,20 @@ def test_a_table_json_and_reports(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("condition", "status"),
     [
-        ("tax > 0.001", 1),
-        ("none.tax > 0", 0),
-        ("lz.tax > 0.001", 1),
+        ("cost > 0.001", 1),
+        ("none.cost > 0", 0),
+        ("lz.cost > 0.001", 1),
         ("lz.lost>=0", 1),
-        ("logs.tax > 0.001", 1),
+        ("logs.cost > 0.001", 1),
         ("lost=99%", 0),
-        ("lz.tax < 1%", 0),
+        ("lz.cost < 1%", 0),
     ],
 )
 def test_fail_if(folder: Path, condition: str, status: int) -> None:
-    done = lzs("tax", "texts", "--grid", "grid.toml", "-t", 1, "-q", "--fail-if", condition, cwd=folder)
+    done = lzs("cost", "texts", "--grid", "grid.toml", "-t", 1, "-q", "--fail-if", condition, cwd=folder)
     assert done.returncode == status, done.stderr
     name = re.split("[ <>=]", condition)[0]
-    said = rf"lzs: {re.escape(name)} of lz_\S+ lz_\S+: (\S+) is (?:over 0\.001|not below 0|over 0)"
+    said = rf"lzs: {re.escape(name)} of lz_\S+ lz_\S+ lz_\S+: (\S+) is (?:over 0\.001|not below 0|over 0)"
     lines = [re.fullmatch(said, line) for line in done.stderr.splitlines()]
     rates = [float(line[1]) for line in lines if line is not None]
     assert len(rates) == len(lines) == 2 * status  # both strengths are over, and the worse one is first
@@ -99,34 +100,36 @@ def test_fail_if(folder: Path, condition: str, status: int) -> None:
 def test_bad_files_are_named_the_others_are_measured_and_the_status_is_1(folder: Path) -> None:
     for i in range(7):
         (folder / "texts" / f"c{i}.bin").write_bytes(b"\0")
-    done = lzs("tax", "texts", "--grid", "grid.toml", "-t", 1, "-q", "--fail-if", "tax > 0.001", cwd=folder)
+    done = lzs("cost", "texts", "--grid", "grid.toml", "-t", 1, "-q", "--fail-if", "cost > 0.001", cwd=folder)
     assert done.returncode == 1
     assert done.stdout.startswith("2 texts")
     lines = done.stderr.splitlines()
     assert lines[0] == f"lzs: {Path('texts', 'c0.bin')}: it is not a text: byte 0 is zero"
-    assert lines[5] == "lzs: ... and 2 more (--json and -o tax.json list all)"
+    assert lines[5] == "lzs: ... and 2 more (--json and -o cost.json list all)"
     for line, strength in zip(lines[6:8], (0.3, 0.1), strict=True):
-        assert re.fullmatch(rf"lzs: tax of lz_penalty={strength} lz_buffer=8: \d+\.?\d* is over 0\.001", line)
+        assert re.fullmatch(
+            rf"lzs: cost of lz_penalty={strength} lz_rule=paper lz_buffer=8: \d+\.?\d* is over 0\.001", line
+        )
     assert lines[8] == "lzs: 7 of 9 texts could not be read or scored"
 
 
 def test_a_table_that_is_read_as_one_text_is_said(folder: Path) -> None:
     for name in ("a.csv", "b.TSV"):
         (folder / name).write_text(f'id,text\n1,"{PROSE}"\n')
-    said = "CSV is read as one text, not row by row (docs/tax.md, How texts are read)"
+    said = "CSV is read as one text, not row by row (docs/cost.md, How texts are read)"
     for names, which in ((("a.csv",), "a.csv"), (("a.csv", "b.TSV", "texts"), "a.csv and 1 more file")):
-        done = lzs("tax", *names, "--grid", "grid.toml", "-t", 1, cwd=folder)
+        done = lzs("cost", *names, "--grid", "grid.toml", "-t", 1, cwd=folder)
         assert done.stderr.splitlines()[1] == f"lzs: {which}: {said}"
-    rows = lzs("tax", "a.csv", "--format", "completion", "--grid", "grid.toml", "-t", 1, cwd=folder)
+    rows = lzs("cost", "a.csv", "--format", "completion", "--grid", "grid.toml", "-t", 1, cwd=folder)
     assert (rows.returncode, said in rows.stderr) == (0, False)
 
 
 def test_forbidden_tokens_are_words(folder: Path) -> None:
     bias = ", ".join(f"[{token}, -inf]" for token in range(300))
     (folder / "grid.toml").write_text(f"[[setting]]\nlogit_bias = [{bias}]\n")
-    done = lzs("tax", "texts/a.txt", "--grid", "grid.toml", "-t", 1, "--fail-if", "tax > 0.5", cwd=folder)
+    done = lzs("cost", "texts/a.txt", "--grid", "grid.toml", "-t", 1, "--fail-if", "cost > 0.5", cwd=folder)
     assert done.returncode == 1, done.stderr
-    assert re.search(r"lzs: tax of logit_bias=\S.*: infinite is over 0\.5\n$", done.stderr)
+    assert re.search(r"lzs: cost of logit_bias=\S.*: infinite is over 0\.5\n$", done.stderr)
     assert "forbidden)" in done.stdout
     assert "Traceback" not in done.stderr
 
@@ -134,7 +137,12 @@ def test_forbidden_tokens_are_words(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "nothing to measure: give files or folders of texts that are right: lzs tax texts/"),
+        (
+            (),
+            "nothing to measure: give files or folders of texts that are right, or a set of the package: lzs cost",
+        ),
+        (("--set", "list"), "Invalid value for '--set': 'list' is not one of 'prose', 'code', 'json',"),
+        (("texts", "--set", "lists", "--fail-if", "flags.cost > 1"), "no kind flags, only none, lz-rate, texts, lists"),
         (("missing",), "there is no file or folder missing"),
         (("texts", "--grid", "missing.toml"), "cannot read the grid missing.toml"),
         (("texts", "--skip", "-1"), "--skip must be at least 0, got -1"),
@@ -146,29 +154,29 @@ def test_forbidden_tokens_are_words(folder: Path) -> None:
         (("texts/a.txt", "-o", "no/x.html"), "there is no folder no"),
         (
             ("texts", "--fail-if", "loop_rate > 1"),
-            "--fail-if takes a limit from 0 to 1 or in percent, for tax in nats a token, such as lost=1%",
+            "--fail-if takes a limit from 0 to 1 or in percent, for cost in nats a token, such as lost=1%",
         ),
-        (("texts", "--fail-if", "dry.tax > 0.1"), "there is no kind dry, only none, lz-rate, txt, logs"),
-        (("texts", "-m", "grid.toml", "--fail-if", "dry.tax > 0.1"), "there is no kind dry"),  # before all the work
+        (("texts", "--fail-if", "dry.cost > 0.1"), "there is no kind dry, only none, lz-rate, txt, logs"),
+        (("texts", "-m", "grid.toml", "--fail-if", "dry.cost > 0.1"), "there is no kind dry"),  # before all the work
         (("grid.toml", "texts/a.txt", "-o", "texts/a.json"), ""),
     ],
 )
 def test_wrong_input_is_one_line(folder: Path, arguments: tuple[str, ...], message: str) -> None:
     grid = () if "--grid" in arguments else ("--grid", "grid.toml")
-    done = lzs("tax", *arguments, *grid, "-t", 1, cwd=folder)
+    done = lzs("cost", *arguments, *grid, "-t", 1, cwd=folder)
     if not message:
         assert done.returncode == 0, done.stderr
         return
     assert done.returncode == 2, done.stderr
     lines = done.stderr.splitlines()
-    assert lines[1:] in ([], ["Try 'lzs tax --help' for help."])
+    assert lines[1:] in ([], ["Try 'lzs cost --help' for help."])
     assert message in lines[0]
 
 
 def test_a_text_is_not_overwritten(folder: Path) -> None:
     (folder / "a.json").write_text(PROSE)
     for texts in ("a.json", "."):
-        done = lzs("tax", texts, "--grid", "grid.toml", "-o", "a.json", cwd=folder)
+        done = lzs("cost", texts, "--grid", "grid.toml", "-o", "a.json", cwd=folder)
         assert done.returncode == 2
         assert "-o a.json would be among the texts: name a file elsewhere" in done.stderr
         assert (folder / "a.json").read_text() == PROSE
@@ -180,7 +188,7 @@ def test_ctrl_c_prints_what_is_done(folder: Path) -> None:
 import os, signal
 import lzsampler
 from lzsampler.cli.main import main
-from lzsampler.evaluation.tax import Meter
+from lzsampler.evaluation.cost import Meter
 report = Meter._report
 def interrupted(self, done, whole):
     report(self, done, whole)
@@ -189,15 +197,15 @@ def interrupted(self, done, whole):
 Meter._report = interrupted
 main()
 """
-    arguments = ["tax", "texts", "--grid", "grid.toml", "-t", "1", "-q", "-o", "tax.json"]
+    arguments = ["cost", "texts", "--grid", "grid.toml", "-t", "1", "-q", "-o", "cost.json"]
     done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=folder, capture_output=True, timeout=120)
     assert done.returncode == 130
     assert done.stdout.startswith(b"2 texts")
     assert done.stderr == (
-        b"lzs: interrupted: these are the figures of 2 texts; lzs tax begins anew, while lzs eval --texts keeps its "
+        b"lzs: interrupted: these are the figures of 2 texts; lzs cost begins anew, while lzs eval --texts keeps its "
         b"scores for --resume\n"
     )
-    assert json.loads((folder / "tax.json").read_text())["interrupted"] is True
+    assert json.loads((folder / "cost.json").read_text())["interrupted"] is True
 
 
 def test_ctrl_c_before_the_first_text_is_said(folder: Path) -> None:
@@ -205,49 +213,68 @@ def test_ctrl_c_before_the_first_text_is_said(folder: Path) -> None:
 import lzsampler
 from lzsampler.cli.main import main
 def interrupted(*_, **__): raise KeyboardInterrupt
-lzsampler.tax = interrupted
+lzsampler.cost = interrupted
 main()
 """
-    command = [sys.executable, "-c", code, "tax", "texts"]
+    command = [sys.executable, "-c", code, "cost", "texts"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "lzs: interrupted: no text was scored yet\n")
+
+
+def test_a_set_of_the_package_with_the_presets(tmp_path: Path) -> None:
+    done = lzs("cost", "--set", "lists", "-t", 1, "-o", "c.html", "-o", "c.json", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert figures == json.loads((tmp_path / "c.json").read_text())
+    assert (figures["grid"], figures["texts"], figures["bad_files"]) == ("presets", 16, [])
+    assert list(figures["kinds"]) == ["flags", "array", "table", "questions", "answers", "moves", "bases", "words"]
+    assert [each["kind"] for each in figures["settings"]] == ["none", "lz-default", "lz-guard", "lz-paper"]
+    none, default, guard, paper = (each["extra_nats"] for each in figures["settings"])
+    assert none == 0
+    assert guard < default < paper
+    page = (tmp_path / "c.html").read_text(encoding="utf-8")
+    for each in figures["settings"]:
+        assert each["name"] in page
+        assert f"{each['extra_nats']:+.3f}" in page or each["extra_nats"] == 0
 
 
 def test_an_evaluation_with_texts(folder: Path) -> None:
     (folder / "prompts.jsonl").write_text('{"prompt": "Between Barton and Delaford, there was that"}\n')
     arguments = ("eval", "--grid", "grid.toml", "--prompts", "prompts.jsonl", "-c", 256, "-t", 1, "-fa", "off")
-    done = lzs(*arguments, "--texts", "texts", "--fail-if", "lz.tax > 0.001", cwd=folder)
+    done = lzs(*arguments, "--texts", "texts", "--fail-if", "lz.cost > 0.001", cwd=folder)
     assert done.returncode == 1, done.stderr
     assert re.fullmatch(
-        r"lzs: lz\.tax of lz_penalty=0\.3 lz_buffer=8: \d+\.\d+ is over 0\.001", done.stderr.splitlines()[-2]
+        r"lzs: lz\.cost of lz_penalty=0\.3 lz_rule=paper lz_buffer=8: \d+\.\d+ is over 0\.001",
+        done.stderr.splitlines()[-2],
     )
-    assert done.stdout.splitlines()[0].split()[-4:] == ["tax", "|", "lost", "|"]  # no text loops: no front
-    alone = lzs("tax", "texts", "--grid", "grid.toml", "-c", 256, "-t", 1, "--json", cwd=folder)
+    assert done.stdout.splitlines()[0].split()[-4:] == ["cost", "|", "lost", "|"]  # no text loops: no front
+    alone = lzs("cost", "texts", "--grid", "grid.toml", "-c", 256, "-t", 1, "--json", cwd=folder)
     kept = json.loads((folder / "lzs-eval" / "results.json").read_text())
-    assert kept["tax"] == json.loads(alone.stdout)
+    assert kept["costs"] == json.loads(alone.stdout)
     now = lzs("eval", "--so-far", "--json", cwd=folder)
-    assert json.loads(now.stdout)["tax"] == kept["tax"]
+    assert json.loads(now.stdout)["costs"] == kept["costs"]
     audited = lzs("audit", "lzs-eval", "--json", cwd=folder)
     assert json.loads(audited.stdout)["bad_records"] == 0
-    by_kind = lzs(*arguments, "--resume", "--texts", "texts", "--fail-if", "logs.tax > 0.001", cwd=folder)
+    by_kind = lzs(*arguments, "--resume", "--texts", "texts", "--fail-if", "logs.cost > 0.001", cwd=folder)
     assert re.fullmatch(
-        r"lzs: logs\.tax of lz_penalty=0\.3 lz_buffer=8: \d+\.\d+ is over 0\.001", by_kind.stderr.splitlines()[-2]
+        r"lzs: logs\.cost of lz_penalty=0\.3 lz_rule=paper lz_buffer=8: \d+\.\d+ is over 0\.001",
+        by_kind.stderr.splitlines()[-2],
     )
     run = folder / "lzs-eval" / "run.json"
     assert "unscored" not in run.read_text()
     run.write_text(json.dumps({**json.loads(run.read_text()), "unscored": 2}))  # as it is while texts are scored
     for scored in (True, False):
-        begun = lzs("eval", "--so-far", "-q", "--fail-if", "lz.tax > 1000", cwd=folder)
+        begun = lzs("eval", "--so-far", "-q", "--fail-if", "lz.cost > 1000", cwd=folder)
         assert (begun.returncode, begun.stderr) == (
             1,
-            "lzs: --fail-if cannot pass: the evaluation is not finished (the tax of 2 texts); --resume continues it\n",
+            "lzs: --fail-if cannot pass: the evaluation is not finished (the cost of 2 texts); --resume continues it\n",
         )
         assert lzs("eval", "--so-far", "-q", "--fail-if", "loop_rate > 0.9", cwd=folder).returncode == 0
         if scored:
-            (folder / "lzs-eval" / "tax.jsonl").unlink()
-    unknown = lzs(*arguments, "--resume", "--texts", "texts", "--fail-if", "dry.tax > 0.5", cwd=folder)
+            (folder / "lzs-eval" / "costs.jsonl").unlink()
+    unknown = lzs(*arguments, "--resume", "--texts", "texts", "--fail-if", "dry.cost > 0.5", cwd=folder)
     assert (unknown.returncode, unknown.stdout) == (2, "")
     assert "there is no kind dry, only none, lz-rate, txt, logs" in unknown.stderr
-    refused = lzs(*arguments, "--resume", "--fail-if", "lz.tax > 0.5", cwd=folder)
+    refused = lzs(*arguments, "--resume", "--fail-if", "lz.cost > 0.5", cwd=folder)
     assert refused.returncode == 2
-    assert "the tax needs texts; give --texts" in refused.stderr
+    assert "the cost needs texts; give --texts" in refused.stderr

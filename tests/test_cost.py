@@ -1,4 +1,4 @@
-"""The tax of penalties on right texts: exact against a slow computation, nothing where there is nothing, all kept."""
+"""The cost of penalties on right texts: exact against a slow computation, nothing where there is nothing, all kept."""
 
 import json
 import math
@@ -14,9 +14,9 @@ import pytest
 
 import reference
 from lzsampler import LzsError, Params, Sampler
+from lzsampler.evaluation.cost_scores import Given, edited
+from lzsampler.evaluation.costs import Charge, Cost, Costs, TextCosts, charges_of, front
 from lzsampler.evaluation.grid import Grid, Setting, paper, quick, read_grid
-from lzsampler.evaluation.tax_scores import Given, edited
-from lzsampler.evaluation.taxed import Charge, Cost, Tax, TextTax, charges_of, front
 from lzsampler.util.stats import bootstrap_ratios
 from runs import LOOP, transcript, write_run
 
@@ -45,13 +45,13 @@ def log_softmax(row: npt.NDArray[np.float32], token: int) -> float:
 
 
 PENALTIES = {
-    "lz": Params(lz_penalty=0.4, lz_window=40, lz_buffer=4),
-    "distance": Params(lz_penalty=2.5, lz_window=16, lz_buffer=3, lz_formula="distance"),
+    "lz": Params(lz_penalty=0.4, lz_window=40, lz_min_match=2, lz_run_penalty=0.5, lz_run_allowance=4),
+    "distance": Params(lz_rule="paper", lz_penalty=2.5, lz_window=16, lz_buffer=3, lz_formula="distance"),
     "repetition": Params(repetition_penalty=1.7, penalty_window=20),
     "not sign-aware": Params(repetition_penalty=1.7, sign_aware=False),
     "frequency": Params(frequency_penalty=1.3, presence_penalty=-0.5, exempt=(3, 5)),
     "huge": Params(
-        frequency_penalty=3.0, frequency_method="multiplicative", lz_penalty=1000.0, lz_buffer=2, lz_window=9
+        frequency_penalty=3.0, frequency_method="multiplicative", lz_penalty=1000.0, lz_min_match=1, lz_window=9
     ),
     "dry": Params(dry_multiplier=0.8),
     "bias": Params(logit_bias={1: 900.0, 2: -math.inf, 7: -3.0}),
@@ -141,22 +141,22 @@ def test_a_bias_is_not_free_and_breakers_tell_settings_apart(write: Callable[[st
 # ---- figures ----
 
 
-def text(name: str, kind: str, tokens: int, extra: float, lost: int = 0, forbidden: int = 0) -> TextTax:
-    return TextTax(
+def text(name: str, kind: str, tokens: int, extra: float, lost: int = 0, forbidden: int = 0) -> TextCosts:
+    return TextCosts(
         name, kind, tokens, 2.0 * tokens, tokens // 2, {"none": Cost(), "lz": Cost(extra, 3, lost, forbidden)}
     )
 
 
-def made_tax(*texts: TextTax) -> Tax:
+def made_costs(*texts: TextCosts) -> Costs:
     charges = (
         Charge("none", "none", 0.0, Params(), ("T=0", "T=1")),
         Charge("lz", "lz-rate", 0.1, Params(lz_penalty=0.1), ("T=0 lz", "T=1 lz")),
     )
-    return Tax(charges, texts, 64, "model.gguf", "grid")
+    return Costs(charges, texts, 64, "model.gguf", "grid")
 
 
 def test_figures() -> None:
-    made = made_tax(text("a", "x", 100, 10.0, 5), text("b", "x", 300, 20.0), text("c", "y", 100, -1.0, 1))
+    made = made_costs(text("a", "x", 100, 10.0, 5), text("b", "x", 300, 20.0), text("c", "y", 100, -1.0, 1))
     assert made.kinds == ("x", "y")
     lz = made.figures("lz")
     assert (lz.texts, lz.tokens) == (3, 500)
@@ -171,11 +171,11 @@ def test_figures() -> None:
     assert lz.ratio_interval.high == pytest.approx(math.exp(0.1))
     assert made.figures("T=1 lz", "y").extra_nats == pytest.approx(-0.01)
     assert made.figures("lz", "y").extra_interval is None  # one text has none
-    assert list(made.rates("tax", "lz").values()) == [lz.extra_nats]
+    assert list(made.rates("cost", "lz").values()) == [lz.extra_nats]
     assert list(made.rates("lost", "x").values()) == [0.0, 5 / 400]
-    assert list(made.rates("tax").items()) == [("none", 0.0), ("lz", lz.extra_nats)]
+    assert list(made.rates("cost").items()) == [("none", 0.0), ("lz", lz.extra_nats)]
     with pytest.raises(ValueError, match="there is no kind z, only none, lz-rate, x, y"):
-        made.rates("tax", "z")
+        made.rates("cost", "z")
     with pytest.raises(ValueError, match="there is no setting 'dry', only none, lz"):
         made.figures("dry")
     with pytest.raises(ValueError, match="there is no text of kind z"):
@@ -183,14 +183,14 @@ def test_figures() -> None:
 
 
 def test_without_penalties_everything_is_exactly_nothing() -> None:
-    made = made_tax(text("a", "x", 100, 10.0), text("b", "x", 300, 20.0)).figures("none")
+    made = made_costs(text("a", "x", 100, 10.0), text("b", "x", 300, 20.0)).figures("none")
     assert (made.extra_nats, made.perplexity_ratio, made.lost, made.forbidden) == (0, 1, 0, 0)
     assert made.extra_interval == (0, 0)
     assert made.ratio_interval == (1, 1)
 
 
 def test_a_forbidden_token_is_infinite_in_words_and_null_in_json() -> None:
-    made = made_tax(text("a", "x", 100, 10.0, forbidden=2), text("b", "y", 300, 20.0))
+    made = made_costs(text("a", "x", 100, 10.0, forbidden=2), text("b", "y", 300, 20.0))
     lz = made.figures("lz")
     assert lz.extra_nats == math.inf
     assert lz.possible_nats == pytest.approx(30 / 398)
@@ -205,7 +205,7 @@ def test_a_forbidden_token_is_infinite_in_words_and_null_in_json() -> None:
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
 def test_the_table_fits(width: int) -> None:
-    made = made_tax(*(text(f"t{i}", f"kind {i} \x1b[31m", 100, 10.0) for i in range(9)))
+    made = made_costs(*(text(f"t{i}", f"kind {i} \x1b[31m", 100, 10.0) for i in range(9)))
     table = made.table(width)
     assert "\x1b" not in table
     head, rows = table.split("\n\n", 1)
@@ -217,7 +217,7 @@ def test_the_table_fits(width: int) -> None:
 
 
 def test_a_single_kind_takes_no_room_from_the_columns() -> None:
-    made = made_tax(text("a", "x", 100, 10.0))
+    made = made_costs(text("a", "x", 100, 10.0))
     alone = replace(made, charges=made.charges[1:])
     head = alone.table(58).split("\n\n", 1)[1].splitlines()[0].split()
     assert head == ["setting", "extra", "nats", "95", "%", "interval", "perplexity", "lost"]
@@ -227,8 +227,8 @@ def test_a_single_kind_takes_no_room_from_the_columns() -> None:
 def test_the_front_against_all_pairs() -> None:
     rng = np.random.default_rng(5)
     points = [(round(float(a), 1), round(float(b), 1)) for a, b in rng.random((60, 2))]
-    for (cost, gain), best in zip(points, front(points), strict=True):
-        beaten = [(c, g) for c, g in points if c <= cost and g >= gain and (c, g) != (cost, gain)]
+    for (paid, gain), best in zip(points, front(points), strict=True):
+        beaten = [(c, g) for c, g in points if c <= paid and g >= gain and (c, g) != (paid, gain)]
         assert best == (not beaten)
     assert front([]) == []
     assert front([(1, 1), (1, 1)]) == [True, True]
@@ -256,14 +256,14 @@ def test_ratios_have_the_intervals_of_means_in_clusters() -> None:
 
 pytest.importorskip("llama_cpp")
 
-from lzsampler import Model, Results, evaluate, tax  # noqa: E402 (needs llama_cpp)
+from lzsampler import Model, Results, cost, evaluate  # noqa: E402 (needs llama_cpp)
 from lzsampler.models import default_model, default_prompts  # noqa: E402
 
 GRID = settings(
     Params(),
-    Params(lz_penalty=0.5, lz_window=48, lz_buffer=4),
+    Params(lz_rule="paper", lz_penalty=0.5, lz_window=48, lz_buffer=4),
     Params(repetition_penalty=1.3, frequency_penalty=0.2, penalty_window=40),
-    Params(lz_penalty=0.3, lz_window=64, lz_buffer=8, lz_formula="codelength", history="all"),
+    Params(lz_rule="paper", lz_penalty=0.3, lz_window=64, lz_buffer=8, lz_formula="codelength", history="all"),
 )
 
 
@@ -274,7 +274,7 @@ def model() -> Iterator[Model]:
 
 
 def slowly(model: Model, params: Params, prompt: Sequence[int], tokens: Sequence[int], skip: int) -> dict[str, float]:
-    """What `tax` computes, from tests/reference.py: every edit and every term of every softmax, one by one."""
+    """What `cost` computes, from tests/reference.py: every edit and every term of every softmax, one by one."""
     model.keep(0)
     sequence = [*prompt, *tokens]
     rows = model.decode_rows(sequence)
@@ -297,7 +297,7 @@ def slowly(model: Model, params: Params, prompt: Sequence[int], tokens: Sequence
     return sums
 
 
-def check(found: TextTax, name: str, slow: dict[str, float]) -> None:
+def check(found: TextCosts, name: str, slow: dict[str, float]) -> None:
     cost = found.costs[name]
     assert found.tokens == slow["tokens"]
     assert found.nats == pytest.approx(slow["nats"], rel=1e-9)
@@ -307,7 +307,7 @@ def check(found: TextTax, name: str, slow: dict[str, float]) -> None:
 
 def test_a_text_against_the_slow_way(model: Model, write: Callable[[str, bytes], Path]) -> None:
     path = write("text.txt", (PROSE + PROSE[:300]).encode())
-    made = tax(default_model(), path, grid=GRID, skip=10, n_ctx=512, n_threads=1)
+    made = cost(default_model(), path, grid=GRID, skip=10, n_ctx=512, n_threads=1)
     tokens = model.llm.tokenize(path.read_bytes(), add_bos=False)
     for i, setting in enumerate(GRID.settings):
         slow = slowly(model, setting.params, [], tokens, 10)
@@ -325,7 +325,7 @@ def test_what_the_assistant_said_is_scored_and_nothing_else(model: Model, write:
         {"role": "assistant", "content": PROSE[:150]},
     ]
     path = write("chat.jsonl", json.dumps({"messages": messages}).encode())
-    made = tax(default_model(), path, grid=GRID, skip=0, n_ctx=512, n_threads=1)
+    made = cost(default_model(), path, grid=GRID, skip=0, n_ctx=512, n_threads=1)
     (found,) = made.texts
     for i, setting in enumerate(GRID.settings):
         sums: dict[str, float] = {}
@@ -344,12 +344,12 @@ def test_the_parts_of_a_text_pay_what_all_of_it_pays(write: Callable[[str, bytes
     scopes = ["thinking"], ["answer"], ["tool"]
     rows = "".join(f'[[setting]]\nlz_penalty = 0.3\nkind = "{s[0]}"\npenalty_scope = {s}\n' for s in scopes)
     grid = write("grid.toml", f'[[setting]]\nkind = "all"\nlz_penalty = 0.3\n{rows}'.encode())
-    found = tax(default_model(), write("parts.txt", text.encode()), grid=grid, skip=0, n_ctx=n_ctx)
+    found = cost(default_model(), write("parts.txt", text.encode()), grid=grid, skip=0, n_ctx=n_ctx)
     assert [charge.kind for charge in found.charges] == ["all", "thinking", "answer", "tool"]
     whole, *parts = (found.figures(charge.name).extra_nats for charge in found.charges)
     assert min(parts) > 0.1
     assert sum(parts) == pytest.approx(whole, rel=1e-12)
-    plain = tax(default_model(), write("plain.txt", (line * 6).encode()), grid=grid, skip=0)
+    plain = cost(default_model(), write("plain.txt", (line * 6).encode()), grid=grid, skip=0)
     assert [plain.figures(charge.name).extra_nats > 0 for charge in plain.charges] == [True, False, True, False]
     assert plain.figures(plain.charges[1].name).extra_nats == 0
 
@@ -357,22 +357,22 @@ def test_the_parts_of_a_text_pay_what_all_of_it_pays(write: Callable[[str, bytes
 def test_a_long_text_is_cut_in_pieces_of_the_context(model: Model, write: Callable[[str, bytes], Path]) -> None:
     path = write("long.txt", (PROSE * 3).encode())
     tokens = model.llm.tokenize(path.read_bytes(), add_bos=False)
-    made = tax(default_model(), path, grid=GRID, skip=16, n_ctx=128, n_threads=1)
+    made = cost(default_model(), path, grid=GRID, skip=16, n_ctx=128, n_threads=1)
     sums: dict[str, float] = {}
     for start in range(0, len(tokens), 128):
         for name, value in slowly(model, GRID.settings[1].params, [], tokens[start : start + 128], 16).items():
             sums[name] = sums.get(name, 0) + value
     check(made.texts[0], "number=1", sums)
-    short = tax(default_model(), path, grid=GRID, skip=16, max_tokens=50, n_ctx=128, n_threads=1)
+    short = cost(default_model(), path, grid=GRID, skip=16, max_tokens=50, n_ctx=128, n_threads=1)
     assert short.texts[0].tokens == 34
 
 
 def test_batches_do_not_matter(write: Callable[[str, bytes], Path], monkeypatch: pytest.MonkeyPatch) -> None:
     path = write("text.txt", PROSE.encode())
-    whole = tax(default_model(), path, grid=GRID, skip=3, n_threads=1)
-    monkeypatch.setattr("lzsampler.evaluation.tax._LEAST", 7)
-    monkeypatch.setattr("lzsampler.evaluation.tax._MOST", 7)
-    cut = tax(default_model(), path, grid=GRID, skip=3, n_threads=1)
+    whole = cost(default_model(), path, grid=GRID, skip=3, n_threads=1)
+    monkeypatch.setattr("lzsampler.evaluation.cost._LEAST", 7)
+    monkeypatch.setattr("lzsampler.evaluation.cost._MOST", 7)
+    cut = cost(default_model(), path, grid=GRID, skip=3, n_threads=1)
     for a, b in zip(whole.texts, cut.texts, strict=True):
         assert a.tokens == b.tokens
         for name in a.costs:
@@ -383,7 +383,7 @@ def test_a_token_that_is_forbidden(model: Model, write: Callable[[str, bytes], P
     tokens = model.llm.tokenize(PROSE.encode(), add_bos=False)
     forbidden = max(set(tokens), key=tokens.count)
     grid = settings(Params(), Params(logit_bias={forbidden: -math.inf}))
-    made = tax(default_model(), write("text.txt", PROSE.encode()), grid=grid, skip=5, n_threads=1)
+    made = cost(default_model(), write("text.txt", PROSE.encode()), grid=grid, skip=5, n_threads=1)
     figures = made.figures("number=1")
     assert figures.extra_nats == math.inf
     assert figures.forbidden == tokens[5:].count(forbidden)
@@ -393,27 +393,27 @@ def test_a_token_that_is_forbidden(model: Model, write: Callable[[str, bytes], P
 
 def test_short_texts_are_counted_and_nothing_to_score_is_an_error(write: Callable[[str, bytes], Path]) -> None:
     short, long = write("a/short.txt", b"Too short."), write("a/long.txt", PROSE.encode())
-    made = tax(default_model(), short.parent, grid=GRID, n_threads=1)
+    made = cost(default_model(), short.parent, grid=GRID, n_threads=1)
     assert (len(made.texts), made.short) == (1, 1)
     assert made.texts[0].name == str(long)
     with pytest.raises(ValueError, match="no text is longer than the 64 tokens that are left out"):
-        tax(default_model(), short, grid=GRID, n_threads=1)
+        cost(default_model(), short, grid=GRID, n_threads=1)
     with pytest.raises(ValueError, match=r"there is no text to score: .*it is empty"):
-        tax(default_model(), write("none.txt", b""), grid=GRID)
+        cost(default_model(), write("none.txt", b""), grid=GRID)
     with pytest.raises(ValueError, match=r"none\.txt: it is empty \(and 1 other that cannot be read or scored\)"):
-        tax(default_model(), [write("none.txt", b""), write("bad.bin", b"\0")], grid=GRID)
+        cost(default_model(), [write("none.txt", b""), write("bad.bin", b"\0")], grid=GRID)
     with pytest.raises(TypeError, match="a grid must be a Grid, the name of one or a TOML file, got 5"):
-        tax(default_model(), long, grid=5)  # type: ignore[arg-type]
+        cost(default_model(), long, grid=5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="skip must be from 0"):
-        tax(default_model(), short, skip=-1)
+        cost(default_model(), short, skip=-1)
     with pytest.raises(ValueError, match="does not fit"):
-        tax(default_model(), long, grid=settings(Params(exempt=(10**6,), lz_penalty=0.1)), n_threads=1)
+        cost(default_model(), long, grid=settings(Params(exempt=(10**6,), lz_penalty=0.1)), n_threads=1)
 
 
 def test_a_conversation_that_leaves_no_room_is_named_and_the_others_go_on(write: Callable[[str, bytes], Path]) -> None:
     rows = [{"prompt": PROSE * 3, "answer": PROSE}, {"prompt": "Begin.", "answer": PROSE}]
     path = write("tasks.jsonl", b"".join(json.dumps(row).encode() + b"\n" for row in rows))
-    made = tax(default_model(), path, grid=GRID, n_ctx=128, n_threads=1)
+    made = cost(default_model(), path, grid=GRID, n_ctx=128, n_threads=1)
     assert [each.name for each in made.texts] == [f"{path}:2"]
     said = r"it needs a context of at least \d+ tokens, \d+ of them for what it answers, and this one has 128: enlarge"
     assert re.match(said, made.bad[0].reason)
@@ -422,13 +422,13 @@ def test_a_conversation_that_leaves_no_room_is_named_and_the_others_go_on(write:
 
 def test_ctrl_c_returns_what_was_scored(write: Callable[[str, bytes], Path]) -> None:
     path = write("text.txt", (PROSE * 6).encode())
-    whole = tax(default_model(), path, grid=GRID, n_threads=1)
+    whole = cost(default_model(), path, grid=GRID, n_threads=1)
 
     def stop(done: int, total: int) -> None:
         if done:
             raise KeyboardInterrupt
 
-    made = tax(default_model(), path, grid=GRID, n_threads=1, on_progress=stop)
+    made = cost(default_model(), path, grid=GRID, n_threads=1, on_progress=stop)
     assert made.interrupted
     assert 0 < made.texts[0].tokens < whole.texts[0].tokens
     assert set(made.texts[0].costs) == {f"number={i}" for i in range(4)}
@@ -437,7 +437,7 @@ def test_ctrl_c_returns_what_was_scored(write: Callable[[str, bytes], Path]) -> 
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        tax(default_model(), path, grid=GRID, n_threads=1, on_progress=at_once)
+        cost(default_model(), path, grid=GRID, n_threads=1, on_progress=at_once)
 
 
 # ---- in an evaluation ----
@@ -461,37 +461,37 @@ def right(write: Callable[[str, bytes], Path], tmp_path: Path) -> Path:
     return tmp_path / "right"
 
 
-def test_the_tax_of_an_evaluation_is_kept_and_resumed(right: Path, tmp_path: Path) -> None:
+def test_the_cost_of_an_evaluation_is_kept_and_resumed(right: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     results = evaluate(default_model(), out, texts=right, **EVALUATION)
-    alone = tax(default_model(), right, grid=EVALUATION["grid"], n_ctx=256, n_threads=1)
-    assert results.tax is not None
-    assert results.tax.texts == alone.texts
-    assert results.tax.to_json() == {**alone.to_json(), "bad_files": []}
+    alone = cost(default_model(), right, grid=EVALUATION["grid"], n_ctx=256, n_threads=1)
+    assert results.costs is not None
+    assert results.costs.texts == alone.texts
+    assert results.costs.to_json() == {**alone.to_json(), "bad_files": []}
     assert results.bad["texts"][0].reason == f"{right / 'bad.bin'}: it is not a text: byte 0 is zero"
-    assert results.to_json()["tax"]["settings"][1]["settings"] == ["lz", "warm lz"]
-    assert Results.read(out).tax == results.tax
-    kept = {name: (out / name).read_bytes() for name in ("tax.jsonl", "results.json", "transcripts.jsonl")}
-    lines = kept["tax.jsonl"].splitlines(keepends=True)
+    assert results.to_json()["costs"]["settings"][1]["settings"] == ["lz", "warm lz"]
+    assert Results.read(out).costs == results.costs
+    kept = {name: (out / name).read_bytes() for name in ("costs.jsonl", "results.json", "transcripts.jsonl")}
+    lines = kept["costs.jsonl"].splitlines(keepends=True)
     assert len(lines) == 3
     for left in (lines[2] + lines[0][:40], b"", b"garbage\n" + lines[1], b"".join(lines)):
-        (out / "tax.jsonl").write_bytes(left)
+        (out / "costs.jsonl").write_bytes(left)
         evaluate(default_model(), out, texts=right, resume=True, **EVALUATION)
         assert {name: (out / name).read_bytes() for name in kept} == kept
     (right / "prose" / "b.txt").write_text(PROSE[50:])
     changed = evaluate(default_model(), out, texts=right, resume=True, **EVALUATION)
-    new = (out / "tax.jsonl").read_bytes().splitlines(keepends=True)
+    new = (out / "costs.jsonl").read_bytes().splitlines(keepends=True)
     assert [a == b for a, b in zip(new, lines, strict=True)] == [True, True, False]
     without = evaluate(default_model(), out, resume=True, **EVALUATION)
-    assert without.tax == changed.tax
+    assert without.costs == changed.costs
 
 
 def test_a_folder_begun_without_texts_gets_them_later(right: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert evaluate(default_model(), out, **EVALUATION).tax is None
-    assert evaluate(default_model(), out, texts=right, resume=True, **EVALUATION).tax is not None
+    assert evaluate(default_model(), out, **EVALUATION).costs is None
+    assert evaluate(default_model(), out, texts=right, resume=True, **EVALUATION).costs is not None
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert "The tax on right texts" in page
+    assert "The cost on right texts" in page
     with pytest.raises(ValueError, match="there is no text to score"):
         evaluate(default_model(), tmp_path / "other", texts=right / "bad.bin", **EVALUATION)
     assert not (tmp_path / "other").exists()
@@ -503,7 +503,7 @@ def test_a_folder_begun_without_texts_gets_them_later(right: Path, tmp_path: Pat
 def made_up(
     path: Path, costs: dict[str, float], loops: dict[str, int], kinds: Sequence[str] = ("lz <b>",) * 3
 ) -> Results:
-    """A run of ten prompts, of which `loops` says how many loop with each setting, and the tax of its penalties."""
+    """A run of ten prompts, of which `loops` says how many loop with each setting, and the cost of its penalties."""
     settings = [Setting("none", "none", Params(temperature=0.0))]
     for kind, x in zip(kinds, (0.1, 0.2, 0.3), strict=True):
         settings.append(Setting(f"lz={x:g}", kind, Params(temperature=0.0, lz_penalty=x), x))
@@ -518,7 +518,7 @@ def made_up(
         ),
     )
     lines = [
-        TextTax(
+        TextCosts(
             f"t{i}",
             f"<i>kind {i % 2}",
             100,
@@ -529,7 +529,7 @@ def made_up(
         for i in range(4)
     ]
     rows = [json.dumps({**line.to_json(), "digest": "0", "skip": 64}) + "\n" for line in lines]
-    (folder / "tax.jsonl").write_text("".join(rows), encoding="utf-8")
+    (folder / "costs.jsonl").write_text("".join(rows), encoding="utf-8")
     return Results.read(folder)
 
 
@@ -537,16 +537,16 @@ COSTS = {"none": 0.0, "lz=0.1": 0.02, "lz=0.2": 0.05, "lz=0.3": 0.04}
 LOOPS = {"none": 8, "lz=0.1": 4, "lz=0.2": 2, "lz=0.3": 2}
 
 
-def test_loops_stopped_against_tax_paid(tmp_path: Path) -> None:
+def test_loops_stopped_against_their_cost(tmp_path: Path) -> None:
     results = made_up(tmp_path / "run", COSTS, LOOPS)
-    assert [(t.name, t.tax, t.stopped, t.best) for t in results.tradeoffs] == [
+    assert [(t.name, t.cost, t.stopped, t.best) for t in results.tradeoffs] == [
         ("none", 0.0, 0.0, True),
         ("lz=0.1", pytest.approx(0.02), 0.5, True),
         ("lz=0.2", pytest.approx(0.05), 0.75, False),
         ("lz=0.3", pytest.approx(0.04), 0.75, True),
     ]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in results.table().splitlines()]
-    assert rows[0][-3:] == ["tax", "lost", "front"]
+    assert rows[0][-3:] == ["cost", "lost", "front"]
     assert [row[-1] for row in rows[2:]] == ["yes", "yes", "", "yes"]
     assert [row[-3] for row in rows[2:]] == [
         f"{cost} ({cost} to {cost})"
@@ -559,7 +559,7 @@ def test_the_report_shows_the_front_and_nothing_gets_out_of_its_place(tmp_path: 
     results = made_up(tmp_path / "run", COSTS, LOOPS)
     results.save(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    chart = page[page.index("Loops stopped against tax paid") :].partition("</section>")[0]
+    chart = page[page.index("Loops stopped against their cost") :].partition("</section>")[0]
     assert chart.count('class="dot literal"') == 2
     assert chart.count('class="dot loop"') == 1
     assert chart.count('class="dot none"') == 1
@@ -569,7 +569,7 @@ def test_the_report_shows_the_front_and_nothing_gets_out_of_its_place(tmp_path: 
     assert "&lt;i&gt;kind 0" in page
 
 
-def test_of_kinds_with_as_few_loops_the_report_names_the_one_with_the_lowest_tax(tmp_path: Path) -> None:
+def test_of_kinds_with_as_few_loops_the_report_names_the_one_with_the_lowest_cost(tmp_path: Path) -> None:
     made_up(tmp_path / "run", COSTS, LOOPS, ("a", "b", "c")).save(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "loop, without a penalty and with c 0.3<" in page
@@ -582,35 +582,35 @@ def test_of_kinds_with_as_few_loops_the_report_names_the_one_with_the_lowest_tax
     ("costs", "loops", "n"),
     [(COSTS, dict.fromkeys(LOOPS, 0), 0), ({**COSTS, "lz=0.2": -1.0}, LOOPS, 3), (COSTS, {**LOOPS, "lz=0.2": 10}, 4)],
 )
-def test_without_loops_there_is_no_chart_and_infinite_taxes_are_not_on_it(
+def test_without_loops_there_is_no_chart_and_infinite_costs_are_not_on_it(
     tmp_path: Path, costs: dict[str, float], loops: dict[str, int], n: int
 ) -> None:
     results = made_up(tmp_path / "run", costs, loops)
     assert len(results.tradeoffs) == n
     results.save(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert ("Loops stopped against tax paid" in page) == bool(n)
-    assert "The tax on right texts" in page
+    assert ("Loops stopped against their cost" in page) == bool(n)
+    assert "The cost on right texts" in page
     assert json.loads(json.dumps(results.to_json(), allow_nan=False))
 
 
-def test_the_page_of_a_tax(tmp_path: Path) -> None:
-    made = made_tax(
+def test_the_page_of_a_cost(tmp_path: Path) -> None:
+    made = made_costs(
         text("a", "<b>x", 100, 10.0, 5), text("b", "<b>x", 300, 20.0, forbidden=1), text("c", "y", 100, -1.0)
     )
-    made.save(tmp_path / "tax.html")
-    page = (tmp_path / "tax.html").read_text(encoding="utf-8")
+    made.save(tmp_path / "cost.html")
+    page = (tmp_path / "cost.html").read_text(encoding="utf-8")
     assert "<b>x" not in page
     assert "infinite (1 forbidden)" in page
-    made.save(tmp_path / "tax.json")
-    assert json.loads((tmp_path / "tax.json").read_text()) == made.to_json()
+    made.save(tmp_path / "cost.json")
+    assert json.loads((tmp_path / "cost.json").read_text()) == made.to_json()
     with pytest.raises(ValueError, match=r"its name must end in one of .html, .json"):
-        made.save(tmp_path / "tax.csv")
+        made.save(tmp_path / "cost.csv")
 
 
-def test_damaged_lines_of_the_tax_are_left_out(tmp_path: Path) -> None:
+def test_damaged_lines_of_the_cost_are_left_out(tmp_path: Path) -> None:
     made_up(tmp_path / "run", COSTS, LOOPS)
-    file = tmp_path / "run" / "tax.jsonl"
+    file = tmp_path / "run" / "costs.jsonl"
     first, *rest = file.read_text().splitlines(keepends=True)
     damaged = ['{"text": 1}\n', "[]\n", "[" * 9999 + "\n", first.replace('"lz=0.1"', '"other"'), *rest]
     row = json.loads(first)
@@ -628,8 +628,8 @@ def test_damaged_lines_of_the_tax_are_left_out(tmp_path: Path) -> None:
     ):
         damaged.append(json.dumps({**row, "costs": {**row["costs"], "lz=0.1": values}}) + "\n")
     file.write_text("".join(damaged))
-    found = Results.read(tmp_path / "run").tax
+    found = Results.read(tmp_path / "run").costs
     assert found is not None
     assert [each.name for each in found.texts] == ["t1", "t2", "t3"]
     file.write_text("")
-    assert Results.read(tmp_path / "run").tax is None
+    assert Results.read(tmp_path / "run").costs is None

@@ -1,4 +1,4 @@
-"""The texts that a tax is measured on: plain files of any kind, and answers in transcripts, tasks and conversations.
+"""The texts that a cost is measured on: plain files of any kind, and answers in transcripts, tasks and conversations.
 
 Files are read one after the other; what cannot be read becomes a `BadFile`, and the others are read all the same.
 """
@@ -18,6 +18,7 @@ from ..auditing.reading.shard import find
 from ..auditing.reading.sniff import UnknownFormatError, choose
 from ..auditing.records import BadRecord, Record
 from ..errors import ArgumentError, LzsError
+from .right_texts import ALL, SETS, set_texts
 from .tasks import task_of
 
 if TYPE_CHECKING:
@@ -74,9 +75,12 @@ class BadFile:
 
 
 def read_texts(
-    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, format: str | None = None
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    *,
+    sets: str | Sequence[str] = (),
+    format: str | None = None,
 ) -> tuple[list[RightText], list[BadFile]]:
-    """Return the texts of files and folders (with all folders inside), and what could not be read.
+    """Return the texts of files, folders (with all folders inside) and sets, and what could not be read.
 
     A file of JSON Lines (.jsonl, .ndjson) with rows that `lzs audit` knows, or with tasks and their answers, holds a
     text in each row. So does a Parquet file, a .zip and an .eval. Any other file is one text as it is: .json, too.
@@ -87,16 +91,21 @@ def read_texts(
     one that was given if several paths were, and of the one inside it if that was the only path. Else it is the ending
     of the file.
 
-    ValueError for an unknown format.
+    ``sets``: names of `lzsampler.evaluation.right_texts.SETS`, or "all". Each is like a folder of that name, which has
+    a folder for each kind of its texts.
+
+    ValueError for an unknown format or set.
     """
     if format is not None and format not in FORMATS:
         raise ArgumentError(f"unknown format {format!r}: choose one of {', '.join(FORMATS)}")
     given = [os.fspath(p) for p in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    chosen = _chosen([sets] if isinstance(sets, str) else sets)
+    alone = len(given) + len(chosen) == 1
     texts: dict[str, RightText] = {}
     bad: list[BadFile] = []
     seen: set[str] = set()
     for top in given:
-        for path, kind in _files(top, bad, alone=len(given) == 1):
+        for path, kind in _files(top, bad, alone=alone):
             if (real := os.path.realpath(path)) in seen:
                 continue
             seen.add(real)
@@ -110,7 +119,20 @@ def read_texts(
                         texts[_unused(found.name, texts)] = found
             except LzsError as error:  # a library is missing, or the file is too large
                 bad.append(BadFile(_printable(path), 0, str(error)))
+    for name in chosen:
+        for number, one in enumerate(set_texts(name), 1):
+            asked: Messages | None = [{"role": "user", "content": one.asked}] if one.asked else None
+            unused = _unused(f"{name}/{one.kind}/{number}", texts)
+            texts[unused] = RightText(unused, one.kind if alone else name, (Part(one.text, asked),))
     return [text if text.name == name else RightText(name, text.kind, text.parts) for name, text in texts.items()], bad
+
+
+def _chosen(names: Sequence[str]) -> list[str]:
+    """Return each set that is named, once. ValueError for a name that is none."""
+    unknown = [name for name in names if name not in (*SETS, ALL)]
+    if unknown:
+        raise ArgumentError(f"unknown set of texts {unknown[0]!r}: choose one of {', '.join((*SETS, ALL))}")
+    return list(SETS) if ALL in names else list(dict.fromkeys(names))
 
 
 def _unused(name: str, taken: Mapping[str, object]) -> str:
