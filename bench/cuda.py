@@ -38,7 +38,7 @@ SETTINGS: tuple[dict[str, Any], ...] = (
     {},
     {"temperature": 0.0, "repetition_penalty": 1.2},
     {"temperature": 0.7, "top_p": 0.95, "top_k": 20, **LZ},
-    {"top_p": 0.9, "lz_penalty": 0.15, "lz_window": 512, "lz_buffer": 32},
+    {"top_p": 0.9, "lz_rule": "paper", "lz_penalty": 0.15, "lz_window": 512, "lz_buffer": 32},
     {"top_p": 0.999, "temperature": 5.0, "ties": "keep"},
     {"top_k": 3000, "min_p": 0.01, "temperature_last": True},
     {"min_p": 0.05, "dry_multiplier": 0.8, "frequency_penalty": 0.2},

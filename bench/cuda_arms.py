@@ -14,7 +14,7 @@ from lzsampler import Params
 from lzsampler.cuda import Batch
 
 TEMPERATURE, TOP_P, REPETITION, HISTORY = 0.7, 0.95, 1.1, 1024
-LZ: dict[str, Any] = {"lz_penalty": 0.3, "lz_min_match": 5, "lz_window": 2048, "lz_buffer": 2047}
+LZ: dict[str, Any] = {"lz_penalty": 0.3, "lz_run_penalty": 0.5}
 
 Step = Callable[[Any], Any]  # rows of logits -> tokens, of which "read" has none
 

@@ -110,7 +110,7 @@ def measure(llm: Any, name: str, sampling: str, n_tokens: int) -> dict[str, Any]
     llm.set_seed(1)
     llm.eval(llm.tokenize(b"The answer is"))
     slow = llm._init_sampler(**settings)
-    with attach(llm, Params(lz_penalty=0.15), fast_grammar=True):
+    with attach(llm, Params(lz_rule="paper", lz_penalty=0.15), fast_grammar=True):
         fast = llm._init_sampler(**settings)
     times = np.empty((n_tokens, 2))
     for i in range(n_tokens):

@@ -27,8 +27,8 @@ GROUPS: dict[str, dict[str, Any]] = {
     "drawn": {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05, "seed": 1},
 }
 PENALTIES: dict[str, dict[str, Any]] = {
-    "LZ": {"lz_penalty": 0.3, "lz_min_match": 5},
-    "LZ, repetition": {"lz_penalty": 0.3, "lz_min_match": 5, "repetition_penalty": 1.1, "penalty_window": 512},
+    "LZ": {"lz_penalty": 0.3, "lz_run_penalty": 0.5},
+    "LZ, repetition": {"lz_penalty": 0.3, "lz_run_penalty": 0.5, "repetition_penalty": 1.1, "penalty_window": 512},
 }
 
 

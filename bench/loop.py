@@ -91,7 +91,9 @@ def one_round(path: Path | None, n: int) -> dict[str, float]:
 
     with opened.Model(path or default_model()) as model:
         end = {token: float("-inf") for token in range(model.n_vocab) if model.is_eog(token)}
-        params = Params(temperature=0.0, lz_penalty=0.15, logit_bias=end)  # so that the text has all its tokens
+        params = Params(
+            temperature=0.0, lz_rule="paper", lz_penalty=0.15, logit_bias=end
+        )  # so that the text has all its tokens
         made = generate(model, PROMPT, params, n_predict=n, on_text=lambda text: None)
         gaps = [(start - end) / 1000 for end, start in zip(ends[1:], starts[2:], strict=False)]
         steps = [1e6 * (after - before) for before, after in pairwise(inside[1:])]

@@ -1,6 +1,6 @@
 """The LZ penalty of one token: accept (match index kept up to date) and edits, over windows and kinds of history.
 
-    python bench/lz.py [--min-match 5] [--rounds 300] [--json]
+    python bench/lz.py [--rule paper] [--rounds 300] [--json]
 
 Histories: random tokens of a large vocabulary (many distinct tokens, hardly a match), natural ones (a book through the
 embedded model's tokenizer), a loop of 50 tokens (one position in 50 matches the whole buffer), and one token over and
@@ -10,6 +10,7 @@ both in scans of a row of 151,936 logits for its maximum.
 
 import argparse
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from lzsampler import Params, Sampler
 from lzsampler._ffi import ffi, lib
 from lzsampler.llama import llama_cpp
 from lzsampler.models import default_model
+from lzsampler.params import Rule
 from measure import interleave, report, rows
 
 N_VOCAB = 151936
@@ -43,8 +45,8 @@ def histories(n: int) -> dict[str, npt.NDArray[np.int32]]:
 class Steps:
     """The two halves of a token's work, on a sampler whose window is full."""
 
-    def __init__(self, window: int, tokens: npt.NDArray[np.int32], min_match: int) -> None:
-        params = Params(lz_penalty=0.15, lz_window=window, lz_min_match=min_match, history="all")
+    def __init__(self, window: int, tokens: npt.NDArray[np.int32], rule: Rule) -> None:
+        params = Params(lz_penalty=0.15, lz_window=window, lz_rule=rule, history="all")
         self.sampler = Sampler(N_VOCAB, params)
         self.sampler.prime(tokens[: window + 64])
         self.rest = tokens[window + 64 :].tolist()
@@ -69,14 +71,14 @@ class Steps:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--windows", type=int, nargs="*", default=WINDOWS)
-    parser.add_argument("--min-match", type=int, default=1, help="lz_min_match; 1 is the paper's rule")
+    parser.add_argument("--rule", choices=get_args(Rule), default="default")
     parser.add_argument("--rounds", type=int, default=300)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     results = []
     for window in arguments.windows:
         for kind, tokens in histories(window + 64 + arguments.rounds + 3).items():
-            steps = Steps(window, tokens, arguments.min_match)
+            steps = Steps(window, tokens, arguments.rule)
             times = interleave(
                 {
                     "accept": (steps.nothing, steps.accept),

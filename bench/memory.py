@@ -22,7 +22,7 @@ import numpy as np
 from lzsampler import Params, Sampler
 from lzsampler._check import check
 from lzsampler._ffi import ffi, lib
-from lzsampler.params import PRESETS
+from lzsampler.params import PRESETS, SEPARATORS
 from lzsampler.sampler import c_params
 from measure import report
 from sampler import CHAIN, LZ, PENALTIES, history
@@ -38,7 +38,6 @@ SEQUENCES: dict[str, dict[str, Any]] = {
     "LZ 4,096/256": {**LZ, "lz_window": 4096, "lz_buffer": 256},
     "DRY 1,024": {"dry_multiplier": 0.8, "dry_penalty_last_n": 1024},
 }
-STEPS = {"lz_breakers": 6, "lz_marks": 8, "lz_numbers": 96}  # one of so many tokens is in the list
 
 
 def sequence(n_vocab: int, params: Params, n_tokens: int) -> int:
@@ -71,10 +70,10 @@ def heap(n_vocab: int) -> list[dict[str, Any]]:
 
 def clones(n_vocab: int) -> list[dict[str, Any]]:
     """Return what a clone takes, in bytes and in microseconds."""
-    lists: dict[str, Any] = {name: tuple(range(0, n_vocab, step)) for name, step in STEPS.items()}
+    sets: dict[str, Any] = {name: bytes((n_vocab + 31) // 32 * 4) for name in SEPARATORS}
     results = []
     for n in (700, 5000):
-        sampler = Sampler(n_vocab, Params(**PRESETS["default"], **lists))
+        sampler = Sampler(n_vocab, Params(**PRESETS["default"], **sets))
         without = Sampler(n_vocab, Params(**PRESETS["default"]))
         for token in history(n_vocab, n):
             sampler.accept(token)
@@ -87,7 +86,7 @@ def clones(n_vocab: int) -> list[dict[str, Any]]:
         for one in made:
             lib.lzs_sampler_free(one)
         shared = sampler.memory - without.memory
-        what = f"a clone of {n} tokens, the default, V = {n_vocab}, beside {shared} of shared lists"
+        what = f"a clone of {n} tokens, the default, V = {n_vocab}, beside {shared} of shared sets"
         results.append({"bytes of": what, "bytes": sampler.clone().memory - shared, "us": float(np.median(us))})
     return results
 

@@ -3,7 +3,7 @@
     python bench/microscaling.py IN.gguf TEXTS... [--types mxfp4 ...] [--max-tokens 400] [--json]
 
 IN.gguf should be in BF16, F16 or F32. One in another type is converted to BF16 first, so that its own errors are in
-every row. Each type is written to a temporary file, and the texts are given to the model as by `lzs tax`. "extra" is
+every row. Each type is written to a temporary file, and the texts are given to the model as by `lzs cost`. "extra" is
 what a token costs more than with the first type.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lzsampler import Params, quantize, tax
+from lzsampler import Params, cost, quantize
 from lzsampler.evaluation.grid import Grid, Setting
 from lzsampler.models import find_model
 from measure import report
@@ -33,7 +33,7 @@ def results(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
             path = Path(folder) / f"{kind}.gguf"
             made = quantize(source, path, kind)
             size = made.computed_size or made.size
-            scored = tax(path, arguments.texts, grid=NONE, max_tokens=arguments.max_tokens, n_ctx=1024)
+            scored = cost(path, arguments.texts, grid=NONE, max_tokens=arguments.max_tokens, n_ctx=1024)
             path.unlink()
             nats = scored.base().nats
             full = full or nats
@@ -52,7 +52,7 @@ def results(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source", type=find_model, metavar="IN.gguf")
-    parser.add_argument("texts", nargs="+", help="files and folders of texts that are right, as for lzs tax")
+    parser.add_argument("texts", nargs="+", help="files and folders of texts that are right, as for lzs cost")
     parser.add_argument("--types", nargs="+", default=TYPES)
     parser.add_argument("--max-tokens", type=int, default=400, help="of each text")
     parser.add_argument("--json", action="store_true")

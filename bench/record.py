@@ -29,7 +29,7 @@ DATA = Path(__file__).with_name("data")
 def record_model(path: Path) -> None:
     """Sample a text and keep some rows."""
     llm = llama_cpp.Llama(str(path), n_ctx=1024, verbose=False)
-    sampler = Sampler(llm.n_vocab(), Params(temperature=0.8, lz_penalty=0.15, seed=1))
+    sampler = Sampler(llm.n_vocab(), Params(temperature=0.8, lz_rule="paper", lz_penalty=0.15, seed=1))
     llm.eval(llm.tokenize(b"Once upon a time there was"))
     recorded = []
     for i in range(ROWS * EVERY):

@@ -25,7 +25,9 @@ class Rewinds:
     """Accepts the tokens of a text one by one; the window is full."""
 
     def __init__(self, window: int, buffer: int, tokens: npt.NDArray[np.int32]) -> None:
-        self.sampler = Sampler(N_VOCAB, Params(lz_penalty=0.15, lz_window=window, lz_buffer=buffer, history="all"))
+        self.sampler = Sampler(
+            N_VOCAB, Params(lz_rule="paper", lz_penalty=0.15, lz_window=window, lz_buffer=buffer, history="all")
+        )
         self.sampler.prime(tokens[: window + 64])
         self.rest = tokens[window + 64 :].tolist()
 

@@ -22,7 +22,7 @@ from measure import Row, interleave, report, rows
 
 CHAIN: dict[str, Any] = {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}
 PENALTIES: dict[str, Any] = {"repetition_penalty": 1.1, "frequency_penalty": 0.1, "penalty_window": 512}
-LZ: dict[str, Any] = {"lz_penalty": 0.15}
+LZ: dict[str, Any] = {"lz_rule": "paper", "lz_penalty": 0.15}
 SETTINGS: dict[str, dict[str, Any]] = {
     "greedy": {"temperature": 0.0},
     "greedy + LZ": {"temperature": 0.0, **LZ},

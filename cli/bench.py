@@ -71,7 +71,7 @@ def bench(**flags: Any) -> None:
     if flags["four"]:
         measure(params, flags)
         return
-    if params.lz_penalty == 0:
+    if not (params.lz_penalty or params.lz_run_penalty):
         raise click.UsageError("--lz-penalty must be above 0, because the runs are compared with those without it")
 
     from lzsampler.decoding.benchmark import benchmark

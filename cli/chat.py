@@ -13,7 +13,7 @@ from lzsampler.util.interrupt import ended_by
 from .console import console
 from .drafts import open_draft
 from .grammars import grammar_from, say_what_is_missing
-from .options import breakers, cuts, is_broken, limits_from, open_model, with_tokens
+from .options import cuts, dry_breakers, is_broken, limits_from, open_model, with_tokens
 from .output import Output, action_line, figures_of, summary, transcript_of
 from .progress import prompt_progress
 
@@ -42,7 +42,7 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
         file = stack.enter_context(TranscriptFile(flags["save"])) if flags["save"] else None
         model = stack.enter_context(open_model(flags))
         params = with_tokens(params, model.llm, flags)
-        used = breakers(params, flags)
+        used = dry_breakers(flags)
         shown = (lambda proposed: output.show(proposed)) if flags["spec_show"] else None
         limits["draft"] = draft = open_draft(stack, model, flags, on_proposed=shown)
         if draft is not None:  # before the first message, which would otherwise be refused

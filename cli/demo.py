@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Held-out sentences of the books that the embedded model was trained on (public domain); it loops on each of them.
 PROMPTS = (
-    "Of Silver we have heard no more. That formidable seafaring man with one",
+    "From the ship's bows, nearly all the seamen now hung inactive;",
     "Still Sunday said nothing, but only",
     "Instantly she was whirling through the",
 )

@@ -13,13 +13,13 @@ from lzsampler.errors import ArgumentError
 from lzsampler.util.harmless import harmless
 
 from .console import console, general_options
+from .cost import RATES, check_groups, held, say_if_unfit
 from .drafts import check_draft, drafts, open_draft_for
 from .help import GroupedCommand, ModelFile, option, options
 from .limits import Limit, limits
 from .options import draft_options, flash_attn_option, refused_download, whole
 from .output import for_chat
 from .progress import progress
-from .tax import RATES, check_groups, held, say_if_unfit
 
 if TYPE_CHECKING:
     from lzsampler import Results
@@ -37,14 +37,14 @@ _options = options(
     option(_WHAT, "--allow-code", is_flag=True,
            help='let tasks with "compare": "module:function" import and call that function'),
     option(_WHAT, "--grid", default="quick", metavar="GRID",
-           help="settings: quick, paper, everyday, long, or a TOML file"),
+           help="settings: quick, presets, paper, everyday, long, or a TOML file"),
     option(_WHAT, "-n", "--predict", "n_predict", **whole(1), default=None,
            help="tokens of a text at most (default: as in the grid)"),
     option(_WHAT, "--limit", **whole(1), default=None, help="use only N rows of each file, spread evenly over it"),
     option(_WHAT, "--judge", type=ModelFile(), metavar="FILE",
            help="GGUF model that is asked at the end whether each text is degenerate"),
     option(_WHAT, "--texts", type=click.Path(), multiple=True, metavar="FOLDER",
-           help="measure at the end what the penalties cost on these texts, which are right (lzs tax); repeatable"),
+           help="measure at the end what the penalties cost on these texts, which are right (lzs cost); repeatable"),
     option(_HOW, "-o", "--out", type=_FILE, default=Path("lzs-eval"), metavar="FOLDER",
            help="folder for transcripts and results"),
     option(_HOW, "--resume", is_flag=True, help="continue the evaluation in that folder, and try again what failed"),
@@ -59,7 +59,7 @@ _options = options(
     option(_OUTPUT, "--fail-if", "--fail-over", "limits", multiple=True, metavar="LIMIT",
            callback=limits(("loop_rate", "accuracy", *RATES)),
            help='exit with status 1 if it holds: loop_rate=1%, "lz.loop_rate > 0.01" (settings of kind lz only), '
-           '"accuracy < 50%", and with --texts "lz.tax > 0.05" (for a setting); repeatable'),
+           '"accuracy < 50%", and with --texts "lz.cost > 0.05" (for a setting); repeatable'),
     option(_OUTPUT, "--json", "as_json", is_flag=True, help="print results.json instead of a table"),
 )  # fmt: skip
 
@@ -108,8 +108,8 @@ def evaluate_command(**flags: Any) -> None:
         if len(rows) > _BAD_ROWS:
             more = len(rows) - _BAD_ROWS
             console.error(f"{file}: {counted(more, 'more bad row')}, all listed in {flags['out'] / 'results.json'}")
-    if flags["texts"] and results.tax is not None:
-        say_if_unfit(results.tax, flags)
+    if flags["texts"] and results.costs is not None:
+        say_if_unfit(results.costs, flags)
     if results.speculated is not None:
         console.note(f"speculation: {results.speculated}")
     if flags["so_far"]:  # after the table, which a folder that cannot be written does not take away
@@ -120,10 +120,10 @@ def evaluate_command(**flags: Any) -> None:
     over = [said for limit in flags["limits"] for said in _held(results, limit)]
     for said in over:
         console.error(said)
-    taxed = any(limit.rate in RATES for limit in flags["limits"])
-    unchecked = not over and bool((results.missing and flags["limits"]) or (results.unscored and taxed))
+    priced = any(limit.rate in RATES for limit in flags["limits"])
+    unchecked = not over and bool((results.missing and flags["limits"]) or (results.unscored and priced))
     if unchecked:
-        left = done if results.missing else f"the tax of {counted(results.unscored, 'text')}"
+        left = done if results.missing else f"the cost of {counted(results.unscored, 'text')}"
         console.error(f"--fail-if cannot pass: the evaluation is not finished ({left}); --resume continues it")
     if over or unchecked or results.failed or any(rows for name, rows in results.bad.items() if name != "transcripts"):
         raise click.exceptions.Exit(1)
@@ -161,7 +161,7 @@ def _run(flags: dict[str, Any]) -> "Results":
             except ArgumentError as error:
                 raise click.UsageError(f"--fail-if {limit.text}: {error}") from error
         if limit.rate in RATES and not flags["texts"]:
-            raise click.UsageError(f"--fail-if {limit.text}: the tax needs texts; give --texts")
+            raise click.UsageError(f"--fail-if {limit.text}: the cost needs texts; give --texts")
         if limit.rate == "accuracy" and tasks is None:
             raise click.UsageError(f"--fail-if {limit.text}: accuracy needs answers; give --tasks")
     check_groups((limit for limit in flags["limits"] if limit.rate in RATES), grid, flags["texts"])
@@ -186,7 +186,7 @@ def _run(flags: dict[str, Any]) -> "Results":
                 texts=flags["texts"] or None,
                 draft=draft,
                 on_text=bar.update,
-                on_taxed=lambda done, total: bar.update(done, total, f"{done:,}/{total:,} characters scored"),
+                on_scored=lambda done, total: bar.update(done, total, f"{done:,}/{total:,} characters scored"),
                 on_judged=lambda done, total: bar.update(done, total, f"{done:,}/{total:,} texts judged"),
                 **{name: flags[name] for name in names},
             )
@@ -234,11 +234,11 @@ def _rows_for(model: Path) -> tuple[Path, Path]:
 def _held(results: "Results", limit: Limit) -> list[str]:
     """Return in words that a limit holds, with the measured rate; nothing if it does not, or that is not known yet."""
     if limit.rate in RATES:
-        if results.tax is None and (results.missing or results.unscored):
+        if results.costs is None and (results.missing or results.unscored):
             return []
-        if results.tax is None:
-            raise click.UsageError(f"--fail-if {limit.text}: no tax was measured; give --texts")
-        return held(results.tax, limit)
+        if results.costs is None:
+            raise click.UsageError(f"--fail-if {limit.text}: no cost was measured; give --texts")
+        return held(results.costs, limit)
     try:
         counts = results.counts() if limit.group is None else results.counts(kind=limit.group)
     except ArgumentError as error:

@@ -26,9 +26,9 @@ from .help import GroupedCommand, option, options
 from .options import (
     PARTS,
     asked_with,
-    breakers,
     cuts,
     draft_options,
+    dry_breakers,
     is_broken,
     limits_from,
     loop_options,
@@ -180,7 +180,7 @@ def generate(prompt: str | None, **flags: Any) -> None:
             generation = run(model, asked, params, on_text=output.write, **hooks, **also, **forward, **limits, **loops)
         figures = figures_of(generation)
         transcript = transcript_of(
-            model, asked, params, generation, figures, {**limits, **also}, loops, breakers(params, flags)
+            model, asked, params, generation, figures, {**limits, **also}, loops, dry_breakers(flags)
         )
         try:
             if file is not None:  # before what may wait for a reader
@@ -220,11 +220,13 @@ class _Explainer:
 
 
 def _unpenalised(params: "Params") -> str:
-    if params.lz_penalty == 0:
-        return "the LZ penalty is off"
-    if params.lz_min_match == 1:
+    if params.lz_rule == "paper" and params.lz_penalty:
         return f"the LZ penalty begins after {counted(params.lz_buffer or 0, 'token')} (--lz-buffer)"
-    return f"the LZ penalty is for matches of {params.lz_min_match} tokens or more (--lz-min-match)"
+    if params.lz_penalty:
+        return f"the LZ penalty is for repetitions of {params.lz_min_match} tokens or more (--lz-min-match)"
+    if params.lz_run_penalty:
+        return f"the text may copy itself for {counted(params.lz_run_allowance, 'token')} (--lz-run-allowance)"
+    return "the LZ penalty is off"
 
 
 def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:
@@ -288,9 +290,6 @@ def _check_texts(prompt: str | None, flags: dict[str, Any]) -> None:
         "--yaml-schema": [flags["yaml"]],
         "--grammar": [flags["gbnf"]],
         "--exempt": flags["exempt"],
-        "--lz-breaker": flags["lz_breakers"],
-        "--lz-number": flags["lz_numbers"],
-        "--lz-mark": flags["lz_marks"],
         "--dry-sequence-breaker": flags["dry_breakers"],
     }
     for name, given in texts.items():

@@ -12,7 +12,7 @@ import click
 
 from .help import flag_of
 
-RATES = ("loop_rate", "stuck_rate", "literal_rate", "bad_rate", "turn_loop_rate", "accuracy", "tax", "lost")
+RATES = ("loop_rate", "stuck_rate", "literal_rate", "bad_rate", "turn_loop_rate", "accuracy", "cost", "lost")
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "=": operator.gt,  # a limit: loop_rate=1% is exceeded above 1 %
     ">": operator.gt,
@@ -61,11 +61,11 @@ def _limit(text: str, rates: Sequence[str], flag: str) -> Limit:
         if match is None or match["rate"] not in rates:
             raise ValueError
         number = float(Decimal(match["number"]) / (100 if match["percent"] else 1))  # 0.7 % is 0.007, not a bit less
-        if not 0 <= number <= (sys.float_info.max if match["rate"] == "tax" else 1):
+        if not 0 <= number <= (sys.float_info.max if match["rate"] == "cost" else 1):
             raise ValueError
     except (ValueError, ArithmeticError):
-        nats = ", for tax in nats a token" if "tax" in rates else ""
-        share = next(rate for rate in rates if rate != "tax")
+        nats = ", for cost in nats a token" if "cost" in rates else ""
+        share = next(rate for rate in rates if rate != "cost")
         raise click.UsageError(
             f'{flag} takes a limit from 0 to 1 or in percent{nats}, such as {share}=1% or "{rates[0]} > 0.01" '
             f"(the rates are {', '.join(rates)}), got {text!r}"

@@ -32,7 +32,7 @@ COMMANDS = {
     "diff": ("diff", "diff", "Compare two audits: does B loop more than A on the same prompts?"),
     "eval": ("eval", "evaluate_command", "Measure a model's loop rate and accuracy over many settings."),
     "probe": ("probe", "probe_command", "Check a server: does it apply penalties, to what, does a seed repeat?"),
-    "tax": ("tax", "tax", "Measure what penalties cost on texts that are right."),
+    "cost": ("cost", "cost", "Measure what penalties cost on texts that are right."),
     "spec-check": ("spec_check", "spec_check_command", "Check that a draft leaves a model's texts as they are."),
     "quantize": ("quantize", "quantize_command", "Write a model with fewer bits a weight, such as MXFP4."),
     "grammar": ("grammar", "grammar", "Check what a grammar allows, or show its automaton."),
@@ -269,7 +269,7 @@ def _of_a_grid(error: click.UsageError) -> str:
         return ""
     if "--grid" not in (name for parameter in error.ctx.command.params for name in parameter.opts):
         return ""
-    from lzsampler.params import FLAGS
+    from .flags import FLAGS
 
     field = next((flag.field for flag in FLAGS if error.option_name in flag.names), None)
     return "" if field is None else f"The settings of a sampler are in the file of --grid, where it is {field}."

@@ -11,8 +11,9 @@ import click
 
 from lzsampler._values import counted
 from lzsampler.errors import ArgumentError
-from lzsampler.params import CHOICES, FLAGS, OF_LONG_MATCHES, PRESETS, Flag, Params, used_breakers
+from lzsampler.params import CHOICES, OF_RULE, PRESETS, Params, changed
 
+from .flags import FLAGS, Flag
 from .help import AutoWhole, ModelFile, Number, Whole, option, options, refuse_given
 
 if TYPE_CHECKING:
@@ -23,13 +24,7 @@ _DRAFT = "Speculative decoding (docs/speculative.md)"
 _MODEL, _SAMPLING, _ACTION = "Model", "Sampling", "What to do about a loop (nothing by default)"
 
 # Fields of Params that are token ids, and strings on the command line.
-_BREAKERS = {
-    "lz_breakers": "--lz-breaker",
-    "lz_numbers": "--lz-number",
-    "lz_marks": "--lz-mark",
-    "dry_breakers": "--dry-sequence-breaker",
-}
-_STRINGS = ("exempt", *_BREAKERS)
+_STRINGS = ("exempt", "dry_breakers")
 # Fields of RepetitionDetection and their flags.
 LOOP_FLAGS = {
     "max_pattern_size": "--loop-max-pattern",
@@ -148,7 +143,8 @@ sampling_options = options(
     ),
     option(
         "LZ penalty", "--preset", type=click.Choice([*PRESETS]), default="default", metavar="NAME",
-        help="LZ settings to start from: default; or paper, those of arXiv 2504.20131",
+        help="LZ settings to start from. default: for models that loop; guard: for models that seldom do, JSON and "
+        "tools, it leaves a text alone until that copies itself; paper: those of arXiv 2504.20131",
     ),
     *map(flag, FLAGS),
     refused("--samplers", message="lzs applies samplers in a fixed order (docs/command-line.md): leave --samplers out"),
@@ -294,22 +290,20 @@ def params_from(flags: dict[str, Any]) -> Params:
     fields["logit_bias"] = [_bias(text) for text in fields["logit_bias"]]
     if "" in flags["exempt"]:
         raise click.UsageError("--exempt must not be empty")
-    for field, name in _BREAKERS.items():
-        if "" in flags[field]:
-            raise click.UsageError(f'{name} must not be empty; the word "none" means no tokens')
-        if "none" in flags[field] and len(flags[field]) > 1:
-            raise click.UsageError(f"{name} none means no tokens: leave the others out")
-    fields = {**PRESETS[flags.pop("preset")], **fields}
-    for field, reason in OF_LONG_MATCHES.items():
-        if fields["lz_min_match"] == 1 and flags[field] not in ((), ("none",)):
-            raise click.UsageError(f"{_BREAKERS[field]} needs a --lz-min-match above 1: {reason}")
-        if not fields["lz_penalty"] and flags[field]:
-            flag = _BREAKERS[field]
-            raise click.UsageError(f"{flag} has no effect without LZ: leave out --lz-penalty 0, or {flag}")
+    if "" in flags["dry_breakers"]:
+        raise click.UsageError('--dry-sequence-breaker must not be empty; the word "none" means no tokens')
+    if "none" in flags["dry_breakers"] and len(flags["dry_breakers"]) > 1:
+        raise click.UsageError("--dry-sequence-breaker none means no tokens: leave the others out")
+    preset = PRESETS[flags.pop("preset")]
+    if preset.get("lz_rule") == "paper":
+        refuse_given(OF_RULE["default"], "with --preset paper, whose rule is another one: leave it out")
+    else:
+        refuse_given(OF_RULE["paper"], "without the paper's rule: add --preset paper, or leave it out")
     detection = _detection({field: flags.pop(field, None) for field in LOOP_FLAGS}, flags)
     if fields["seed"] == -1:
         fields["seed"] = int.from_bytes(os.urandom(4), "little")
-    return Params(**{**fields, **_window(fields["penalty_window"])}, repetition_detection=detection)
+    made = {**fields, **_window(fields["penalty_window"]), "repetition_detection": detection}
+    return changed(Params(**preset), made)
 
 
 def _window(last_n: int) -> dict[str, Any]:
@@ -337,30 +331,27 @@ def _detection(given: dict[str, int | None], flags: Mapping[str, Any]) -> "Repet
     return replace(STOP_ON_LOOP, **{"min_pattern_size": min(STOP_ON_LOOP.min_pattern_size, longest), **fields})
 
 
-def breakers(params: Params, flags: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Return the strings that stand for tokens, for each field of `used_breakers`."""
-    from lzsampler.llama.vocabulary import BREAKERS
+def dry_breakers(flags: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the strings of the tokens that end a repetition of DRY."""
+    from lzsampler.llama import DRY_BREAKERS
 
-    given = {field: flags[field] for field in used_breakers(params)}
-    return {
-        field: () if strings == ("none",) else tuple(map(_breaker, strings)) or BREAKERS[field]
-        for field, strings in given.items()
-    }
+    given = flags["dry_breakers"]
+    return () if given == ("none",) else tuple(map(_breaker, given)) or DRY_BREAKERS
 
 
 def with_tokens(params: Params, llm: Any, flags: Mapping[str, Any]) -> Params:
-    """Return settings with the token ids of the strings in ``flags``, which a model's vocabulary knows.
+    """Return settings with the separators of a model's vocabulary, and the token ids of the strings in ``flags``.
 
     Raises ValueError for a token that the vocabulary does not have.
     """
     from lzsampler.llama import exempt_ids
-    from lzsampler.llama.vocabulary import with_breakers
+    from lzsampler.llama.vocabulary import with_token_classes
     from lzsampler.sampler import refuse_tokens_outside
 
     refuse_tokens_outside(params, llm.n_vocab())
     # Of the usual strings a vocabulary may lack some; of those that were given it may not.
-    strings = {field: strings if flags[field] else None for field, strings in breakers(params, flags).items()}
-    return with_breakers(llm, replace(params, exempt=exempt_ids(llm, flags["exempt"])), strings)
+    strings = dry_breakers(flags) if flags["dry_breakers"] else None
+    return with_token_classes(llm, replace(params, exempt=exempt_ids(llm, flags["exempt"])), strings)
 
 
 def _bias(text: str) -> tuple[int, float]:

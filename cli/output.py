@@ -109,7 +109,7 @@ def transcript_of(
     figures: "Repetition | None",
     limits: Mapping[str, Any],
     loops: Mapping[str, Any],
-    breakers: Mapping[str, tuple[str, ...]],
+    dry_breakers: tuple[str, ...],
 ) -> dict[str, Any]:
     """Return the transcript of a generation, or of a request that failed, which has no figures.
 
@@ -126,7 +126,7 @@ def transcript_of(
         None if figures is None else figures.to_json(),
         **limits,
         loops=LoopPolicy(**loops),
-        breakers=breakers,
+        dry_breakers=dry_breakers,
     )
 
 

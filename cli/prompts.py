@@ -13,7 +13,7 @@ from lzsampler._values import counted
 from .console import console
 from .drafts import open_draft
 from .grammars import bytes_of, grammar_from
-from .options import asked_with, breakers, is_broken, limits_from, open_model, unescaped, with_tokens
+from .options import asked_with, dry_breakers, is_broken, limits_from, open_model, unescaped, with_tokens
 from .output import figures_of, for_chat, transcript_of
 from .progress import progress
 
@@ -79,7 +79,7 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
         bar.say("loading the model")
         model = stack.enter_context(open_model(flags))
         params = with_tokens(params, model.llm, flags)
-        used = breakers(params, flags)
+        used = dry_breakers(flags)
         draft = open_draft(stack, model, flags)
         grammar = grammar_from(model, flags)
         limits |= {"grammar": grammar, "grammar_scope": flags["grammar_scope"] or None}

@@ -34,22 +34,24 @@ if TYPE_CHECKING:
     from .constraint.token_bytes import TokenBytes
     from .decoding.generate import generate
     from .detection import STOP_ON_LOOP, STOP_ON_STUCK, RepetitionDetection, StuckDetection
+    from .evaluation.cost import cost
+    from .evaluation.costs import Costs
     from .evaluation.results import Results
     from .evaluation.run import evaluate
-    from .evaluation.tax import tax
-    from .evaluation.taxed import Tax
     from .llama.dropin import attach
     from .llama.model import Model
     from .params import Params
     from .probing.run import probe
     from .quantizing.quantize import quantize
     from .sampler import Loop, Sampler, Stuck, lz_bits, sequence_seed
+    from .util.separators import separators_of
 
 __version__ = "0.1.0"
 
 __all__ = [
     "STOP_ON_LOOP",
     "STOP_ON_STUCK",
+    "Costs",
     "Grammar",
     "Loop",
     "LzsError",
@@ -63,7 +65,6 @@ __all__ = [
     "Spelling",
     "Stuck",
     "StuckDetection",
-    "Tax",
     "TokenBytes",
     "__version__",
     "attach",
@@ -71,13 +72,14 @@ __all__ = [
     "audit_files",
     "audit_texts",
     "compare",
+    "cost",
     "evaluate",
     "generate",
     "lz_bits",
     "probe",
     "quantize",
+    "separators_of",
     "sequence_seed",
-    "tax",
 ]
 
 _LATE = {  # name: its module, which is loaded when the name is first used
@@ -95,7 +97,7 @@ _LATE = {  # name: its module, which is loaded when the name is first used
     "Spelling": "constraint.spelling",
     "Stuck": "sampler",
     "StuckDetection": "detection",
-    "Tax": "evaluation.taxed",
+    "Costs": "evaluation.costs",
     "TokenBytes": "constraint.token_bytes",
     "attach": "llama.dropin",
     "audit": "auditing.findings",
@@ -107,8 +109,9 @@ _LATE = {  # name: its module, which is loaded when the name is first used
     "lz_bits": "sampler",
     "probe": "probing.run",
     "quantize": "quantizing.quantize",
+    "separators_of": "util.separators",
     "sequence_seed": "sampler",
-    "tax": "evaluation.tax",
+    "cost": "evaluation.cost",
 }
 
 

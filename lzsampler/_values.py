@@ -145,4 +145,6 @@ def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError
 
 def brief(value: object) -> str:
     """Return how a setting is shown in a line: of many tokens, only how many."""
+    if isinstance(value, bytes) and value:  # a bit set
+        return f"({int.from_bytes(value, 'little').bit_count():,} tokens)"
     return f"({len(value):,} tokens)" if isinstance(value, tuple) and len(value) > 8 else repr(value)

@@ -31,7 +31,7 @@ class TokenExplanation(PenaltyParts, _Logits):
     (`Params.structure`); 1 without a grammar. The changes below are those before this multiplication.
 
     The fields of the penalties are those of `lzsampler.params.PenaltyParts`: ``lz_length``, ``lz_distance``,
-    ``lz_bits``, ``lz_times``, ``lz_change``; ``count``, ``count_factor``, ``count_change``; ``dry_length``,
+    ``lz_run``, ``lz_bits``, ``lz_change``; ``count``, ``count_factor``, ``count_change``; ``dry_length``,
     ``dry_distance``, ``dry_change``. ``logit_bias``: the addend of `Params.logit_bias`.
 
     ``text``: the token's text where the caller knows it (`lzsampler.decoding.generate` does), else None.

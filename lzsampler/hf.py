@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ._check import INT32_MAX, integer
-from .engines.breakers import lz_breaker_ids, lz_mark_ids, lz_number_ids, usual_ids
 from .engines.history import Edits, edits_of
 from .engines.rows import apply_edits
-from .engines.settings import refuse_what_the_host_does, with_usual_ids
+from .engines.separators import fitted, lz_separators
+from .engines.settings import refuse_what_the_host_does, with_separators
 from .errors import ArgumentError, ArgumentTypeError, MissingExtra, missing
 from .params import (
     DETECTIONS,
@@ -38,16 +38,13 @@ except ImportError as error:
         raise MissingExtra(f"torch does not load: {error}") from error
     raise missing("torch and transformers are needed for this", "torch", "transformers") from None
 
-__all__ = ["LZLogitsProcessor", "lz_breaker_ids", "lz_mark_ids", "lz_number_ids"]
+__all__ = ["LZLogitsProcessor", "lz_separators"]
 
 _Tokens = npt.NDArray[np.int64]
 
 
 class _Settings(PenaltySettings, total=False):
     exempt: Iterable[int]
-    lz_breakers: Iterable[int]
-    lz_numbers: Iterable[int]
-    lz_marks: Iterable[int]
     dry_breakers: Iterable[int]
 
 
@@ -58,9 +55,8 @@ class LZLogitsProcessor:
     set. ``penalties``: its fields as keywords, which replace those of ``params``; without ``params`` they begin from
     ``PRESETS["default"]`` of `lzsampler.params`, as in `lzsampler.attach`. The other arguments:
 
-    - ``tokenizer``: the model's, from which LZ gets its usual breakers (`lz_breaker_ids`) and numbers
-      (`lz_number_ids`) and marks (`lz_mark_ids`) where it is to have an ``lz_min_match`` above 1 and no others are
-      given. Without it LZ has none, and costs tables, JSON and code more.
+    - ``tokenizer``: the model's, from which LZ gets its separators (`lz_separators`) where no others are given. Without
+      it LZ has none, and costs tables, JSON and code more.
     - ``prompt_length``: tokens of every row (left padding counts) that come before the generated ones, for
       ``history="generated"``. None takes the length of the first input of each ``generate``, see `reset`.
     - ``pad_token_id``: with ``history="all"``, the tokens of this id at the beginning of a row are left out.
@@ -86,7 +82,7 @@ class LZLogitsProcessor:
         own = ("params", "tokenizer", "prompt_length", "pad_token_id", "inplace")
         params = penalties_from("LZLogitsProcessor", params, penalties, own)
         if tokenizer is not None:
-            params = with_usual_ids(params, penalties, lambda: usual_ids(tokenizer))
+            params = with_separators(params, penalties, lambda: lz_separators(tokenizer))
         refuse_what_the_host_does("LZLogitsProcessor", params, "generate()")
         if prompt_length is not None and params.history == "all":
             raise ArgumentError(f'prompt_length={prompt_length!r} has no meaning with history="all"')
@@ -139,7 +135,7 @@ class LZLogitsProcessor:
     def _sampler_for(self, n_vocab: int) -> Sampler:
         """Return the sampler that makes the edits; one for all rows, since each gives it its whole history."""
         if self._sampler is None or self._sampler.n_vocab != n_vocab:
-            self._sampler = Sampler(n_vocab, replace(self.params, history="all"))
+            self._sampler = Sampler(n_vocab, replace(fitted(self.params, n_vocab), history="all"))
         return self._sampler
 
     def _histories(self, ids: _Tokens) -> list[_Tokens]:

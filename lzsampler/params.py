@@ -1,5 +1,6 @@
 """`Params`: what to do with a row of logits, checked once, when it is made."""
 
+import base64
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -23,6 +24,7 @@ from ._values import (
 from .detection import MAX_WINDOW, RepetitionDetection, StuckDetection
 from .errors import ArgumentError, ArgumentTypeError
 
+Rule = Literal["default", "paper"]
 Formula = Literal["rate", "distance", "codelength"]
 Method = Literal["subtractive", "multiplicative"]
 History = Literal["generated", "all"]
@@ -33,33 +35,23 @@ Structure = Literal["off", "scale", "free"]
 MAX_BUFFER: int = lib.LZS_MAX_BUFFER
 
 # Settings of the LZ penalty by name, for `attach`, `LZLlama` and others as keywords. These and the command line start
-# from the default, with the tokens of `lzsampler.llama.lz_breaker_ids` and `lz_number_ids`: docs/defaults.md says why.
+# from the default, with the separators of the model (`lzsampler.util.separators`): docs/defaults.md says why.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
-    "default": {"lz_penalty": 0.3, "lz_min_match": 5},
-    "paper": {"lz_penalty": 0.15, "lz_formula": "rate", "lz_window": 512, "lz_buffer": 32, "lz_min_match": 1},
+    "default": {"lz_penalty": 0.3, "lz_run_penalty": 0.5},
+    "guard": {"lz_penalty": 0.0, "lz_run_penalty": 0.5, "lz_run_allowance": 64},
+    "paper": {"lz_rule": "paper", "lz_penalty": 0.15, "lz_formula": "rate", "lz_window": 512, "lz_buffer": 32},
 }
-# What a text is built of and not what it says: docs/defaults.md has the measurements behind the choice.
-LZ_BREAKERS = tuple('\n:"*|`#[]{}()<>=;/\\_@0123456789')
-LZ_NUMBERS = tuple("0123456789")
-LZ_MARKS = ("letterless",)  # a word for all tokens without a letter
-
-
-def is_letterless(text: str) -> bool:
-    """Return whether the text of a token has no letter, as that of one of `LZ_MARKS`."""
-    return not any(map(str.isalpha, text))
-
-
-# Fields that have no meaning with an lz_min_match of 1, and why.
-OF_LONG_MATCHES: Mapping[str, str] = {
-    "lz_breakers": "a match of one token contains no other that could end it",
-    "lz_numbers": "the paper's rule prices every token from its first occurrence on",
-    "lz_marks": "the paper's rule prices every token, however often it occurs",
+SEPARATORS = ("lz_separators", "lz_commas")
+# Fields that the other rule does not have, and may not be given with it.
+OF_RULE: Mapping[str, tuple[str, ...]] = {
+    "default": ("lz_min_match", "lz_run_penalty", "lz_run_allowance", *SEPARATORS),
+    "paper": ("lz_formula", "lz_buffer"),
 }
-LZ_WINDOW, LZ_LONG_WINDOW = 512, 2048  # the authors', and that of longer matches, which are rare enough to look further
+LZ_WINDOW = {"default": 2048, "paper": 512}
 LZ_BUFFER = 32  # the authors', where the window is larger
+_MAX_MATCH = 65535  # longer matches count as this
 MIN_TEMPERATURE = 1e-6
 MAX_TEMPERATURE = 1e6
-_MAX_DRY_LENGTH = 65535  # longer matches count as this
 
 
 @dataclass(frozen=True)
@@ -74,21 +66,23 @@ class Params:
     draw with equal noise: where that is not wanted, give each text a seed of its own, by `sequence_seed` or
     ``secrets.randbits(64)``.
 
-    - ``lz_penalty``: strength of the LZ penalty, logits per bit, >= 0; 0 is off, 0.15 the paper's, 0.3 our default for
-      matches of 5 tokens or more. ``lz_window``: lookback, tokens, 2..131072; None is 512, or 2048 with an
-      ``lz_min_match`` above 1. ``lz_formula``: "rate" and "distance" (the authors' code of March and July 2025),
-      "codelength" (the paper's Eq. 14 with its algebra corrected). ``lz_min_match``: the shortest match that is priced,
-      tokens, the new one included, 1..``lz_buffer`` + 1; 1 is the paper's rule, which prices every token of the window.
-      Above 1, what came many times is dearer. ``lz_buffer``: the longest suffix compared,
-      tokens, 1..4096, below the window; None is 32, or 4096 with an ``lz_min_match`` above 1, or one less than the
-      window where that is smaller. ``lz_breakers``: token ids that end a match, unless it covers its own distance, as
-      in a loop; `lzsampler.llama.lz_breaker_ids` returns those that lzsampler uses by default, and they need an
-      ``lz_min_match`` above 1. ``lz_numbers``: token ids that are priced from their second match on, or in a loop;
-      `lzsampler.llama.lz_number_ids` returns the usual ones, and they need an ``lz_min_match`` above 1 too.
-      ``lz_marks``: token ids that are no words (`lzsampler.llama.lz_mark_ids`), which need that as well; with them all
-      other tokens are priced where they make up a quarter of the last 64, whatever came before them. With the paper's
-      rule the first ``lz_buffer`` tokens of a history have no LZ penalty at all: with ``history="generated"``
-      it begins at the 33rd new token. arXiv 2504.20131; docs/penalties.md.
+    - ``lz_penalty`` (k): strength of the LZ penalty, logits per bit, >= 0; 0 is off, 0.3 our default. A token that
+      would say again what was said D tokens ago, in L >= ``lz_min_match`` tokens (m; 1..``lz_window``, 65535 at most),
+      itself included, loses k (log2 V - (log2(D + 1) + log2 L) / L), for a vocabulary of V tokens. L counts no further
+      back than the last separator. ``lz_window``: lookback, tokens, 2..131072; None is 2048, or the paper's 512.
+    - ``lz_run_penalty`` (r), logits, >= 0, 0 is off: where the text would copy itself without a gap, with a period of
+      D tokens, for n > ``lz_run_allowance`` (a; 0..131072) tokens, the token loses r (n - a). Of the two prices the
+      higher one counts. Under a grammar of lzsampler a is 16 times as large, unless ``structure`` is "off".
+    - ``lz_separators``, ``lz_commas``: bit sets of tokens, as bytes or arrays of ceil(V / 32) uint32 words, least
+      significant bit first; empty is none, as without a vocabulary. A separator starts the count of L anew, and so does
+      a comma while fewer than m tokens, itself included, have come since the last separator.
+      `lzsampler.util.separators_of` returns the usual ones.
+    - ``lz_rule``: "default" is all this; "paper" is the rule of arXiv 2504.20131, of which ``lz_formula`` is "rate" or
+      "distance" (the authors' code of March and July 2025) or "codelength" (Eq. 14 with its algebra corrected), and
+      ``lz_buffer`` the longest suffix compared, tokens, 1..4096, below the window (None: 32, or one less than the
+      window where that is smaller). It prices every token of the window. The first ``lz_buffer`` tokens of a history
+      cost nothing: with ``history="generated"`` it begins at the 33rd new token. Each rule refuses the other's fields.
+      docs/penalties.md.
     - ``repetition_penalty``, ``frequency_penalty`` and ``presence_penalty`` look at the last ``penalty_window`` tokens
       (0: the whole history), each by its ``*_method``: "multiplicative" divides the logit (by p, p**count, p),
       "subtractive" subtracts (p, p * count, p). None is off by either method; so is 0 for the last two, and for
@@ -119,7 +113,7 @@ class Params:
       ``seed``: 0..2**64 - 1.
 
     Where None stands for a number, the field holds that number once the object is made, and `dataclasses.replace` keeps
-    it: when you change ``lz_min_match``, ``lz_window`` or a ``*_method`` with it, pass None again for ``lz_window``,
+    it: when you change ``lz_rule``, ``lz_window`` or a ``*_method`` with it, pass None again for ``lz_window``,
     ``lz_buffer`` or the penalty.
 
     Raises ValueError, with the value, for a number that is not finite or out of range and for an unknown name, and
@@ -128,12 +122,14 @@ class Params:
 
     lz_penalty: float = 0.0
     lz_window: int | None = None
-    lz_buffer: int | None = None
+    lz_min_match: int = 5
+    lz_run_penalty: float = 0.0
+    lz_run_allowance: int = 32
+    lz_separators: bytes = b""
+    lz_commas: bytes = b""
+    lz_rule: Rule = "default"
     lz_formula: Formula = "rate"
-    lz_min_match: int = 1
-    lz_breakers: tuple[int, ...] = ()
-    lz_numbers: tuple[int, ...] = ()
-    lz_marks: tuple[int, ...] = ()
+    lz_buffer: int | None = None
     repetition_penalty: float | None = None
     frequency_penalty: float | None = None
     presence_penalty: float | None = None
@@ -166,29 +162,31 @@ class Params:
         def normal(field: str, value: object) -> None:
             object.__setattr__(self, field, value)  # the dataclass is frozen; this is its construction
 
-        normal("lz_penalty", number("lz_penalty", self.lz_penalty, 0.0, FLOAT_MAX))
-        normal("lz_min_match", integer("lz_min_match", self.lz_min_match, 1, MAX_BUFFER))
-        given = usual_window(self.lz_min_match) if self.lz_window is None else self.lz_window
-        window = integer("lz_window", given, 2, MAX_WINDOW)
-        normal("lz_window", window)
-        usual = usual_buffer(window, self.lz_min_match)
-        buffer = integer("lz_buffer", usual if self.lz_buffer is None else self.lz_buffer, 1, MAX_BUFFER)
-        normal("lz_buffer", buffer)
-        if buffer >= window:
-            raise ArgumentError(f"lz_buffer must be below lz_window ({window}), got {self.lz_buffer}")
-        if self.lz_min_match > window:
-            raise ArgumentError(f"lz_min_match must be at most lz_window ({window}), got {self.lz_min_match}")
-        if buffer < (least := self.lz_min_match - 1):
-            raise ArgumentError(f"lz_buffer must be at least {least}, one less than lz_min_match, got {buffer}")
-        normal("lz_breakers", token_ids("lz_breakers", self.lz_breakers, hint="lz_breaker_ids"))
-        normal("lz_numbers", token_ids("lz_numbers", self.lz_numbers, hint="lz_number_ids"))
-        normal("lz_marks", token_ids("lz_marks", self.lz_marks, hint="lz_mark_ids"))
-        for field, reason in OF_LONG_MATCHES.items():
-            if getattr(self, field) and self.lz_min_match == 1:
-                raise ArgumentError(f"{field} need an lz_min_match above 1: {reason}")
         for field, names in CHOICES.items():
             if getattr(self, field) not in names:
                 raise ArgumentError(f"{field} must be one of {', '.join(names)}, got {shown(getattr(self, field))}")
+        normal("lz_penalty", number("lz_penalty", self.lz_penalty, 0.0, FLOAT_MAX))
+        window = integer("lz_window", _or(self.lz_window, LZ_WINDOW[self.lz_rule]), 2, MAX_WINDOW)
+        normal("lz_window", window)
+        longest = min(window, _MAX_MATCH) if self.lz_rule == "default" else _MAX_MATCH
+        normal(
+            "lz_min_match",
+            integer("lz_min_match", self.lz_min_match, 1, longest, ", the lz_window" * (longest == window)),
+        )
+        normal("lz_run_penalty", number("lz_run_penalty", self.lz_run_penalty, 0.0, FLOAT_MAX))
+        normal("lz_run_allowance", integer("lz_run_allowance", self.lz_run_allowance, 0, MAX_WINDOW))
+        for field in SEPARATORS:
+            normal(field, _bit_set(field, getattr(self, field)))
+        buffer = integer("lz_buffer", _or(self.lz_buffer, usual_buffer(window)), 1, MAX_BUFFER)
+        normal("lz_buffer", buffer)
+        if self.lz_rule == "paper" and buffer >= window:
+            raise ArgumentError(f"lz_buffer must be below lz_window ({window}), got {self.lz_buffer}")
+        for rule, fields_of_rule in OF_RULE.items():
+            for field in fields_of_rule if rule != self.lz_rule else ():
+                if getattr(self, field) != (usual_buffer(window) if field == "lz_buffer" else getattr(Params, field)):
+                    raise ArgumentError(
+                        f"{field} belongs to lz_rule={rule!r}, and the rule is {self.lz_rule!r}: leave it out"
+                    )
         for penalty in PENALTIES:
             if penalty.method is None:
                 continue
@@ -202,7 +200,7 @@ class Params:
         normal("exempt", token_ids("exempt", self.exempt, hint="exempt_ids"))
         normal("dry_multiplier", number("dry_multiplier", self.dry_multiplier, 0.0, FLOAT_MAX))
         normal("dry_base", number("dry_base", self.dry_base, 1.0, FLOAT_MAX))
-        normal("dry_allowed_length", integer("dry_allowed_length", self.dry_allowed_length, 0, _MAX_DRY_LENGTH))
+        normal("dry_allowed_length", integer("dry_allowed_length", self.dry_allowed_length, 0, _MAX_MATCH))
         normal("dry_penalty_last_n", integer("dry_penalty_last_n", self.dry_penalty_last_n, -1, MAX_WINDOW))
         normal("dry_breakers", token_ids("dry_breakers", self.dry_breakers, hint="dry_breaker_ids"))
         normal("logit_bias", bias_pairs(self.logit_bias))
@@ -222,22 +220,30 @@ class Params:
         normal("stuck_detection", _detection("stuck_detection", StuckDetection, self))
 
 
-def usual_window(min_match: int) -> int:
-    """Return the ``lz_window`` that None stands for."""
-    return LZ_WINDOW if min_match == 1 else LZ_LONG_WINDOW
-
-
-def usual_buffer(window: int, min_match: int) -> int:
+def usual_buffer(window: int) -> int:
     """Return the ``lz_buffer`` that None stands for."""
-    return min(LZ_BUFFER if min_match == 1 else MAX_BUFFER, window - 1)
+    return min(LZ_BUFFER, window - 1)
 
 
-def has_usual_buffer(params: "Params") -> bool:
-    """Return whether ``lz_buffer`` is the one that None stands for."""
-    return params.lz_buffer == usual_buffer(params.lz_window or 0, params.lz_min_match)
+def _or(value: int | None, usual: int) -> int:
+    return usual if value is None else value
+
+
+def _bit_set(name: str, given: object) -> bytes:
+    """Return a bit set over the vocabulary as bytes; TypeError and ValueError for what is none."""
+    if isinstance(given, bytes):
+        if len(given) % 4:
+            raise ArgumentError(f"{name} must be whole words of 4 bytes, got {counted(len(given), 'byte')}")
+        return given
+    import numpy as np
+
+    if not isinstance(given, np.ndarray) or given.ndim != 1 or given.dtype not in (np.uint32, np.int32):
+        raise ArgumentTypeError(f"{name} must be bytes or an array of uint32 words, got {shown(given)}")
+    return bytes(given.tobytes())
 
 
 CHOICES: dict[str, tuple[str, ...]] = {
+    "lz_rule": get_args(Rule),
     "lz_formula": get_args(Formula),
     "repetition_method": get_args(Method),
     "frequency_method": get_args(Method),
@@ -260,7 +266,8 @@ class Penalty:
 
     ``name``: what results call it. ``fields``: those of `Params` that are its own, the strength first. ``reach``: how
     many of the last tokens it looks at. ``method``: the field with its method, if it has several. ``neutral``: the
-    strength that switches it off when it is multiplicative; 0 does otherwise. ``llama_cpp``: the argument of
+    strength that switches it off when it is multiplicative; 0 does otherwise. ``also``: further strengths, which are
+    off at 0. ``llama_cpp``: the argument of
     llama-cpp-python's calls that does the same, and its neutral value.
     """
 
@@ -270,6 +277,7 @@ class Penalty:
     method: str | None = None
     neutral: float = 0.0
     llama_cpp: tuple[str, float] | None = None
+    also: tuple[str, ...] = ()
 
     @property
     def strength(self) -> str:
@@ -281,8 +289,10 @@ class Penalty:
         return self.neutral if self.method and getattr(params, self.method) == "multiplicative" else 0.0
 
     def is_on(self, params: Params) -> bool:
-        """Return whether its strength is another one."""
-        return bool(getattr(params, self.strength) != self.off(params))
+        """Return whether one of its strengths is another one."""
+        return bool(
+            getattr(params, self.strength) != self.off(params) or any(getattr(params, each) for each in self.also)
+        )
 
 
 def _counted(params: Params) -> int:
@@ -290,15 +300,27 @@ def _counted(params: Params) -> int:
 
 
 def _lz_reach(params: Params) -> int:
-    """A long match begins in the window, and what is compared may lie before it."""
-    return (params.lz_window or 0) + (0 if params.lz_min_match == 1 else params.lz_buffer or 0)
+    """A match begins in the window, and what is compared may lie before it; a comma depends on all that came before."""
+    if params.lz_commas and uses_separators(params):
+        return INT32_MAX
+    return (params.lz_window or 0) * (1 if params.lz_rule == "paper" else 2)
 
 
 PENALTIES = (
     Penalty(
         "lz",
-        ("lz_penalty", "lz_window", "lz_buffer", "lz_formula", "lz_min_match"),
+        (
+            "lz_penalty",
+            "lz_window",
+            "lz_min_match",
+            "lz_run_penalty",
+            "lz_run_allowance",
+            "lz_rule",
+            "lz_formula",
+            "lz_buffer",
+        ),
         reach=_lz_reach,
+        also=("lz_run_penalty",),
     ),
     Penalty(
         "repetition",
@@ -331,92 +353,13 @@ PENALTIES = (
 
 
 @dataclass(frozen=True)
-class Flag:
-    """An option of the command line that sets a field of `Params`: a row of `FLAGS`.
-
-    ``names``: as click takes them; ``group``: the title it is listed under. ``default``: what it starts from, which the
-    help shows; None leaves that of `Params` and shows nothing. ``low``: the least that a whole number may be, if the
-    option itself is to say so. ``choices``: the names in the order of errors, where `CHOICES` has another one.
-    """
-
-    field: str
-    group: str
-    names: tuple[str, ...]
-    metavar: str | None
-    default: float | str | None
-    help: str
-    low: int | None = None
-    choices: tuple[str, ...] = ()
-
-
-_LZ, _OTHERS, _DRY = "LZ penalty", "Other penalties (off by default)", "DRY penalty (off by default)"
-_METHODS = ("multiplicative", "subtractive")
-
-# All fields that are no sampling fields, in the order of the help. Some of the spaces must not be broken: \xa0.
-FLAGS = (
-    Flag("lz_penalty", _LZ, ("--lz-penalty",), "A", None,
-         "strength, logits per bit; 0 is off (default: 0.3, or that of --preset)"),
-    Flag("lz_min_match", _LZ, ("--lz-min-match",), "N", None,
-         "shortest match that is penalised, tokens; 1 is the paper's (default: 5, or that of --preset)"),
-    Flag("lz_window", _LZ, ("--lz-window",), "N", None,
-         "how far back it looks, 2 to 131072 tokens (default: 2048; 512 with --lz-min-match\xa01)"),
-    Flag("lz_buffer", _LZ, ("--lz-buffer",), "N", None,
-         "longest match it looks for, 1 to 4096 tokens (default: the window's; 32 with --lz-min-match\xa01)"),
-    Flag("lz_formula", _LZ, ("--lz-formula",), "NAME", "rate",
-         "what a match costs: rate, distance or codelength (docs/penalties.md)"),
-    Flag("lz_breakers", _LZ, ("--lz-breaker",), "TEXT", None,
-         "no match crosses a token that contains TEXT, but in a loop; repeatable; none is no breakers (default: line "
-         "break, digits, double quote, brackets and other marks of structure)"),
-    Flag("lz_numbers", _LZ, ("--lz-number",), "TEXT", None,
-         "a token that contains TEXT is priced from its second match on, or in a loop; repeatable; none is no such "
-         "tokens (default: the digits)"),
-    Flag("lz_marks", _LZ, ("--lz-mark",), "TEXT", None,
-         "a token that contains TEXT is no word, and may make up any share of a text; repeatable; none prices no word "
-         "for its share (default: letterless, all tokens without a letter)"),
-    Flag("history", _LZ, ("--history",), "WHAT", "generated",
-         "what all penalties look at: generated tokens, or all, with the prompt"),
-    Flag("structure", _LZ, ("--structure",), "WHAT", "scale",
-         "what all penalties make of a grammar: scale multiplies the penalty of a token by the share of its bytes that "
-         "the grammar leaves free; free does that too, and leaves the tokens that are forced as a whole out of the "
-         "history; off does neither"),
-    Flag("exempt", _LZ, ("--exempt",), "TEXT", None, "apply no penalty to the tokens of TEXT; repeatable"),
-    Flag("repetition_penalty", _OTHERS, ("--repeat-penalty",), "R", None,
-         "divide the logits of tokens seen before by R, above 0; 1 is off (default: off)"),
-    Flag("frequency_penalty", _OTHERS, ("--frequency-penalty",), "F", 0.0,
-         "subtract F from a logit for each occurrence; 0 is off"),
-    Flag("presence_penalty", _OTHERS, ("--presence-penalty",), "F", 0.0,
-         "subtract F once from the logit of every token seen before; 0 is off"),
-    Flag("penalty_window", _OTHERS, ("--repeat-last-n",), "N", -1,
-         "tokens these three look back at; 0\xa0turns them off, -1\xa0is all", low=-1),
-    Flag("repetition_method", _OTHERS, ("--repeat-method",), "M", "multiplicative",
-         "multiplicative or subtractive", choices=_METHODS),
-    Flag("frequency_method", _OTHERS, ("--frequency-method",), "M", "subtractive",
-         "the same for --frequency-penalty", choices=_METHODS),
-    Flag("presence_method", _OTHERS, ("--presence-method",), "M", "subtractive",
-         "the same for --presence-penalty", choices=_METHODS),
-    Flag("sign_aware", _OTHERS, ("--sign-aware/--no-sign-aware",), None, True,
-         "multiply negative logits by R instead of dividing them (default: yes)"),
-    Flag("dry_multiplier", _DRY, ("--dry-multiplier",), "A", 0.0,
-         "strength, logits; 0 is off, 0.8 is usual; LZ stays on unless --lz-penalty\xa00"),
-    Flag("dry_base", _DRY, ("--dry-base",), "B", 1.75, "factor for each further token of a repetition"),
-    Flag("dry_allowed_length", _DRY, ("--dry-allowed-length",), "N", 2,
-         "shortest repetition whose continuation is penalised, tokens"),
-    Flag("dry_penalty_last_n", _DRY, ("--dry-penalty-last-n",), "N", -1,
-         "tokens it looks back at, up to 131072; 0 is off, -1\xa0is\xa0131072"),
-    Flag("dry_breakers", _DRY, ("--dry-sequence-breaker",), "TEXT", None,
-         "no repetition crosses a token that contains TEXT; repeatable; none is no breakers (default: line break, "
-         "colon, double quote, asterisk)"),
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
 class PenaltyParts:
     """What each penalty does to the logit of one token, and why: the part of a `TokenExplanation` that is theirs.
 
     Distances and lengths are in tokens, changes in logits. LZ: the match that set the price has ``lz_length`` tokens,
     this one included, and lies ``lz_distance`` tokens back (1 is the last token; 0 is no match). It saves ``lz_bits``,
-    for which the token loses ``lz_change``, ``lz_times`` as much (1 to 8) where it came again and again, and nothing
-    (``lz_times`` is 0) where it is one of ``lz_numbers`` and has no other match. Repetition, frequency and presence:
+    for which the token loses ``lz_change``. Where the text has copied itself for ``lz_run`` tokens too many, that sets
+    the price (``lz_bits`` is 0). Repetition, frequency and presence:
     the token came ``count`` times within ``penalty_window`` (0 where all three are off); together they divide its logit
     by ``count_factor`` (or multiply it, as ``sign_aware`` has it) and then add ``count_change``. DRY: the token would
     extend a repetition of ``dry_length`` tokens that lies ``dry_distance`` tokens back, and loses ``dry_change``.
@@ -424,8 +367,8 @@ class PenaltyParts:
 
     lz_length: int
     lz_distance: int
+    lz_run: int
     lz_bits: float
-    lz_times: float
     lz_change: float
     count: int
     count_factor: float
@@ -445,10 +388,14 @@ def _reason_of_counts(parts: PenaltyParts, exempt: bool) -> str:
 
 
 def _reason_of_lz(parts: PenaltyParts, exempt: bool) -> str:
-    match = f"match of {counted(parts.lz_length, 'token')}, {parts.lz_distance} back, {parts.lz_bits:.2f} bits"
-    match += f", times {parts.lz_times:.3g}" if parts.lz_times > 1 else ""
-    match += ", the only one of a number" if parts.lz_length and parts.lz_times == 0 else ""
-    return f"LZ {parts.lz_change:+.3f} ({match}){' (exempt)' * exempt}" if parts.lz_length else ""
+    if not parts.lz_length:
+        return ""
+    said = f"repeats {counted(parts.lz_length, 'token')} from {counted(parts.lz_distance, 'token')} ago"
+    if parts.lz_run:
+        said = (
+            f"copies itself {counted(parts.lz_run, 'token')} too long, from {counted(parts.lz_distance, 'token')} ago"
+        )
+    return f"{said}: {parts.lz_change:+.3f}{' (exempt)' * exempt}"
 
 
 def _reason_of_dry(parts: PenaltyParts, exempt: bool) -> str:
@@ -465,9 +412,14 @@ class CallSettings(TypedDict, total=False):
 
     lz_penalty: float
     lz_window: int | None
-    lz_buffer: int | None
-    lz_formula: Formula
     lz_min_match: int
+    lz_run_penalty: float
+    lz_run_allowance: int
+    lz_separators: bytes
+    lz_commas: bytes
+    lz_rule: Rule
+    lz_formula: Formula
+    lz_buffer: int | None
     repetition_penalty: float | None
     penalty_window: int
     history: History
@@ -498,23 +450,18 @@ class PenaltySettings(CallSettings, total=False):
 def changed(params: Params, changes: Mapping[str, Any]) -> Params:
     """Return ``params`` with other values in some fields.
 
-    Unlike `dataclasses.replace`, it fits to a new ``lz_min_match`` an ``lz_window``, and to either of them an
-    ``lz_buffer``, that are not among the changes and were the usual ones.
+    Unlike `dataclasses.replace`, it lets go of what belonged to another ``lz_rule``, of a window and a buffer that were
+    the usual ones, and of the run penalty where ``lz_penalty`` becomes 0, which switches the LZ penalty off.
     """
-    if (
-        "lz_buffer" not in changes
-        and not {"lz_window", "lz_min_match"}.isdisjoint(changes)
-        and has_usual_buffer(params)
-    ):
-        changes = {**changes, "lz_buffer": None}
-    if (
-        "lz_window" not in changes
-        and "lz_min_match" in changes
-        and params.lz_window == usual_window(params.lz_min_match)
-    ):
-        changes = {**changes, "lz_window": None}
-    if changes.get("lz_min_match") == 1:
-        changes = {**dict.fromkeys(OF_LONG_MATCHES, ()), **changes}
+    rule = changes.get("lz_rule", params.lz_rule)
+    if rule != params.lz_rule and params.lz_rule in OF_RULE:
+        gone = {field: getattr(Params, field) for field in OF_RULE[params.lz_rule]}
+        usual_before = params.lz_window == LZ_WINDOW[params.lz_rule]
+        changes = {**gone, **({"lz_window": None} if usual_before else {}), **changes}
+    if "lz_window" in changes and params.lz_buffer == usual_buffer(params.lz_window or 0):
+        changes = {"lz_buffer": None, **changes}
+    if changes.get("lz_penalty") == 0:
+        changes = {"lz_run_penalty": 0.0, **changes}
     for penalty in PENALTIES:
         if penalty.method in changes and penalty.strength not in changes and not penalty.is_on(params):
             changes = {**changes, penalty.strength: None}
@@ -595,8 +542,6 @@ def fixed_difference(before: Params, after: Params) -> str | None:
             return f"{field} cannot change"
     if (before.structure == "free") != (after.structure == "free"):
         return "structure cannot change from or to free"
-    if (before.lz_min_match == 1) != (after.lz_min_match == 1):
-        return "lz_min_match cannot change from or to 1"
     for penalty in PENALTIES:
         if penalty.method is None and penalty.is_on(before) != penalty.is_on(after):
             return f"{penalty.strength} cannot be switched on or off"
@@ -606,16 +551,14 @@ def fixed_difference(before: Params, after: Params) -> str | None:
 
 
 _FIXED = (
-    "lz_window", "lz_buffer", "penalty_window", "history", "exempt", "repetition_detection", "stuck_detection",
-    "pick", "logit_bias",
-    "dry_penalty_last_n", "dry_breakers", "lz_breakers", "lz_numbers", "lz_marks",
+    "lz_rule", "lz_window", "lz_buffer", "lz_min_match", "penalty_window", "history", "exempt", "repetition_detection",
+    "stuck_detection", "pick", "logit_bias", "dry_penalty_last_n", "dry_breakers", *SEPARATORS,
 )  # fmt: skip
 
 
-def used_breakers(params: Params) -> tuple[str, ...]:
-    """Return the fields with breakers that the settings make use of, and ``lz_numbers`` and ``lz_marks`` with them."""
-    long = params.lz_penalty > 0 and params.lz_min_match > 1
-    return (*(OF_LONG_MATCHES if long else ()), *(["dry_breakers"] if params.dry_multiplier > 0 else []))
+def uses_separators(params: Params) -> bool:
+    """Return whether separators change anything in these settings."""
+    return params.lz_rule == "default" and params.lz_penalty > 0
 
 
 def penalises(params: Params) -> bool:
@@ -634,12 +577,18 @@ def reach(params: Params) -> int:
 
 
 def to_json(params: Params) -> dict[str, Any]:
-    """Return the fields for JSON: `logit_bias` as pairs, in which false stands for -inf, as llama-server accepts it."""
+    """Return the fields for JSON.
+
+    `logit_bias` becomes pairs, in which false stands for -inf, as llama-server accepts it; bit sets become base64.
+    """
     pairs: Any = params.logit_bias
-    return {**asdict(params), "logit_bias": [[token, False if bias == -math.inf else bias] for token, bias in pairs]}
+    sets = {field: base64.b64encode(getattr(params, field)).decode() for field in SEPARATORS}
+    biases = [[token, False if bias == -math.inf else bias] for token, bias in pairs]
+    return {**asdict(params), "logit_bias": biases, **sets}
 
 
 def from_json(fields: Mapping[str, Any]) -> Params:
     """Return the `Params` that `to_json` wrote; ValueError, as from `Params`, when a value is out of range."""
     pairs = [(token, -math.inf if bias is False else bias) for token, bias in fields.get("logit_bias", ())]
-    return Params(**{**fields, "logit_bias": pairs})
+    sets = {field: base64.b64decode(fields.get(field, ""), validate=True) for field in SEPARATORS}
+    return Params(**{**fields, "logit_bias": pairs, **sets})

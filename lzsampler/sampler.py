@@ -14,7 +14,7 @@ from ._ffi import ffi, lib
 from ._values import counted
 from .detection import MAX_WINDOW, RepetitionDetection, StuckDetection
 from .errors import ArgumentError, ArgumentTypeError, LzsError
-from .params import CHOICES, DETECTIONS, LZ_BUFFER, MAX_BUFFER, Formula, Params, fixed_difference
+from .params import CHOICES, DETECTIONS, MAX_BUFFER, SEPARATORS, Formula, Params, fixed_difference, usual_buffer
 from .util.in_use import InUse, one_thread, using
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class Sampler:
         All fields are taken, the seed too: ``replace(sampler.params, temperature=0.5)`` (of `dataclasses`) keeps the
         others as they are. Some cannot change: ``lz_window``, ``lz_buffer``, ``penalty_window``, ``history``,
         ``exempt``, ``repetition_detection``, ``stuck_detection``, ``pick``, ``logit_bias``, ``dry_penalty_last_n``,
-        ``lz_breakers``, ``lz_numbers``, ``lz_marks``, ``dry_breakers``, whether ``lz_min_match`` is 1, and whether
+        ``lz_rule``, ``lz_min_match``, ``lz_separators``, ``lz_commas``, ``dry_breakers``, and whether
         ``structure`` is "free". The strengths of LZ and of DRY can change, but neither penalty can be switched on or
         off; the same holds for repetition, frequency and presence taken together. ValueError, with nothing changed,
         names the field.
@@ -481,15 +481,19 @@ def refuse_tokens_outside(params: Params, n_vocab: int) -> None:
     biased: Any = params.logit_bias
     for field, tokens in (
         ("exempt", params.exempt),
-        ("lz_breakers", params.lz_breakers),
-        ("lz_numbers", params.lz_numbers),
-        ("lz_marks", params.lz_marks),
         ("dry_breakers", params.dry_breakers),
         ("logit_bias", [token for token, _ in biased[-1:]]),
     ):
         for token in tokens[-1:]:  # they are sorted
             if token >= n_vocab:
                 raise ArgumentError(f"{field} must be tokens below {n_vocab}, the size of the vocabulary, got {token}")
+    words = (n_vocab + 31) // 32
+    for field in SEPARATORS:
+        given = len(getattr(params, field)) // 4
+        if given not in (0, words):
+            raise ArgumentError(
+                f"{field} must have {words} words of 4 bytes for a vocabulary of {n_vocab}, or none, got {given}"
+            )
 
 
 def sequence_seed(seed: int, sequence: int) -> int:
@@ -543,18 +547,20 @@ def c_params(params: Params) -> tuple[Any, Any]:
         arrays[field] = ffi.new(kind, list(values) or 1)
         setattr(p, field, arrays[field])
         setattr(p, f"n_{field}", len(values))
+    for field in SEPARATORS:
+        words = getattr(params, field)
+        arrays[field] = ffi.from_buffer("uint32_t[]", words)
+        setattr(p, field, arrays[field])
+        setattr(p, f"n_{field}", len(words) // 4)
     return p, arrays
 
 
 _ARRAYS = {
     "exempt": "int32_t[]",
-    "lz_breakers": "int32_t[]",
-    "lz_numbers": "int32_t[]",
-    "lz_marks": "int32_t[]",
     "dry_breakers": "int32_t[]",
     "logit_bias": "lzs_logit_bias[]",
 }
-_NUMBERS = [f.name for f in fields(Params) if f.name not in (*CHOICES, *_ARRAYS, *DETECTIONS)]
+_NUMBERS = [f.name for f in fields(Params) if f.name not in (*CHOICES, *_ARRAYS, *SEPARATORS, *DETECTIONS)]
 
 
 class _Held(InUse):
@@ -604,7 +610,7 @@ def lz_bits(
     n_vocab = integer("n_vocab", n_vocab, 1, MAX_VOCAB)
     array = token_array("history", history, n_vocab)
     window = integer("window", window, 2, MAX_WINDOW)
-    buffer = integer("buffer", min(LZ_BUFFER, window - 1) if buffer is None else buffer, 1, MAX_BUFFER)
+    buffer = integer("buffer", usual_buffer(window) if buffer is None else buffer, 1, MAX_BUFFER)
     if buffer >= window:
         raise ArgumentError(f"buffer must be below window ({window}), got {buffer}")
     if formula not in CHOICES["lz_formula"]:

@@ -12,19 +12,19 @@ import llama_cpp
 from llama_cpp._internals import LlamaSampler
 
 from lzsampler import Params
-from lzsampler.llama import lz_breaker_ids, lz_mark_ids, lz_number_ids
+from lzsampler.llama import lz_separators
 from lzsampler.models import default_model
 
 LOOPING = "Between Barton and Delaford, there was that"
 PROMPT = "Once upon a time there was"
 CHAT = [{"role": "user", "content": "Sort the numbers: 31 7 12 5"}]
-LZ = Params(lz_penalty=0.15)
+LZ = Params(lz_rule="paper", lz_penalty=0.15)
 
 
 def default(llm: Any) -> Params:
-    """Return the default penalty with its lists of tokens for a model, which `attach` and `LZLlama` start from."""
-    ids = lz_breaker_ids(llm), lz_number_ids(llm), lz_mark_ids(llm)
-    return Params(lz_penalty=0.3, lz_min_match=5, lz_breakers=ids[0], lz_numbers=ids[1], lz_marks=ids[2])
+    """Return the default penalty with the separators of a model, which `attach` and `LZLlama` start from."""
+    separators: dict[str, Any] = dict(lz_separators(llm))
+    return Params(lz_penalty=0.3, lz_run_penalty=0.5, **separators)
 
 
 def new(kind: Any = llama_cpp.Llama, **settings: Any) -> Any:

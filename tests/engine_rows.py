@@ -18,6 +18,7 @@ SETTINGS: list[dict[str, Any]] = [
     {"lzsampler": '{"lz_penalty": 0, "dry_multiplier": 0.8, "dry_breakers": [1]}'},
     {"lzsampler": {"repetition_penalty": 1.3, "frequency_penalty": 0.2, "history": "all", "penalty_window": 9}},
     {"lzsampler": {"repetition_penalty": 1.3, "sign_aware": False, "exempt": [2], "lz_min_match": 2}},
+    {"lzsampler": "guard", "lz_run_allowance": 3},
 ]
 
 
@@ -26,8 +27,9 @@ def params_of(arguments: dict[str, Any]) -> Params:
     import json
 
     value = arguments.get("lzsampler", {})
-    fields = dict(PRESETS["paper"]) if value == "paper" else json.loads(value) if isinstance(value, str) else value
-    fields = {**fields, **{name: value for name, value in arguments.items() if name != "lzsampler"}}
+    if isinstance(value, str):
+        value = PRESETS[value] if value in PRESETS else json.loads(value)
+    fields = {**value, **{name: value for name, value in arguments.items() if name != "lzsampler"}}
     return changed(Params(**PRESETS["default"]), fields)
 
 

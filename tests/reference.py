@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lzsampler import Params
-from reference_lz import Tokens, lz_prices
+from reference_lz import Tokens, lz_bits, lz_prices
 
 Floats = npt.NDArray[np.float64]
 
@@ -86,8 +86,6 @@ def edits(
     tokens = [int(t) for t in history]
     out: dict[int, Edit] = {}
     assert p.repetition_penalty is not None  # a number, once made
-    assert p.lz_window is not None
-    assert p.lz_buffer is not None
     no_repetition = 1.0 if p.repetition_method == "multiplicative" else 0.0
     if p.repetition_penalty != no_repetition or p.frequency_penalty or p.presence_penalty:
         window = tokens[-p.penalty_window :] if p.penalty_window else tokens
@@ -107,13 +105,9 @@ def edits(
             elif p.presence_penalty:
                 bias -= p.presence_penalty
             out[t] = Edit(min(max(repeat, FLOAT_TINY), FLOAT_MAX), _finite(bias))
-    if p.lz_penalty:
-        shape = p.lz_window, p.lz_buffer, p.lz_formula, p.lz_min_match
-        priced = lz_prices(tokens, n_vocab, *shape, set(p.lz_breakers), set(p.lz_numbers), set(p.lz_marks))
-        for t, bits in priced.items():
-            if bits:
-                before = out.get(t, Edit(1.0, 0.0))
-                out[t] = Edit(before.repeat, _finite(before.bias - p.lz_penalty * bits))
+    for t, price in _lz_prices(tokens, n_vocab, p).items():
+        before = out.get(t, Edit(1.0, 0.0))
+        out[t] = Edit(before.repeat, _finite(before.bias - price))
     dry = dry_penalties(
         tokens, p.dry_multiplier, p.dry_base, p.dry_allowed_length, p.dry_penalty_last_n, set(p.dry_breakers)
     )
@@ -126,6 +120,15 @@ def edits(
         before = out.get(t, Edit(1.0, 0.0))
         out[t] = Edit(before.repeat, -math.inf if bias == -math.inf else _finite(before.bias + bias))
     return out
+
+
+def _lz_prices(tokens: Tokens, n_vocab: int, p: Params) -> dict[int, float]:
+    if p.lz_rule == "default":
+        return lz_prices(tokens, n_vocab, p)
+    assert p.lz_window is not None
+    assert p.lz_buffer is not None
+    priced = lz_bits(tokens, n_vocab, p.lz_window, p.lz_buffer, p.lz_formula) if p.lz_penalty else {}
+    return {t: p.lz_penalty * bits for t, bits in priced.items() if bits}
 
 
 def _scaled(edit: Edit, share: float) -> Edit:

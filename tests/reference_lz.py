@@ -7,7 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from lzsampler import Params
+
 Tokens = Sequence[int] | npt.NDArray[np.integer[Any]]
+
+MAX_MATCH = 65535  # longer matches count as this
 
 
 class Match(NamedTuple):
@@ -17,20 +21,11 @@ class Match(NamedTuple):
     distance: int
 
 
-def lz_matches(
-    history: Tokens,
-    window: int,
-    buffer: int,
-    min_match: int = 1,
-    breakers: Collection[int] = (),
-    marks: Collection[int] = (),
-) -> dict[int, list[Match]]:
-    """Return every match of every token of the window that has a whole buffer before it, the furthest first.
+# ---- the paper's rule ----
 
-    With a ``min_match`` above 1 those that count, wherever in the window: see `long_matches`.
-    """
-    if min_match > 1:
-        return long_matches([int(t) for t in history], window, buffer, min_match, breakers, marks)
+
+def lz_matches(history: Tokens, window: int, buffer: int) -> dict[int, list[Match]]:
+    """Return every match of every token of the window that has a whole buffer before it, the furthest first."""
     h = np.asarray(history, np.int64)[-window:]
     w = len(h)
     if w <= buffer:
@@ -48,56 +43,11 @@ def lz_matches(
     return matches
 
 
-def long_matches(
-    h: Sequence[int], window: int, buffer: int, min_match: int, breakers: Collection[int], marks: Collection[int]
-) -> dict[int, list[Match]]:
-    """Return the matches that count, the furthest first.
-
-    The tokens before a match are the last ones of the history, at most ``buffer`` of them, which may lie before the
-    window. They end behind the last breaker, unless they cover the distance of the match.
-    """
-    matches: dict[int, list[Match]] = {}
-    for i in range(max(0, len(h) - window), len(h)):
-        distance = len(h) - i
-        same = 0
-        while same < min(buffer, i) and h[i - 1 - same] == h[-1 - same]:
-            same += 1
-        if same < distance:
-            broken = [k for k in range(same) if h[-1 - k] in breakers]
-            same = min([same, *broken])
-        matches.setdefault(h[i], []).append(Match(same + 1, distance))
-    counting = {}
-    for token, ms in matches.items():
-        dense = marks and token not in marks and sum(m.distance <= 64 for m in ms) >= 16
-        least = 1 if dense else min_match - (is_plain(h, breakers) and comes_often(ms, min_match))
-        counting[token] = [m for m in ms if m.length >= least]
-    return {token: ms for token, ms in counting.items() if ms}
-
-
-def is_plain(history: Tokens, breakers: Collection[int]) -> bool:
-    """Return whether fewer than 20 of the last 64 tokens are breakers, as in text that is no table and no record."""
-    return sum(int(t) in breakers for t in history[-64:]) < 20
-
-
-def comes_often(matches: Sequence[Match], min_match: int) -> bool:
-    """Return whether matches of one token less count: where there are 5 of that length or more in the last 512."""
-    return min_match > 2 and sum(m.length >= min_match - 1 and m.distance <= 512 for m in matches) >= 5
-
-
-def lz_costs(
-    history: Tokens,
-    window: int,
-    buffer: int,
-    formula: str,
-    min_match: int = 1,
-    breakers: Collection[int] = (),
-    marks: Collection[int] = (),
-) -> dict[int, float]:
+def lz_costs(history: Tokens, window: int, buffer: int, formula: str) -> dict[int, float]:
     """Return cost(t) in bits, not clamped, of each token of the window (docs/penalties.md)."""
-    matches = lz_matches(history, window, buffer, min_match, breakers, marks)
+    matches = lz_matches(history, window, buffer)
     if formula == "rate":
-        return {t: min((math.log2(m.distance + 1) + math.log2(m.length)) / m.length for m in ms)
-                for t, ms in matches.items()}  # fmt: skip
+        return {t: min(rate_cost(m) for m in ms) for t, ms in matches.items()}
     best = {t: max(ms, key=lambda m: (m.length, -m.distance)) for t, ms in matches.items()}  # the nearest of equals
     if formula == "distance":
         return {t: math.log2(m.distance) for t, m in best.items()}
@@ -113,61 +63,70 @@ def lz_costs(
     return costs
 
 
-def lz_bits(
-    history: Tokens,
-    n_vocab: int,
-    window: int,
-    buffer: int,
-    formula: str,
-    min_match: int = 1,
-    breakers: Collection[int] = (),
-    marks: Collection[int] = (),
-) -> dict[int, float]:
+def rate_cost(match: Match) -> float:
+    """Return the bits that a match takes for each of its tokens."""
+    return (math.log2(match.distance + 1) + math.log2(match.length)) / match.length
+
+
+def lz_bits(history: Tokens, n_vocab: int, window: int, buffer: int, formula: str) -> dict[int, float]:
     """Return bits(t) = log2 V - clamp(cost) of each token of the window, zeros too."""
     v = math.log2(n_vocab)
     bits = {}
-    for token, cost in lz_costs(history, window, buffer, formula, min_match, breakers, marks).items():
+    for token, cost in lz_costs(history, window, buffer, formula).items():
         low = -math.inf if formula == "codelength" else 0.0
         bits[token] = v - min(max(cost, low), v)
     return bits
 
 
-def lz_prices(
-    history: Tokens,
-    n_vocab: int,
-    window: int,
-    buffer: int,
-    formula: str,
-    min_match: int = 1,
-    breakers: Collection[int] = (),
-    numbers: Collection[int] = (),
-    marks: Collection[int] = (),
-) -> dict[int, float]:
-    """Return what each token costs at strength 1: its bits, many times where it came again and again.
+# ---- the default rule ----
 
-    By a twelfth of its matches in the last 512 tokens, or by a quarter of the copies in a row of a loop, whichever is
-    most, from 1 to 8 times; in plain text also by the square of a twentieth of the matches, and by half of the copies
-    where one has three tokens that are no breakers. One of ``numbers`` costs nothing where it has a single match in the
-    whole window, which does not cover its own distance. With a ``min_match`` of 1 every token costs its bits once.
+
+def tokens_in(bits: bytes) -> set[int]:
+    """Return the tokens of a bit set of `Params`."""
+    return {8 * byte + bit for byte, value in enumerate(bits) for bit in range(8) if value >> bit & 1}
+
+
+def tokens_since_separator(
+    history: Tokens, min_match: int, separators: Collection[int] = (), commas: Collection[int] = ()
+) -> int:
+    """Return how many tokens have come since the last separator, or since the beginning.
+
+    A comma is a separator, too, while fewer than ``min_match`` tokens, itself included, have come since the last one.
     """
-    bits = lz_bits(history, n_vocab, window, buffer, formula, min_match, breakers, marks)
-    if min_match == 1:
-        return bits
-    prices = {}
-    for token, ms in lz_matches(history, window, buffer, min_match, breakers, marks).items():
-        near = sum(m.distance <= 512 for m in ms)
-        often = max(near / 12, (near / 20) ** 2 if is_plain(history, breakers) else 0.0)
-        loop = max((copies(history, m, breakers) for m in ms if m.length > m.distance), default=0.0) / 4
-        prices[token] = bits[token] * min(max(1.0, often, loop), 8.0)
-        if token in numbers and len(ms) == 1 and ms[0].length <= ms[0].distance:
-            prices[token] = 0.0
+    since = 0
+    for token in (int(t) for t in history):
+        since += 1
+        if token in separators or (token in commas and since < min_match):
+            since = 0
+    return since
+
+
+def lz_prices(history: Tokens, n_vocab: int, p: Params) -> dict[int, float]:
+    """Return what the default rule subtracts from the logit of each token, where that is more than nothing.
+
+    The most that one of its earlier places costs: k (log2 V - cost) of what would be said again since the last
+    separator, in ``lz_min_match`` tokens or more, or r for each token beyond the allowance by which the text copies
+    itself.
+    """
+    h = [int(t) for t in history]
+    assert p.lz_window is not None  # a number, once made
+    unbroken = tokens_since_separator(h, p.lz_min_match, tokens_in(p.lz_separators), tokens_in(p.lz_commas))
+    prices: dict[int, float] = {}
+    for distance in range(1, min(p.lz_window, len(h)) + 1):
+        place = len(h) - distance
+        same = 0  # U: what lies before the place may lie before the window
+        while same < min(p.lz_window, MAX_MATCH, place) and h[place - 1 - same] == h[-1 - same]:
+            same += 1
+        again = Match(min(same, unbroken) + 1, distance)
+        said = max(0.0, math.log2(n_vocab) - rate_cost(again)) if again.length >= p.lz_min_match else 0.0
+        beyond = max(0, same + 1 - distance - p.lz_run_allowance)
+        price = max(p.lz_penalty * said, p.lz_run_penalty * beyond)
+        if price > prices.get(h[place], 0.0):
+            prices[h[place]] = price
     return prices
 
 
-def copies(history: Tokens, match: Match, breakers: Collection[int]) -> float:
-    """Return the copies in a row of a match that covers its own distance, twice as many where they have words."""
-    words = [t for t in [int(t) for t in history][-match.distance :] if t not in breakers]
-    return match.length / match.distance * (2 if len(words) >= 3 and is_plain(history, breakers) else 1)
+# ---- the code of the paper ----
 
 
 def code_length_costs(history: Tokens, n_vocab: int, window: int, buffer: int) -> dict[int, float]:

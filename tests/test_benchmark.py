@@ -58,7 +58,7 @@ def test_every_way_writes_its_own_text(model: Model, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(module._Texts, "step", recorded)
     prompt = "Instantly she was whirling through the"
-    lz = Params(temperature=0.0, lz_penalty=0.3, lz_buffer=1, history="all")
+    lz = Params(temperature=0.0, lz_rule="paper", lz_penalty=0.3, lz_buffer=1, history="all")
     benchmark(model, prompt, lz, tokens=60, rounds=2, batch=2)
     plain, with_lz, llama = ([list(text) for text in zip(*steps[-60:], strict=True)] for steps in written.values())
     assert plain == llama
@@ -126,10 +126,11 @@ def test_command() -> None:
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["batch"] for row in found] == [1, 4]
     assert {row["n_vocab"] for row in found} == {4096}
-    assert [found[0]["params"][name] for name in ("lz_penalty", "lz_min_match")] == [0.3, 5]
-    assert found[0]["params"]["lz_breakers"]
-    assert found[0]["params"]["lz_numbers"]
-    assert found[0]["params"]["lz_marks"]
+    assert [found[0]["params"][name] for name in ("lz_penalty", "lz_run_penalty")] == [0.3, 0.5]
+    assert found[0]["params"]["lz_separators"]
+    guard, paper = (json.loads(lzs_bench("--json", "--preset", name).stdout)["params"] for name in ("guard", "paper"))
+    assert (guard["lz_run_allowance"], paper["lz_rule"]) == (64, "paper")
+    assert "--lz-penalty must be above 0" in lzs_bench("--lz-penalty", "0").stderr
     assert found[0]["decode_ms"] > 0
     done = lzs_bench("--batch", "1,4")
     about, *head, one, four = done.stdout.splitlines()

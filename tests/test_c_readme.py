@@ -1,6 +1,7 @@
 """c/README.md and the README's section for C: every block runs as printed; the llama.cpp program writes our text."""
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -18,12 +19,16 @@ from native import PATH, ROOT, check_example, compiler, llama_include, run, tool
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler import Params, Sampler, sequence_seed  # noqa: E402 (needs llama_cpp)
+from lzsampler import (  # noqa: E402 (needs llama_cpp)
+    Params,
+    Sampler,
+    separators_of,
+    sequence_seed,
+)
 from lzsampler.auditing.repetition import repetition  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_draft, default_model  # noqa: E402
-from lzsampler.params import LZ_BREAKERS  # noqa: E402
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SECTION = re.search(r"^## In a C or C\+\+ program\n.*?(?=^## |\Z)", README, re.DOTALL | re.MULTILINE)
@@ -265,32 +270,32 @@ int main(void) {{ return decode(8) || rows != 60; }}
     run_driver(source, tmp_path, *objects)
 
 
+PIECES = ["a", " b", "\n", "(", "9", ",", " .", '",', "),", " ", "", "é", "-", "d,", "==", "''", "7,"]
+
+
 def test_the_default_is_python_s(objects: list[Path], tmp_path: Path) -> None:
-    """Tokens that hold a mark end a match, and a text of one token is found to loop."""
+    """Its separators are those of Python, and a text of one pattern is found to loop."""
     default = next(block for block in BLOCKS if block.file == "default.c")
     (tmp_path / "default.c").write_text(default.text, encoding="utf-8")
-    marks = re.search(r'marks\[\] = "(.*)";', default.text)
-    assert marks is not None
-    assert tuple(marks[1].encode().decode("unicode_escape")) == LZ_BREAKERS
-    source = r"""
+    sets = separators_of(PIECES)
+    separators, commas = (int.from_bytes(sets[name], "little") for name in ("lz_separators", "lz_commas"))
+    source = f"""
 #include <lzsampler.h>
 lzs_status new_default(int32_t n_vocab, const char *const *pieces, lzs_sampler **sampler);
-int main(void) {
-    static const char *const pieces[] = {"a", " b", "c\n", "(d", "e9", "f", "g\\", " ."};
+int main(void) {{
+    static const char *const pieces[] = {{{", ".join(json.dumps(piece, ensure_ascii=False) for piece in PIECES)}}};
     lzs_sampler *sampler;
-    if (new_default(8, pieces, &sampler) != LZS_OK) return 1;
+    if (new_default({len(PIECES)}, pieces, &sampler) != LZS_OK) return 1;
     lzs_params params;
     lzs_params_init(&params);
-    if (lzs_sampler_params(sampler, &params) != LZS_OK || params.n_lz_breakers != 4 || params.lz_breakers[0] != 2 ||
-        params.lz_breakers[3] != 6 || params.n_lz_numbers != 1 || params.lz_numbers[0] != 4 ||
-        params.lz_min_match != 5 || params.n_lz_marks != 1 || params.lz_marks[0] != 7)
-        return 2;
+    if (lzs_sampler_params(sampler, &params) != LZS_OK || params.n_lz_separators != 1) return 2;
+    if (params.lz_separators[0] != {separators}u || params.lz_commas[0] != {commas}u) return 3;
     lzs_loop loop;
     for (int i = 0; i < 200; i++) lzs_accept(sampler, i % 8);
-    if (!lzs_loop_found(sampler, &loop) || loop.period != 8) return 3;
+    if (!lzs_loop_found(sampler, &loop) || loop.period != 8) return 4;
     lzs_sampler_free(sampler);
     return 0;
-}
+}}
 """
     run_driver(source, tmp_path, tmp_path / "default.c", *objects)
 

@@ -170,7 +170,7 @@ def test_a_check_of_an_unfinished_run_does_not_pass(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "lzs: none.loop_rate 0 is not below 0\n")
     assert lzs("eval", "--so-far", "-q", cwd=folder).returncode == 0
     transcripts.write_text("")
-    for condition in ("accuracy < 50%", "lz.tax > 0.1"):  # there is nothing yet to tell them from
+    for condition in ("accuracy < 50%", "lz.cost > 0.1"):  # there is nothing yet to tell them from
         done = lzs(*check, condition, cwd=folder)
         assert (done.returncode, done.stderr) == (1, unfinished.replace("4 of 9", "0 of 9"))
 
@@ -188,11 +188,11 @@ def test_a_check_of_an_unfinished_run_does_not_pass(folder: Path) -> None:
         (("-np", "300"), "--parallel must be"),
         (
             ("--fail-if", "lz > 1"),
-            "--fail-if takes a limit from 0 to 1 or in percent, for tax in nats a token, such as",
+            "--fail-if takes a limit from 0 to 1 or in percent, for cost in nats a token, such as",
         ),
         (
             ("--fail-if", "lz.loop_rate > x"),
-            "--fail-if takes a limit from 0 to 1 or in percent, for tax in nats a token, such as",
+            "--fail-if takes a limit from 0 to 1 or in percent, for cost in nats a token, such as",
         ),
         (("-o", "grid.toml"), "grid.toml"),
         (("-o", "/proc/lzs"), "cannot write to /proc/lzs"),

@@ -51,7 +51,7 @@ def test_a_dash_is_stdin() -> None:
 def test_settings_of_v_fit_a_screen() -> None:
     (line,) = [line for line in generate("-v", "-n", "1", PROMPT).stderr.splitlines() if "Params(" in line]
     assert len(line) < 2000
-    assert re.search(r"lz_breakers=\([\d,]+ tokens\)", line)
+    assert re.search(r"lz_separators=\([\d,]+ tokens\)", line)
 
 
 def test_ctrl_c_says_how_many_texts_were_saved(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ COMMANDS = (
     "diff",
     "eval",
     "probe",
-    "tax",
+    "cost",
     "spec-check",
     "quantize",
     "grammar",

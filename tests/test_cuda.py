@@ -17,7 +17,9 @@ import pytest
 
 from lzsampler import LzsError, Params, Sampler
 from lzsampler.cuda import Batch, library
+from lzsampler.engines.separators import fitted
 from native import ROOT, compiler, run
+from samplers import mask_of
 
 V = 500
 
@@ -79,11 +81,12 @@ SETTINGS = [
         top_p=0.9,
         lz_penalty=0.3,
         lz_min_match=3,
-        lz_breakers=(1, 2),
-        lz_numbers=(4,),
-        lz_marks=(4,),
+        lz_run_penalty=0.4,
+        lz_run_allowance=6,
+        lz_separators=mask_of(V, [1, 2]).tobytes(),
+        lz_commas=mask_of(V, [4]).tobytes(),
     ),
-    Params(seed=2, top_k=20, lz_penalty=1.0, lz_formula="codelength", lz_window=40),
+    Params(seed=2, top_k=20, lz_rule="paper", lz_penalty=1.0, lz_formula="codelength", lz_window=40),
     Params(seed=3, temperature=0.0, repetition_penalty=1.3, dry_multiplier=0.8, exempt=(3,)),
     Params(seed=4, min_p=0.1, presence_penalty=0.5, logit_bias={5: -1.0, 6: -np.inf}, ties="keep"),
 ]
@@ -231,7 +234,7 @@ def test_wrong_arguments(built: Path) -> None:
         batch.set_params(1, Params())
     with pytest.raises(ValueError, match="pick is not LZS_PICK_RACE"):
         batch.set_params(0, Params(pick="llama"))
-    with pytest.raises(ValueError, match="more than max_listed tokens"):
+    with pytest.raises(ValueError, match="have more than max_listed items together"):
         batch.set_params(0, Params(exempt=(1, 2, 3)))
     with pytest.raises(ValueError, match="token"):
         batch.set_params(0, Params(exempt=(V,)))
@@ -279,7 +282,7 @@ def test_blocks_that_share_a_row_change_no_token(built: Path, blocks: int) -> No
     for shared in (None, blocks):
         batch = Batch(n_vocab, rows=4, blocks=shared)
         for slot, params in enumerate(SETTINGS):
-            batch.set_params(slot, params)
+            batch.set_params(slot, fitted(params, n_vocab))
         past, lengths = np.tile(np.arange(30, dtype=np.int32) % 4, (4, 1)), np.full(4, 30, np.int32)
         picked, statuses = np.full(4, -7, np.int32), np.full(4, -7, np.int32)
         arrays: dict[str, Any] = {"histories": past, "lengths": lengths, "positions": lengths.astype(np.int64)}

@@ -117,22 +117,25 @@ def test_lzllama_is_attach(llm: Any, application: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("formula", "history", "min_match"),
+    ("history", "chosen"),
     [
-        *itertools.product(["rate", "distance", "codelength"], ["generated", "all"], [1]),
-        ("rate", "generated", 5),
-        ("codelength", "all", 3),
+        *itertools.product(
+            ["generated", "all"],
+            [{"lz_rule": "paper", "lz_formula": formula} for formula in ("rate", "distance", "codelength")],
+        ),
+        ("generated", {"lz_run_penalty": 0.5}),
+        ("all", {"lz_min_match": 3, "lz_run_penalty": 0.2, "lz_run_allowance": 4}),
     ],
+    ids=str,
 )
-def test_four_ways_give_the_same_tokens(llm: Any, formula: Any, history: Any, min_match: int) -> None:
+def test_four_ways_give_the_same_tokens(llm: Any, history: Any, chosen: dict[str, Any]) -> None:
     """`attach`, `LZLlama`, `generate` of ours and a chain made by hand, greedy and drawn."""
     prompt = llm.tokenize(LOOPING.encode(), add_bos=False, special=True)
-    chosen: dict[str, Any] = {"lz_penalty": 0.2, "lz_formula": formula, "history": history, "lz_min_match": min_match}
+    chosen = {"lz_penalty": 0.2, "history": history, **chosen}
     penalties = Params(**chosen)
-    if min_match > 1:  # as LZLlama has them
-        usual = default(llm)
-        lists = {field: getattr(usual, field) for field in ("lz_breakers", "lz_numbers", "lz_marks")}
-        penalties = dataclasses.replace(penalties, **lists)
+    if penalties.lz_rule == "default":  # as LZLlama has them
+        sets: dict[str, Any] = dict(llama.lz_separators(llm))
+        penalties = dataclasses.replace(penalties, **sets)
     for temperature in (0.0, 0.9):
         sampling: dict[str, Any] = {"top_k": 30, "top_p": 0.9, "min_p": 0.02}
         chain = [llama.penalties_sampler(primed(Sampler(llm.n_vocab(), penalties), prompt))]
@@ -236,13 +239,13 @@ METHODS = ("__call__", "create_completion", "create_chat_completion", "generate"
 
 def test_signatures_name_every_keyword(llm: Any) -> None:
     """They were `(*arguments, **keywords)`, which no editor can complete."""
-    ours = {"lz_penalty", "lz_breakers", "history", "exempt", "params", "on_loop", "loop_finish_reason"}
+    ours = {"lz_penalty", "lz_separators", "lz_rule", "history", "exempt", "params", "on_loop", "loop_finish_reason"}
     assert inspect.signature(attach).parameters["lz_penalty"].default == 0.3
     assert ours <= set(inspect.signature(attach).parameters)
     theirs = inspect.signature(llama_cpp.Llama).parameters
     made = inspect.signature(LZLlama).parameters
     assert set(theirs) - {"kwargs"} | ours <= set(made)
-    assert [made[name].default for name in ("lz_penalty", "lz_min_match", "n_ctx")] == [0.3, 5, 512]
+    assert [made[name].default for name in ("lz_penalty", "lz_run_penalty", "n_ctx")] == [0.3, 0.5, 512]
     for name in METHODS:
         before = inspect.signature(getattr(llama_cpp.Llama, name)).parameters
         shown = inspect.signature(getattr(LZLlama, name)).parameters
@@ -288,9 +291,9 @@ if TYPE_CHECKING:  # for mypy, which complains of an ignore that is not needed
     typed = LZLlama("model.gguf", n_ctx=512, lz_penalty=0.2, exempt=["a", 5], loop_finish_reason="length")
     typed("x", max_tokens=5, lz_penalty=0.1, on_loop="trim")
     typed.generate([1], temp=0.5, logit_bias={1: 1.0})
-    typed("x", lz_min_match=6, lz_breakers=["\n", 5], lz_numbers=["1", 7], lz_marks=["letterless", 7])
+    typed("x", lz_min_match=6, lz_run_penalty=0.1, lz_separators=b"", lz_rule="default")
     attach(typed, lz_penalty=0.3, history="all").loop_finish_reason = "stop"
-    attach(typed, lz_min_match=6, lz_breakers=["\n", 5], lz_numbers=["1", 7], lz_marks=["letterless", 7])
+    attach(typed, lz_min_match=6, lz_run_allowance=64, lz_commas=b"", dry_breakers=["\n", 5])
     LZLlama("model.gguf", lz_penalti=0.2)  # type: ignore[call-arg]
     typed("x", lz_penalty="a")  # type: ignore[arg-type]
     attach(typed, history="some")  # type: ignore[arg-type]
@@ -474,19 +477,19 @@ def test_logit_bias_of_ours_and_that_of_a_call(llm: Any) -> None:
     [
         ({"dry_multiplier": -1.0}, "dry_multiplier must be at least 0, got -1"),
         ({"dry_breakers": "ab"}, "dry_breakers must be a sequence of token ids and strings, got 'ab'"),
-        ({"lz_breakers": "ab"}, "lz_breakers must be a sequence of token ids and strings, got 'ab'"),
-        ({"lz_breakers": [4096]}, "lz_breakers must be tokens below 4096"),
-        ({"lz_breakers": [5], "lz_min_match": 1}, "lz_breakers need an lz_min_match above 1"),
-        ({"lz_numbers": "ab"}, "lz_numbers must be a sequence of token ids and strings, got 'ab'"),
-        ({"lz_numbers": ["zqzqzq"]}, "contains 'zqzqzq': lz_numbers cannot be made of it"),
-        ({"lz_numbers": [5, ""]}, "lz_numbers must be token ids and non-empty strings, got ''"),
-        ({"lz_marks": 5}, "lz_marks must be a sequence of token ids and strings, got 5"),
-        ({"lz_marks": [4096]}, "lz_marks must be tokens below 4096"),
-        ({"lz_numbers": [4096]}, "lz_numbers must be tokens below 4096"),
-        ({"lz_numbers": [5], "lz_min_match": 1}, "lz_numbers need an lz_min_match above 1"),
-        ({"lz_min_match": 0}, "lz_min_match must be from 1 to 4096, got 0"),
+        ({"lz_separators": "ab"}, "lz_separators must be bytes or an array of uint32 words, got 'ab'"),
+        ({"lz_separators": [5]}, r"lz_separators must be bytes or an array of uint32 words, got \[5\]"),
+        (
+            {"lz_separators": b"\x01\0\0\0"},
+            "lz_separators must have 128 words of 4 bytes for a vocabulary of 4096, or none, got 1",
+        ),
+        ({"lz_commas": b"\x01"}, "lz_commas must be whole words of 4 bytes, got 1 byte"),
+        ({"lz_separators": b"", "lz_rule": "paper", "lz_min_match": 4}, "lz_min_match belongs to lz_rule='default'"),
+        ({"lz_formula": "rate", "lz_buffer": 4}, "lz_buffer belongs to lz_rule='paper'"),
+        ({"lz_min_match": 0}, "lz_min_match must be from 1 to 2048, the lz_window, got 0"),
         ({"lz_min_match": None}, "lz_min_match must be an integer, got None"),
-        ({"lz_min_match": 2049}, r"lz_min_match must be at most lz_window \(2048\), got 2049"),
+        ({"lz_min_match": 2049}, r"lz_min_match must be from 1 to 2048, the lz_window, got 2049"),
+        ({"lz_run_penalty": math.nan}, "lz_run_penalty must be finite, got nan"),
         ({"dry_breakers": None}, "dry_breakers must be a sequence of token ids and strings, got None"),
         ({"exempt": "ab"}, "exempt must be a sequence of token ids and strings, got 'ab'"),
         ({"dry_breakers": [""]}, "non-empty strings, got ''"),

@@ -109,7 +109,7 @@ def test_a_draft_changes_no_text(llm: Any, small: Model, settings: dict[str, Any
 def test_penalties_and_parts_of_them_are_followed(llm: Any, small: Model) -> None:
     """LZ, DRY and a prompt that counts change from token to token inside a block."""
     params = [
-        {"lz_penalty": 0.3, "lz_min_match": 1, "history": "all"},
+        {"lz_penalty": 0.3, "lz_rule": "paper", "history": "all"},
         {"dry_multiplier": 0.8, "dry_breakers": ()},
         {"lz_penalty": 0.0, "repetition_penalty": 1.3, "frequency_penalty": 0.2},
     ]

@@ -21,7 +21,7 @@ LOOPS = "Still Sunday said nothing, but only"
 GREEDY: dict[str, Any] = {"temperature": 0.0, "max_tokens": 60}
 PENALTIES: dict[str, dict[str, Any]] = {
     "default": {},
-    "paper": {"lz_penalty": 0.15, "lz_min_match": 1, "history": "all"},
+    "paper": {"lz_penalty": 0.15, "lz_rule": "paper", "history": "all"},
     "repetition": {"repetition_penalty": 1.2, "presence_penalty": 0.3},
     "DRY": {"lz_penalty": 0.0, "dry_multiplier": 0.8},
     "biases": {"logit_bias": {13: float("-inf"), 100: 2.0}},
@@ -53,7 +53,7 @@ def test_greedy_texts_are_those_of_the_cpu(llm: Any, name: str) -> None:
 @needs_graph
 def test_the_whole_chain_is_in_the_graph(llm: Any) -> None:
     """A token is drawn there, so that none comes from a row of logits; and drawn texts have the penalties."""
-    with attach(llm, lz_penalty=0.4, lz_min_match=1, sampler="graph") as lz:
+    with attach(llm, lz_penalty=0.4, lz_rule="paper", sampler="graph") as lz:
         tokens = llm.generate(llm.tokenize(PROMPT.encode()), temp=0.8, top_k=40, top_p=0.95, min_p=0.05)
         for _ in range(8):
             picked = next(tokens)
@@ -66,7 +66,7 @@ def test_the_whole_chain_is_in_the_graph(llm: Any) -> None:
 
 @needs_graph
 def test_what_follows_in_the_chain_may_be_on_the_cpu(llm: Any) -> None:
-    with attach(llm, lz_penalty=0.4, lz_min_match=1):
+    with attach(llm, lz_penalty=0.4, lz_rule="paper"):
         settings: dict[str, Any] = {"temperature": 0.8, "seed": 5, "typical_p": 0.9, "top_k": 0}
         assert text(llm, **settings, sampler="graph") == text(llm, **settings, sampler="cpu")
         own = llama_cpp.LlamaGrammar.from_string('root ::= "the " [a-z ]+ "."', verbose=False)
@@ -95,7 +95,7 @@ def test_loops(llm: Any, on_loop: Any) -> None:
 @needs_graph
 def test_the_context_is_as_it_was(llm: Any) -> None:
     plain = text(llm)
-    with attach(llm, sampler="graph", lz_penalty=0.6, lz_min_match=1):
+    with attach(llm, sampler="graph", lz_penalty=0.6, lz_rule="paper"):
         assert text(llm) != plain
         stream = llm(PROMPT, stream=True, **GREEDY)
         next(stream)

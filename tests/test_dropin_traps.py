@@ -1,5 +1,6 @@
 """Each trap of llama-cpp-python that `attach` and `LZLlama` step around; threads and memory."""
 
+import dataclasses
 import gc
 import itertools
 import sys
@@ -38,7 +39,7 @@ def test_the_prompt_is_seen_when_asked(llm: Any) -> None:
 @pytest.mark.parametrize("history", ["generated", "all"])
 def test_a_reused_prefix_is_no_different(llm: Any, history: Any) -> None:
     """The cache keeps the beginning of a context; the history comes from the tokens of the call."""
-    with attach(llm, Params(lz_penalty=0.3, history=history)):
+    with attach(llm, Params(lz_rule="paper", lz_penalty=0.3, history=history)):
         first = text_of(llm(LOOPING, max_tokens=60, temperature=0.0))
         longer = LOOPING + first
         again = text_of(llm(longer, max_tokens=60, temperature=0.0))  # most of it is in the cache
@@ -71,7 +72,7 @@ def test_drafted_tokens_are_not_history() -> None:
     model = new(LZLlama, draft_model=drafts, params=LZ)
     begin = model.tokenize(LOOPING.encode(), add_bos=False)
     made = list(itertools.islice(model.generate(begin, temp=0.0), 100))
-    sampler = Sampler(model.n_vocab(), Params(lz_penalty=0.15, temperature=0.0))
+    sampler = Sampler(model.n_vocab(), dataclasses.replace(LZ, temperature=0.0))
     for i, token in enumerate(made):
         assert sampler.sample(model.scores[len(begin) - 1 + i]) == token, i
         sampler.accept(token)

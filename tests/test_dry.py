@@ -253,8 +253,8 @@ def test_the_prompt_counts_with_history_all_only(history: History, expected: dic
 
 def test_dry_beside_the_other_penalties() -> None:
     params = Params(
-        dry_multiplier=0.8, dry_allowed_length=1, dry_breakers=(3,), lz_penalty=0.3, lz_window=12, lz_buffer=2,
-        repetition_penalty=1.2, frequency_penalty=0.1, presence_penalty=0.2, penalty_window=9, exempt=(1,),
+        dry_multiplier=0.8, dry_allowed_length=1, dry_breakers=(3,), lz_rule="paper", lz_penalty=0.3, lz_window=12,
+        lz_buffer=2, repetition_penalty=1.2, frequency_penalty=0.1, presence_penalty=0.2, penalty_window=9, exempt=(1,),
         logit_bias={0: 0.5, 1: -2.0, 4: -math.inf},
     )  # fmt: skip
     rng = np.random.default_rng(5)

@@ -16,9 +16,9 @@ import pytest
 
 from engine_rows import SETTINGS, expected, params_of, same_bits
 from lzsampler import Params, Sampler
-from lzsampler.engines.breakers import lz_breaker_ids, lz_mark_ids, lz_number_ids, usual_ids, usual_ids_of_server
 from lzsampler.engines.history import Edits, Request
 from lzsampler.engines.rows import _edit_on_device, apply_edits
+from lzsampler.engines.separators import fitted, lz_separators, separators_of_server
 from lzsampler.engines.settings import FIELDS, request_params
 from lzsampler.params import PRESETS
 
@@ -56,6 +56,12 @@ def test_a_field_of_its_own_goes_before_the_preset() -> None:
         ({"lz_penalty": True}, "lz_penalty must be a number, got True"),
         ({"lz_window": 2.5}, "lz_window must be an integer, got 2.5"),
         ({"lz_formula": "best"}, "lz_formula must be one of rate, distance, codelength, got 'best'"),
+        ({"lz_formula": "distance"}, "lz_formula belongs to lz_rule='paper', and the rule is 'default': leave it out"),
+        (
+            {"lzsampler": "paper", "lz_min_match": 3},
+            "lz_min_match belongs to lz_rule='default', and the rule is 'paper'",
+        ),
+        ({"lz_min_match": 2049}, "lz_min_match must be from 1 to 2048, the lz_window, got 2049"),
         ({"lz_penalti": 1}, "lzsampler has no setting 'lz_penalti'; did you mean 'lz_penalty'?"),
         ({"lzsampler": {"xyz": 1}}, "lzsampler has no setting 'xyz'"),
         (
@@ -64,11 +70,11 @@ def test_a_field_of_its_own_goes_before_the_preset() -> None:
         ),
         ({"lzsampler": {"logit_bias": {"1": 2}}}, "vLLM does the rest: leave out logit_bias"),
         ({"lzsampler": {"repetition_detection": {}}}, "vLLM does the rest: leave out repetition_detection"),
-        ({"lzsampler": {"lz_breakers": ["\n"]}}, "lz_breakers takes token ids"),
+        ({"lzsampler": {"lz_separators": ["\n"]}}, "lz_separators must be bytes or an array of uint32 words"),
         ({"lzsampler": {1: 2}}, "lzsampler has no setting 1"),
         (
             {"lzsampler": "papper"},
-            "must be a dict of settings, such a dict as JSON, or one of default, paper",
+            "must be a dict of settings, such a dict as JSON, or one of default, guard, paper",
         ),
         ({"lzsampler": "[1]"}, "lzsampler must be a dict of settings"),
         ({"lzsampler": None}, "lzsampler must be a dict of settings"),
@@ -96,7 +102,7 @@ def nested(depth: int) -> list[Any]:
         {"lz_penalty": "x" * 10**6},
         {"lz_min_match": 10**5000},  # whose repr is an error of Python
         {"lz_window": nested(100_000)},
-        {"lz_breakers": ["x" * 10**6]},
+        {"lz_separators": ["x" * 10**6]},
         {"lz_formula": ["x"] * 10**6},
         {"lz_" + "x" * 10**6: 1},
         {"lzsampler": "x" * 10**6},
@@ -111,24 +117,32 @@ def test_a_message_shows_the_beginning_of_a_value(arguments: dict[str, Any]) -> 
     assert len(str(error.value)) < 200
 
 
-def test_breakers_are_asked_for_only_where_they_have_an_effect() -> None:
+def test_separators_are_asked_for_only_where_they_have_an_effect() -> None:
     asked = []
+    bits: dict[str, Any] = {"lz_separators": b"\x18\0\0\0", "lz_commas": b"\x01\0\0\0"}
 
-    def usual() -> dict[str, tuple[int, ...]]:
+    def usual() -> dict[str, bytes]:
         asked.append(1)
-        return {"lz_breakers": (3, 4), "lz_numbers": (4,), "lz_marks": (4, 5)}
+        return bits
 
-    both = replace(DEFAULT, lz_breakers=(3, 4), lz_numbers=(4,), lz_marks=(4, 5))
-    assert request_params({"lzsampler": {}}, "vLLM", usual) == both
-    assert request_params({"lz_breakers": []}, "vLLM", usual) == replace(both, lz_breakers=())
-    assert request_params({"lz_numbers": [2]}, "vLLM", usual) == replace(both, lz_numbers=(2,))
-    assert request_params({"lz_marks": []}, "vLLM", usual) == replace(both, lz_marks=())
-    assert len(asked) == 4
-    none: dict[str, Any] = {"lz_breakers": [], "lz_numbers": [], "lz_marks": []}
-    others: list[dict[str, Any]] = [{"lzsampler": "paper"}, {"lz_penalty": 0}, none, {}]
+    assert request_params({"lzsampler": {}}, "vLLM", usual) == replace(DEFAULT, **bits)
+    assert request_params({"lz_min_match": 3}, "vLLM", usual) == replace(DEFAULT, lz_min_match=3, **bits)
+    assert len(asked) == 2
+    own: dict[str, Any] = {"lz_separators": b"\x01\0\0\0"}
+    assert request_params(own, "vLLM", usual) == replace(DEFAULT, **own)
+    others: list[dict[str, Any]] = [{"lzsampler": "paper"}, {"lzsampler": "guard"}, {"lz_penalty": 0}, {}]
     for arguments in others:
         request_params(arguments, "vLLM", usual)
-    assert len(asked) == 4
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_request_takes_presets_by_name_or_fields(name: str) -> None:
+    off = {"lz_run_penalty": 0.0} if name == "paper" else {}
+    made = Params(**{**PRESETS["default"], **off, **PRESETS[name]})
+    for given in (name, dict(PRESETS[name]), json.dumps(PRESETS[name])):
+        assert request_params({"lzsampler": given}, "vLLM") == made
+    assert request_params(PRESETS[name], "vLLM") == made
 
 
 def test_the_fields_are_the_penalties() -> None:
@@ -136,26 +150,35 @@ def test_the_fields_are_the_penalties() -> None:
     assert not {"temperature", "seed", "logit_bias", "repetition_detection", "stuck_detection"} & set(FIELDS)
 
 
-# ---- breakers ----
+# ---- separators ----
 
 
-def test_breakers_of_a_tokenizer(caplog: pytest.LogCaptureFixture) -> None:
+def test_separators_of_a_tokenizer(caplog: pytest.LogCaptureFixture) -> None:
     class Tokenizer:
-        texts = ("a", "b\n", "c", "7")
+        texts = ("a", "b\n", "c", "7", " (", ",")
 
         def __len__(self) -> int:
-            return 4
+            return 6
 
         def batch_decode(self, rows: list[list[int]]) -> list[str]:
             return ["".join(self.texts[token] for token in row) for row in rows]
 
-    usual = {"lz_breakers": (1, 3), "lz_numbers": (3,), "lz_marks": (3,)}
-    assert usual_ids_of_server(Tokenizer()) == usual_ids(Tokenizer()) == usual
-    assert (lz_breaker_ids(Tokenizer()), lz_number_ids(Tokenizer()), lz_mark_ids(Tokenizer())) == tuple(usual.values())
-    assert lz_number_ids(Tokenizer(), ["a", "b"]) == (0, 1)
+    usual = {"lz_separators": b"\x18\0\0\0", "lz_commas": b"\x20\0\0\0"}
+    assert separators_of_server(Tokenizer()) == lz_separators(Tokenizer()) == usual
     with caplog.at_level(logging.WARNING, "lzsampler"):
-        assert usual_ids_of_server(None) == usual_ids_of_server(object()) == {}
+        assert separators_of_server(None) == separators_of_server(object()) == {}
     assert ["no tokenizer here" in caplog.messages[0], "tokens of object" in caplog.messages[1]] == [True, True]
+
+
+def test_separators_fit_rows_of_more_logits_than_the_tokenizer_has_tokens() -> None:
+    params = replace(DEFAULT, lz_separators=b"\x18\0\0\0")
+    assert fitted(params, 32) == params
+    wide = fitted(params, 33)
+    assert (wide.lz_separators, wide.lz_commas) == (b"\x18" + bytes(7), b"")
+    for n_vocab in (1, 32, 33, 200):
+        Request(n_vocab, params)
+    with pytest.raises(ValueError, match="lz_separators"):
+        Request(32, wide)
 
 
 # ---- a text that grows, and is taken back ----

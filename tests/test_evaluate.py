@@ -23,10 +23,10 @@ from lzsampler.errors import ArgumentError  # noqa: E402
 from lzsampler.evaluation.grid import Grid, Setting, paper  # noqa: E402
 from lzsampler.evaluation.run import _context  # noqa: E402
 from lzsampler.evaluation.store import RunFolder  # noqa: E402
-from lzsampler.llama import DRY_BREAKERS, dry_breaker_ids, lz_breaker_ids, lz_mark_ids, lz_number_ids  # noqa: E402
+from lzsampler.llama import DRY_BREAKERS, dry_breaker_ids  # noqa: E402
 from lzsampler.llama.model import Model, context_length  # noqa: E402
+from lzsampler.llama.vocabulary import with_token_classes  # noqa: E402
 from lzsampler.models import default_model, default_prompts, default_tasks  # noqa: E402
-from lzsampler.params import LZ_BREAKERS, LZ_MARKS, LZ_NUMBERS  # noqa: E402
 from lzsampler.util.files import locked  # noqa: E402
 from writings import texts_by_id  # noqa: E402
 
@@ -79,7 +79,7 @@ def test_texts_and_counts(whole: Path) -> None:
             seed = sequence_seed(ours["seed"], numbers[ours["prompt"]])
             setting = replace(params[ours["setting"]], seed=seed)
             assert transcript["settings"]["seed"] == seed
-            assert transcript["settings"]["lz_breakers"] == []
+            assert "lz_separators" not in transcript["settings"]
             assert transcript["settings"]["dry_breakers"] == (list(DRY_BREAKERS) if ours["setting"] == "dry" else [])
             if ours["setting"] == "dry":
                 setting = replace(setting, dry_breakers=breakers)
@@ -499,48 +499,37 @@ def test_dry_ends_a_greedy_loop() -> None:
 
 def test_breakers_of_a_setting_are_those_that_it_names(tmp_path: Path) -> None:
     dry = Params(temperature=0.0, dry_multiplier=0.8)
-    lz = Params(temperature=0.0, lz_penalty=1.0, lz_min_match=3)
+    lz = Params(temperature=0.0, lz_penalty=1.0, lz_min_match=2)
     settings = (
-        Setting("own", "dry", dry, 0.8, {"dry_breakers": ("e", "\n")}),
-        Setting("none", "dry", dry, 0.8, {"dry_breakers": ()}),
-        Setting("usual lz", "lz", lz, 1.0),
-        Setting("own lz", "lz", lz, 1.0, {"lz_breakers": ("e", "\n")}),
-        Setting("free lz", "lz", lz, 1.0, {"lz_breakers": (), "lz_numbers": ("a",), "lz_marks": ("a",)}),
+        Setting("own", "dry", dry, 0.8, ("e", "\n")),
+        Setting("none", "dry", dry, 0.8, ()),
+        Setting("usual", "dry", dry, 0.8),
+        Setting("lz", "lz", lz, 1.0, ("e",)),
     )
     path = tmp_path / "prompts.jsonl"
     path.write_text('{"id": "a", "prompt": "Between Barton and Delaford, there was that"}\n')
     evaluate(
         default_model(), tmp_path / "out", prompts=path, grid=Grid("g", settings, (1,), 60), n_ctx=256, n_threads=1
     )
-    own, none, *made = lines(tmp_path / "out")
-    assert (own["settings"]["dry_breakers"], none["settings"]["dry_breakers"]) == (["e", "\n"], [])
-    assert own["tokens"] != none["tokens"]
-    strings = [transcript["settings"]["lz_breakers"] for transcript in (own, *made)]
-    assert strings == [[], list(LZ_BREAKERS), ["e", "\n"], []]
-    numbers = [transcript["settings"]["lz_numbers"] for transcript in (own, *made)]
-    assert numbers == [[], list(LZ_NUMBERS), list(LZ_NUMBERS), ["a"]]
-    marks = [transcript["settings"]["lz_marks"] for transcript in (own, *made)]
-    assert marks == [[], list(LZ_MARKS), list(LZ_MARKS), ["a"]]
+    made = lines(tmp_path / "out")
+    strings = [transcript["settings"]["dry_breakers"] for transcript in made]
+    assert strings == [["e", "\n"], [], list(DRY_BREAKERS), []]
     with Model(default_model(), n_ctx=256, n_threads=1) as model:
-        given: list[tuple[Any, Any]] = [(None, None), (["e", "\n"], None), ([], ["a"])]
-        for transcript, (breakers, of) in zip(made, given, strict=True):
-            params = replace(
-                lz,
-                lz_breakers=lz_breaker_ids(model.llm, breakers),
-                lz_numbers=lz_number_ids(model.llm, of),
-                lz_marks=lz_mark_ids(model.llm, of),
-                seed=transcript["settings"]["seed"],
-            )
-            alone = generate(model, transcript["prompt"], params, n_predict=60)
+        tokens = [dry_breaker_ids(model.llm, ["e", "\n"]), (), dry_breaker_ids(model.llm)]
+        params = [*(replace(dry, dry_breakers=ids) for ids in tokens), with_token_classes(model.llm, lz)]
+        assert params[-1].lz_separators
+        for transcript, given in zip(made, params, strict=True):
+            seeded = replace(given, seed=transcript["settings"]["seed"])
+            alone = generate(model, transcript["prompt"], seeded, n_predict=60)
             assert transcript["tokens"] == list(alone.tokens)
-    assert made[1]["tokens"] != made[2]["tokens"]
+    assert made[0]["tokens"] != made[1]["tokens"]
 
 
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
         (
-            Setting("own", "dry", Params(dry_multiplier=0.8), 0.8, {"dry_breakers": ("zqzqzq",)}),
+            Setting("own", "dry", Params(dry_multiplier=0.8), 0.8, ("zqzqzq",)),
             "no token of this vocabulary contains 'zqzq",
         ),
         (Setting("own", "none", Params(logit_bias={4096: 1.0})), "logit_bias must be tokens below 4096"),
@@ -589,7 +578,7 @@ def test_the_baseline_is_the_dry_of_llama_cpp(temperature: float) -> None:
 
 def test_texts_cannot_end_where_the_grid_forbids_it(tmp_path: Path) -> None:
     """The answer to a sum has a few tokens; with the end forbidden every text has all of n_predict."""
-    lz = Setting("lz", "lz-rate", Params(temperature=0.0, lz_penalty=1.0, lz_buffer=4), 1.0)
+    lz = Setting("lz", "lz-rate", Params(temperature=0.0, lz_rule="paper", lz_penalty=1.0, lz_buffer=4), 1.0)
     settings = (GRID.settings[0], lz, replace(lz, name="placebo", kind="placebo-lz-rate", placebo=True))
     grid = Grid("long", settings, n_predict=60, ignore_eos=True)
     given: dict[str, Any] = {"tasks": FILES["tasks"], "limit": 2, "n_ctx": 256, "n_threads": 1}

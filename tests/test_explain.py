@@ -14,7 +14,6 @@ N = 40
 EVERYTHING: dict[str, Any] = {
     "lz_penalty": 0.3,
     "lz_window": 64,
-    "lz_buffer": 6,
     "repetition_penalty": 1.2,
     "frequency_penalty": 0.1,
     "presence_penalty": 0.2,
@@ -22,6 +21,10 @@ EVERYTHING: dict[str, Any] = {
     "dry_breakers": (7,),
     "exempt": (3,),
     "logit_bias": {2: 1.5, 9: -math.inf},
+}
+RULES: dict[str, dict[str, Any]] = {
+    **{f: {"lz_rule": "paper", "lz_buffer": 6, "lz_formula": f} for f in ("rate", "distance", "codelength")},
+    "default": {"lz_min_match": 2, "lz_run_penalty": 0.4, "lz_run_allowance": 1, "lz_separators": b"\x04" + bytes(7)},
 }
 
 
@@ -67,10 +70,10 @@ def test_step_at_tells_a_loop() -> None:
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.6])
-@pytest.mark.parametrize("formula", ["rate", "distance", "codelength"])
-def test_after_is_that_of_process(temperature: float, formula: Any) -> None:
+@pytest.mark.parametrize("rule", RULES)
+def test_after_is_that_of_process(temperature: float, rule: str) -> None:
     rng = np.random.default_rng(2)
-    params = Params(temperature=temperature, top_k=6, lz_formula=formula, **EVERYTHING)
+    params = Params(temperature=temperature, top_k=6, **RULES[rule], **EVERYTHING)
     sampler = Sampler(N, params)
     mask = np.full((N + 31) // 32, 0xFFFFFFFF, np.uint32)
     mask[0] ^= np.uint32(1 << 4)
@@ -98,7 +101,11 @@ def test_after_is_that_of_process(temperature: float, formula: Any) -> None:
 
 
 def test_lz_bits_are_those_of_lz_bits() -> None:
-    rng, sampler, history = np.random.default_rng(3), Sampler(N, Params(lz_penalty=0.5, lz_window=64, lz_buffer=6)), []
+    rng, sampler, history = (
+        np.random.default_rng(3),
+        Sampler(N, Params(lz_rule="paper", lz_penalty=0.5, lz_window=64, lz_buffer=6)),
+        [],
+    )
     for _ in range(100):
         history.append(int(rng.integers(0, 5)))
         sampler.accept(history[-1])
@@ -115,7 +122,7 @@ def test_lz_bits_are_those_of_lz_bits() -> None:
 
 
 def test_it_reads_well() -> None:
-    sampler = Sampler(N, Params(temperature=0.0, **EVERYTHING))
+    sampler = Sampler(N, Params(temperature=0.0, **RULES["rate"], **EVERYTHING))
     for token in [1, 2, 3, 4, 5, 7] * 4:
         sampler.accept(token)
     row = np.zeros(N, np.float32)
@@ -124,10 +131,10 @@ def test_it_reads_well() -> None:
     first, *others = str(made).splitlines()
     assert first == (
         "position 24: 1: 9.000 -> 5.544: occurred 4 times (factor 1.2, -0.600); "
-        "LZ -1.356 (match of 7 tokens, 6 back, 4.52 bits)"
+        "repeats 7 tokens from 6 tokens ago: -1.356"
     )
     assert others[0].startswith(
-        "  beside 3: 5.000 -> 5.000: occurred 4 times (exempt); LZ +0.000 (match of 1 token, 4 back"
+        "  beside 3: 5.000 -> 5.000: occurred 4 times (exempt); repeats 1 token from 4 tokens ago: +0.000 (exempt)"
     )
     assert others[1] == "  beside 9: 4.000 -> -inf: logit_bias -inf"
     assert others[2].startswith("  beside 2: 3.000 -> 2.")
@@ -135,6 +142,29 @@ def test_it_reads_well() -> None:
     assert str(sampler.explain(row, 39, k=0)) == "position 24: 39: 0.000 -> 0.000: removed"
     assert isinstance(made, Explanation)
     assert isinstance(made.token, TokenExplanation)
+
+
+def test_the_default_rule_says_what_set_the_price() -> None:
+    """The phrase, with the bits that it saves, or the run, with the tokens by which it is too long."""
+    params = Params(temperature=0.0, lz_penalty=0.3, lz_run_penalty=0.5, lz_run_allowance=10, exempt=(5,))
+    sampler, row = Sampler(N, params), np.zeros(N, np.float32)
+    for token in [1, 2, 3, 4, 5, 6] * 2:
+        sampler.accept(token)
+    one = sampler.explain(row, 1, k=0).token
+    assert (one.lz_length, one.lz_distance, one.lz_run) == (7, 6, 0)
+    assert one.lz_bits == pytest.approx(math.log2(N) - (math.log2(7) + math.log2(7)) / 7)
+    assert one.lz_change == pytest.approx(-0.3 * one.lz_bits)
+    assert "1: 0.000 -> -1.356: repeats 7 tokens from 6 tokens ago: -1.356;" in str(one)
+    for token in [1, 2, 3, 4, 5, 6] * 2:
+        sampler.accept(token)
+    one = sampler.explain(row, 1, k=0).token  # 19 tokens, 13 of them a copy of itself
+    assert (one.lz_length, one.lz_distance, one.lz_run, one.lz_bits) == (19, 6, 3, 0)
+    assert "1: 0.000 -> -1.500: copies itself 3 tokens too long, from 6 tokens ago: -1.500;" in str(one)
+    assert str(sampler.explain(row, 2, k=0).token) == "2: 0.000 -> 0.000: removed"  # 2 would say nothing again
+    for token in [1, 2, 3, 4]:
+        sampler.accept(token)
+    exempt = str(sampler.explain(row, 5, k=0).token)
+    assert exempt == "5: 0.000 -> 0.000: copies itself 7 tokens too long, from 6 tokens ago: +0.000 (exempt); removed"
 
 
 def test_refusals() -> None:

@@ -108,7 +108,7 @@ def test_the_last_token_of_any_vocabulary_can_be_forced(n_vocab: int) -> None:
     "params",
     [
         Params(temperature=0.0),
-        Params(temperature=0.0, lz_penalty=0.3, lz_buffer=2, history="all"),
+        Params(temperature=0.0, lz_rule="paper", lz_penalty=0.3, lz_buffer=2, history="all"),
         Params(temperature=1.2, seed=3, repetition_penalty=1.3, top_p=0.9),
         Params(temperature=1.0, seed=3, pick="llama"),
     ],

@@ -40,7 +40,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "counts": {
         **WARM,
         "lz_penalty": 0.15,
-        "lz_min_match": 1,
+        "lz_rule": "paper",
         "repetition_penalty": 1.1,
         "frequency_penalty": 0.1,
         "presence_penalty": 0.2,

@@ -70,45 +70,54 @@ def test_the_everyday_grid_has_penalties_as_people_use_them() -> None:
     assert {setting.params.temperature for setting in grid.settings if setting.kind != "min-p"} == {0.0}
     assert grid.n_predict == 512
     assert used["lz-default"].params == Params(temperature=0.0, **PRESETS["default"])
-    assert used["lz-default"].name == "T=0 lz_penalty=0.3 lz_min_match=5"
+    assert used["lz-default"].name == "T=0 lz_penalty=0.3 lz_run_penalty=0.5"
     assert len({setting.name for setting in everyday().settings}) == len(everyday().settings)
 
 
 def test_a_window_and_a_buffer_that_are_not_the_usual_ones_are_in_the_name(tmp_path: Path) -> None:
-    """The usual ones depend on lz_min_match: those of 1 are not those of 5."""
+    """The usual ones depend on the rule: those of the paper are not those of the default."""
     path = tmp_path / "mine.toml"
     path.write_text("""
         [[setting]]
         lz_penalty = 0.3
-        lz_min_match = [1, 5]
+        lz_rule = ["paper", "default"]
         lz_window = [512, 2048]
         [[setting]]
         lz_penalty = 0.3
-        lz_min_match = [1, 5]
-        lz_buffer = [32, 511, 2047]
-        lz_window = 2048
+        lz_rule = "paper"
+        lz_buffer = [32, 511]
+        lz_window = 1024
     """)
     assert [setting.name.removeprefix("T=0 lz_penalty=0.3") for setting in read_grid(path).settings] == [
+        " lz_rule=paper",
+        " lz_window=2048 lz_rule=paper",
+        " lz_window=512",
         "",
-        " lz_window=2048",
-        " lz_window=512 lz_min_match=5",
-        " lz_min_match=5",
-        " lz_window=2048 lz_buffer=511",
-        " lz_window=2048 lz_buffer=2047",
-        " lz_buffer=32 lz_min_match=5",
-        " lz_buffer=511 lz_min_match=5",
+        " lz_window=1024 lz_rule=paper",
+        " lz_window=1024 lz_rule=paper lz_buffer=511",
     ]
 
 
-@pytest.mark.parametrize("field", ["lz_breakers", "lz_numbers", "lz_marks"])
-def test_breakers_and_numbers_of_lz_need_longer_matches(tmp_path: Path, field: str) -> None:
+@pytest.mark.parametrize("field", ["lz_separators", "lz_commas", "lz_breakers"])
+def test_separators_are_those_of_the_model_and_not_of_a_grid(tmp_path: Path, field: str) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text(f'[[setting]]\nlz_penalty = 0.3\nlz_min_match = 5\n{field} = ["\\n"]\n')
-    (setting,) = read_grid(path).settings
-    assert setting.breakers == {field: ("\n",)}
-    path.write_text(f'[[setting]]\nlz_penalty = 0.15\n{field} = ["\\n"]\n')
-    with pytest.raises(ValueError, match=rf"\[\[setting\]\] 1: {field} need an lz_min_match above 1"):
+    path.write_text(f'[[setting]]\nlz_penalty = 0.3\n{field} = ["\\n"]\n')
+    with pytest.raises(ValueError, match=rf"\[\[setting\]\] 1: unknown key '{field}'"):
         read_grid(path)
+
+
+def test_presets_of_a_grid_are_their_fields(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    tables = ("\n".join(["[[setting]]", *(f"{k} = {v!r}" for k, v in fields.items())]) for fields in PRESETS.values())
+    path.write_text("\n".join(tables))
+    grid = read_grid(path)
+    assert [setting.params for setting in grid.settings] == [Params(temperature=0, **f) for f in PRESETS.values()]
+    assert [setting.name for setting in grid.settings] == [
+        "T=0 lz_penalty=0.3 lz_run_penalty=0.5",
+        "T=0 lz_run_penalty=0.5 lz_run_allowance=64",
+        "T=0 lz_penalty=0.15 lz_rule=paper",
+    ]
+    assert Grid.from_json(json.loads(json.dumps(grid.to_json()))) == grid
 
 
 def test_lists_are_combinations(tmp_path: Path) -> None:
@@ -136,8 +145,8 @@ def test_lists_are_combinations(tmp_path: Path) -> None:
     assert all(s.params.logit_bias == ((3, -1.5), (4, 0.25)) for s in lz)
     dry = [s for s in grid.settings if s.kind == "dry"]
     assert [(s.strength, s.params.dry_multiplier) for s in dry] == [(0.5, 0.5), (0.8, 0.8)]
-    assert all(s.breakers == {"dry_breakers": ("\n", "*")} for s in dry)
-    assert not any(s.breakers for s in lz)
+    assert all(s.dry_breakers == ("\n", "*") for s in dry)
+    assert not any(s.dry_breakers for s in lz)
     assert grid.settings[-1].name == "T=0"
     assert grid.settings[-1].kind == "none"
 
@@ -197,7 +206,9 @@ def test_files_that_are_no_grid(tmp_path: Path, text: str, message: str) -> None
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(LzsError, match=r"cannot read the grid .*No such file.*built in: quick, paper, everyday, long"):
+    with pytest.raises(
+        LzsError, match=r"cannot read the grid .*No such file.*built in: quick, presets, paper, everyday, long"
+    ):
         read_grid(tmp_path / "missing.toml")
     (tmp_path / "mark.toml").write_bytes(b"\xef\xbb\xbf[[setting]]")  # as some editors begin a file
     assert read_grid(tmp_path / "mark.toml").kinds == ("none",)
@@ -229,7 +240,7 @@ def test_json_and_back() -> None:
     biased = replace(
         paper().settings[0],
         params=Params(logit_bias={3: float("-inf")}),
-        breakers={"dry_breakers": ("\n",), "lz_breakers": (), "lz_numbers": ("1",), "lz_marks": ("letterless",)},
+        dry_breakers=("\n",),
     )
     placebo = replace(paper().settings[1], placebo=True)
     for grid in (
@@ -315,7 +326,7 @@ def test_what_differs_besides_strength_and_draws_is_in_the_kind(tmp_path: Path) 
         on_loop = "trim"
         [[setting]]
         lz_penalty = 0.3
-        lz_min_match = [1, 5]
+        lz_min_match = [7, 5]
         temperature = [0, 0.6]
         [[setting]]
         kind = "x"
@@ -329,8 +340,8 @@ def test_what_differs_besides_strength_and_draws_is_in_the_kind(tmp_path: Path) 
     assert list(dict.fromkeys((setting.kind, setting.strength) for setting in grid.settings)) == [
         ("none", 0),
         ("none-on_loop=trim", 0),
+        ("lz_penalty-lz_min_match=7", 0.3),
         ("lz_penalty", 0.3),
-        ("lz_penalty-lz_min_match=5", 0.3),
         ("x-lz_window=40", 0.1),
         ("x-lz_window=200", 0.1),
         ("x-lz_window=40", 0.2),

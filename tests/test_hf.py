@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine_rows import expected as processed
+from lz_settings import either_rule
 from lzsampler import Params, Sampler
 from lzsampler.auditing.findings import audit
 from lzsampler.auditing.repetition import largest_run
@@ -38,8 +39,8 @@ DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
 ALL_PENALTIES: dict[str, Any] = {
     "lz_penalty": 0.15,
     "lz_window": 24,
+    "lz_rule": "paper",
     "lz_buffer": 4,
-    "lz_min_match": 1,
     "repetition_penalty": 1.2,
     "frequency_penalty": 0.1,
     "presence_penalty": -0.2,
@@ -64,16 +65,8 @@ def penalties(draw: st.DrawFn, n_vocab: int) -> Params:
     both: list[Method] = ["multiplicative", "subtractive"]
     methods = st.sampled_from(both)
     repetition_method = draw(methods)
-    min_match = draw(st.sampled_from([1, 2]))
     return Params(
-        lz_penalty=off_or(0.0, 0.15, 1.0, 1e38),
-        lz_min_match=min_match,
-        lz_breakers=draw(st.sets(st.integers(0, 7), max_size=2).map(tuple)) if min_match > 1 else (),
-        lz_numbers=draw(st.sets(st.integers(0, 7), max_size=4).map(tuple)) if min_match > 1 else (),
-        lz_marks=draw(st.sets(st.integers(0, 7), max_size=4).map(tuple)) if min_match > 1 else (),
-        lz_window=draw(st.sampled_from([4, 16, 512])),
-        lz_buffer=draw(st.sampled_from([1, 2, 3])),
-        lz_formula=draw(st.sampled_from(["rate", "distance", "codelength"])),
+        **draw(either_rule(n_vocab, (0.0, 0.15, 1.0, 1e38))),
         repetition_penalty=off_or(1.0 if repetition_method == "multiplicative" else 0.0, 0.5, 1.25, 1.1, 3e38),
         frequency_penalty=off_or(0.0, 0.5, 0.3, 1.25),
         presence_penalty=off_or(0.0, 0.5, 0.3, 1.25),
@@ -138,7 +131,9 @@ def test_float32_rows_get_the_bits_of_process(data: st.DataObject) -> None:
 @pytest.mark.parametrize("history", ["generated", "all"])
 @pytest.mark.parametrize("formula", ["rate", "distance", "codelength"])
 def test_a_text_longer_than_its_windows(history: Any, formula: Any) -> None:
-    params = Params(lz_penalty=0.15, lz_formula=formula, frequency_penalty=0.5, penalty_window=600, history=history)
+    params = Params(
+        lz_rule="paper", lz_penalty=0.15, lz_formula=formula, frequency_penalty=0.5, penalty_window=600, history=history
+    )
     rng = np.random.default_rng(1)
     n_vocab, prompt = 5000, rng.integers(0, 5000, 100).tolist()
     text = rng.zipf(1.3, 2000) % 40
@@ -207,7 +202,7 @@ def test_a_view_with_strides_and_other_integers() -> None:
     logits = torch.randn(1, 4, 50, generator=torch.Generator().manual_seed(1))
     whole = logits.clone()
     ids = torch.tensor([[1, 2, 3, 1, 2, 3, 1, 2]], dtype=torch.int32)
-    processor = LZLogitsProcessor(lz_buffer=2, lz_min_match=1, lz_penalty=1.0, history="all", inplace=True)
+    processor = LZLogitsProcessor(lz_buffer=2, lz_rule="paper", lz_penalty=1.0, history="all", inplace=True)
     processor(ids, whole[:, 2, :])
     assert torch.equal(whole[:, [0, 1, 3]], logits[:, [0, 1, 3]])
     assert same_bits(whole[0, 2], processed(processor.params, ids[0].tolist(), [], logits[0, 2].numpy()))
@@ -223,7 +218,7 @@ def test_inplace() -> None:
 
 
 def test_one_processor_for_models_of_different_vocabularies() -> None:
-    processor = LZLogitsProcessor(lz_penalty=1.0, lz_buffer=1, lz_min_match=1, history="all")
+    processor = LZLogitsProcessor(lz_penalty=1.0, lz_buffer=1, lz_rule="paper", history="all")
     for n_vocab in (64, 100, 64):
         out = processor(torch.tensor([[1, 2, 1, 2]]), torch.zeros(1, n_vocab))
         assert same_bits(out[0], processed(processor.params, [1, 2, 1, 2], [], np.zeros(n_vocab, np.float32)))
@@ -413,7 +408,7 @@ def test_every_step_of_generate(make: Callable[[int], Any], mode: str, history: 
 def test_every_step_of_assisted_generation(how: str, sample: bool, history: str) -> None:
     """The draft model's own generate and refused drafts come in between, through the same processor."""
     model = llama(1)
-    processor = LZLogitsProcessor(lz_penalty=0.15, lz_buffer=4, lz_min_match=1, history=history)
+    processor = LZLogitsProcessor(lz_penalty=0.15, lz_buffer=4, lz_rule="paper", history=history)
     spy = Spy(processor, n_prompt=6)
     assistant = llama(1)
     with torch.no_grad():
@@ -470,7 +465,7 @@ def test_a_padded_batch_equals_one_by_one(history: str) -> None:
 
 
 def test_several_generates_with_one_processor() -> None:
-    model, settings = llama(4), Params(lz_penalty=0.15, lz_buffer=2)
+    model, settings = llama(4), Params(lz_rule="paper", lz_penalty=0.15, lz_buffer=2)
     one = LZLogitsProcessor(settings)
     first = generate(model, PROMPTS[:1], one)
     turn = PROMPTS[0] + first[0].tolist() + [7, 8]
@@ -488,7 +483,7 @@ def test_a_bfloat16_model() -> None:
 @pytest.mark.parametrize("inplace", [True, False])
 def test_output_logits(inplace: bool) -> None:
     model, ids = llama(6), torch.tensor(PROMPTS[:1])
-    processor = LZLogitsProcessor(Params(lz_penalty=0.15, lz_buffer=2), inplace=inplace)
+    processor = LZLogitsProcessor(Params(lz_rule="paper", lz_penalty=0.15, lz_buffer=2), inplace=inplace)
     out = model.generate(
         ids,
         attention_mask=torch.ones_like(ids),
@@ -551,15 +546,16 @@ def test_bad_arguments() -> None:
 
 
 def test_settings_are_those_of_attach() -> None:
-    default = Params(lz_penalty=0.3, lz_min_match=5)
+    default = Params(lz_penalty=0.3, lz_run_penalty=0.5)
     assert LZLogitsProcessor().params == default
     assert LZLogitsProcessor(history="all").params == replace(default, history="all")
-    assert LZLogitsProcessor(**PRESETS["paper"]).params == Params(lz_penalty=0.15)
+    assert LZLogitsProcessor(**PRESETS["paper"]).params == Params(lz_rule="paper", lz_penalty=0.15)
+    assert LZLogitsProcessor(**PRESETS["guard"]).params == Params(lz_run_penalty=0.5, lz_run_allowance=64)
     assert LZLogitsProcessor(Params(lz_penalty=0.3), lz_window=16).params == Params(lz_penalty=0.3, lz_window=16)
     with pytest.warns(UserWarning, match="switch no penalty on"):
         LZLogitsProcessor(Params(history="all"))
     shown = inspect.signature(LZLogitsProcessor).parameters
-    assert (shown["lz_penalty"].default, shown["lz_min_match"].default) == (0.3, 5)
+    assert (shown["lz_penalty"].default, shown["lz_run_penalty"].default) == (0.3, 0.5)
     assert (shown["inplace"].default, shown["history"].default) == (False, "generated")
     assert not {"keywords", "penalties", "temperature"} & set(shown)
 

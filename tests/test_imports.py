@@ -73,6 +73,7 @@ def test_every_penalty_of_c_is_in_the_list() -> None:
 
 def test_exports_are_pinned() -> None:
     classes = [
+        "Costs",
         "Grammar",
         "Loop",
         "LzsError",
@@ -85,9 +86,9 @@ def test_exports_are_pinned() -> None:
         "Sampler",
         "Spelling",
     ]
-    classes += ["Stuck", "StuckDetection", "Tax", "TokenBytes"]
-    functions = ["attach", "audit", "audit_files", "audit_texts", "compare", "evaluate", "generate", "lz_bits"]
-    functions += ["probe", "quantize", "sequence_seed", "tax"]
+    classes += ["Stuck", "StuckDetection", "TokenBytes"]
+    functions = ["attach", "audit", "audit_files", "audit_texts", "compare", "cost", "evaluate", "generate", "lz_bits"]
+    functions += ["probe", "quantize", "separators_of", "sequence_seed"]
     assert lzsampler.__all__ == ["STOP_ON_LOOP", "STOP_ON_STUCK", *classes, "__version__", *functions]
     assert all(hasattr(lzsampler, name) for name in lzsampler.__all__)
     assert set(lzsampler.__all__) <= set(dir(lzsampler))
@@ -231,7 +232,7 @@ LAYERS = {
     "probing": {"util"},
     "quantizing": {"util", "llama", "decoding"},
     "cuda": set(),
-    "engines": set(),
+    "engines": {"util"},
     "vllm": {"engines"},
     "sglang": {"engines"},
 }

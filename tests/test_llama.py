@@ -264,7 +264,16 @@ def test_test_sampling_queues(order: str, top_k: int, top_p: float, min_p: float
 
 # ---- chain samplers: what a host may do to them ----
 
-LZ = Params(lz_penalty=0.5, lz_window=64, lz_buffer=4, repetition_penalty=1.2, temperature=0.7, top_k=30, seed=11)
+LZ = Params(
+    lz_rule="paper",
+    lz_penalty=0.5,
+    lz_window=64,
+    lz_buffer=4,
+    repetition_penalty=1.2,
+    temperature=0.7,
+    top_k=30,
+    seed=11,
+)
 
 
 def looping(n_vocab: int, n: int = 40) -> list[int]:
@@ -369,7 +378,9 @@ def test_the_sampler_inside_stays_the_same_after_a_copy(make: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["penalties", "sampler"])
 def test_the_host_always_has_a_finite_logit_and_the_sampler_a_selection(kind: str) -> None:
-    strong = Params(lz_penalty=1e38, lz_window=64, lz_buffer=4, repetition_penalty=1e30, frequency_penalty=1e38)
+    strong = Params(
+        lz_rule="paper", lz_penalty=1e38, lz_window=64, lz_buffer=4, repetition_penalty=1e30, frequency_penalty=1e38
+    )
     history = list(range(8)) * 5
     rows: list[tuple[list[float], str | None]] = [
         ([0.5] * 8, None),
@@ -473,7 +484,7 @@ def test_a_chain_with_our_sampler_gives_the_fast_path(llm: Any) -> None:
     for params in (
         Params(temperature=0.0),
         Params(lz_penalty=0.15, temperature=0.0),
-        Params(lz_penalty=0.15, temperature=0.0, history="all", lz_formula="codelength"),
+        Params(lz_rule="paper", lz_penalty=0.15, temperature=0.0, history="all", lz_formula="codelength"),
         Params(lz_penalty=0.1, repetition_penalty=1.1, temperature=0.9, top_k=50, top_p=0.9, min_p=0.02, seed=5),
         Params(temperature=1.2, temperature_last=True, top_p=0.8, seed=2**63 + 1),
     ):

@@ -125,7 +125,9 @@ def test_rewinds_and_clones(setting: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("history", ["all", "generated"])
 def test_the_prompt_does_not_count(history: Any) -> None:
-    sampler = detecting(4, 1, 3, history=history, lz_penalty=0.15, lz_window=16, lz_buffer=4, presence_penalty=0.1)
+    sampler = detecting(
+        4, 1, 3, history=history, lz_rule="paper", lz_penalty=0.15, lz_window=16, lz_buffer=4, presence_penalty=0.1
+    )
     sampler.prime([7, 8] * 10)
     assert follow(sampler, [7, 8, 7, 8, 7], (4, 1, 3)) is None
     sampler.accept(8)

@@ -1,8 +1,8 @@
 """The LZ penalty against the authors' outputs, the twin and the code it is derived from."""
 
-import itertools
 import json
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import lzsampler
+from lz_settings import default_rule
 from lzsampler import Params, Sampler
-from lzsampler.params import Formula
+from lzsampler.params import PRESETS, Formula
 from reference_lz import code_length_costs, lz_bits, lz_costs, lz_prices
+from samplers import after, mask_of
 
 VECTORS = Path(__file__).parent / "vectors"
 GOLDEN: list[dict[str, Any]] = [
@@ -39,6 +41,11 @@ def core_bits(history: Any, n_vocab: int, window: int, buffer: int, formula: For
     assert (np.diff(tokens) > 0).all()
     assert (bits != 0).all()
     return dict(zip(tokens.tolist(), bits.tolist(), strict=True))
+
+
+def paper(window: int, buffer: int, formula: Formula, **fields: Any) -> Params:
+    """The paper's rule at strength 1."""
+    return Params(lz_rule="paper", lz_penalty=1.0, lz_window=window, lz_buffer=buffer, lz_formula=formula, **fields)
 
 
 def sampler_bits(sampler: Sampler) -> dict[int, float]:
@@ -71,8 +78,7 @@ def test_golden_by_lz_bits(number: int, formula: Formula) -> None:
 @pytest.mark.parametrize("number", range(len(GOLDEN)))
 def test_golden_by_a_sampler_with_rewinds(number: int, formula: Formula) -> None:
     case = GOLDEN[number]
-    params = Params(lz_penalty=1.0, lz_window=case["window"], lz_buffer=case["buffer"], lz_formula=formula)
-    sampler = Sampler(case["n_vocab"], params)
+    sampler = Sampler(case["n_vocab"], paper(case["window"], case["buffer"], formula))
     rng = np.random.default_rng(number)
     history: list[int] = case["history"]
     at = 0
@@ -144,7 +150,7 @@ def test_a_sampler_equals_lz_bits_at_every_token(
     case: tuple[list[int], int, int, int], formula: Formula, data: st.DataObject
 ) -> None:
     history, n_vocab, window, buffer = case
-    sampler = Sampler(n_vocab, Params(lz_penalty=1.0, lz_window=window, lz_buffer=buffer, lz_formula=formula))
+    sampler = Sampler(n_vocab, paper(window, buffer, formula))
     checked = data.draw(st.sets(st.integers(1, max(1, len(history))), max_size=5)) | {len(history)}
     for n, token in enumerate(history, 1):
         sampler.accept(token)
@@ -152,142 +158,88 @@ def test_a_sampler_equals_lz_bits_at_every_token(
             assert sampler_bits(sampler) == core_bits(history[:n], n_vocab, window, buffer, formula)
 
 
-# ---- matches that must have a length ----
+# ---- the default rule ----
 
 
-@settings(derandomize=True, max_examples=400, deadline=None)
-@given(
-    cases(),
-    st.sampled_from(FORMULAS),
-    st.integers(2, 9),
-    st.sets(st.integers(0, 3), max_size=2),
-    st.sets(st.integers(0, 5), max_size=4),
-    st.sets(st.integers(0, 5), max_size=2),
-    st.data(),
-)
-@example(([0, 1, 2, 0, 1, 2, 0, 1], 64, 512, 8), "rate", 3, {1}, {0}, {5}, None)
-@example(([0, 1, 2, 1, 0, 1, 2, 2, 1, 0, 1] * 9, 64, 512, 8), "rate", 3, {1}, {0}, {5}, None)
-@example(([0, 1, 2, 1, 0, 3, 2, 2, 1, 0, 1] * 30, 64, 512, 8), "codelength", 4, {1}, {0}, {5}, None)
-def test_long_matches_equal_the_twin(
-    case: tuple[list[int], int, int, int],
-    formula: Formula,
-    min_match: int,
-    breakers: set[int],
-    numbers: set[int],
-    marks: set[int],
-    data: Any,
-) -> None:
-    history, n_vocab, window, buffer = case
-    min_match = min(min_match, buffer + 1)
-    lists = [{token for token in tokens if token < n_vocab} for tokens in (breakers, numbers, marks)]
-    params = Params(
-        lz_penalty=1.0,
-        lz_window=window,
-        lz_buffer=buffer,
-        lz_formula=formula,
-        lz_min_match=min_match,
-        lz_breakers=tuple(lists[0]),
-        lz_numbers=tuple(lists[1]),
-        lz_marks=tuple(lists[2]),
-    )
+@settings(derandomize=True, max_examples=300, deadline=None)
+@given(cases(), st.data())
+def test_the_default_rule_equals_the_twin(case: tuple[list[int], int, int, int], data: st.DataObject) -> None:
+    history, n_vocab, *_ = case
+    params = Params(**data.draw(default_rule(n_vocab)))
     sampler = Sampler(n_vocab, params)
-    checked = {len(history)} | (data.draw(st.sets(st.integers(1, max(1, len(history))), max_size=5)) if data else set())
+    checked = {len(history)} | data.draw(st.sets(st.integers(1, max(1, len(history))), max_size=5))
     for n, token in enumerate(history, 1):
         sampler.accept(token)
         if n in checked:
-            expected = lz_prices(history[:n], n_vocab, window, buffer, formula, min_match, *lists)
+            expected = lz_prices(history[:n], n_vocab, params)
             assert_bits(sampler_bits(sampler), expected)
-    back = data.draw(st.integers(0, len(history))) if data else len(history) // 2
+            told_of = sampler.explain(np.zeros(n_vocab, np.float32), 0)
+            for told in (told_of.token, *told_of.others):
+                assert told.lz_change == pytest.approx(-expected.get(told.token, 0.0), abs=TOLERANCE)
+    back = data.draw(st.integers(0, len(history)))
     sampler.rewind(back)
-    left = history[: len(history) - back]
-    assert_bits(sampler_bits(sampler), lz_prices(left, n_vocab, window, buffer, formula, min_match, *lists))
+    assert_bits(sampler_bits(sampler), lz_prices(history[: len(history) - back], n_vocab, params))
 
 
-def test_a_frame_that_came_often_is_dearer() -> None:
-    """Twelve matches cost what one does, 34 nearly three times as much, and 57 or more, were they near, eight times."""
-    one = math.log2(4096) - (math.log2(4 + 1) + math.log2(3)) / 3
-    for copies, times in ((2, 1.0), (12, 1.0), (13, 13 / 12), (33, 2.75), (34, 2.89), (57, 8.0), (200, 8.0)):
-        sampler = Sampler(4096, Params(lz_penalty=1.0, lz_min_match=3, lz_buffer=8))
-        for token in [*(token for n in range(copies) for token in (1, 2, 3, 100 + n)), 1, 2]:
+def bits(tokens: Iterable[int]) -> bytes:
+    return mask_of(4096, list(tokens)).tobytes()
+
+
+def prices(text: list[int], **fields: Any) -> dict[int, float]:
+    return sampler_bits(after(4096, Params(**fields), text))
+
+
+def test_a_repetition_costs_from_its_shortest_length_on() -> None:
+    said = [*range(10, 20), 99, *range(10, 14)]  # 14 would be the fifth token that is said again, from 11 back
+    expected = math.log2(4096) - (math.log2(11 + 1) + math.log2(5)) / 5
+    assert prices(said, lz_penalty=0.3) == {14: pytest.approx(0.3 * expected, rel=1e-6)}
+    assert prices(said, lz_penalty=0.3, lz_min_match=6) == {}
+    assert prices(said[:-1], lz_penalty=0.3) == {}
+    assert prices(said, lz_penalty=0.3, lz_window=10) == {}  # it is further back
+    assert prices(said, lz_penalty=0.3, lz_separators=bits([12])) == {}
+    assert prices(said, lz_penalty=0.3, lz_separators=bits([99])).keys() == {14}
+    assert prices(said, lz_penalty=0.3, lz_separators=bits([99]), lz_commas=bits([11])) == {}
+    assert prices([*said, 14, 15], lz_penalty=0.3, lz_commas=bits([15])).keys() == {16}  # 15 is the sixth
+
+
+def test_a_run_costs_beyond_its_allowance_and_separators_do_not_end_it() -> None:
+    unit = list(range(10, 20))
+    for n, price in ((41, 0.0), (42, 0.5), (44, 1.5), (1000, 479.5)):  # tokens after the first ten
+        text = (unit * 200)[: 10 + n]
+        every = bits(range(4096))
+        expected = {text[-10]: pytest.approx(price)} if price else {}
+        assert prices(text, lz_penalty=0.3, lz_run_penalty=0.5, lz_separators=every) == expected
+        assert prices(text, lz_run_penalty=0.5) == expected
+    assert prices([*unit * 20, 99], lz_run_penalty=0.5) == {}  # whatever ends the copy ends its price
+
+
+@pytest.mark.parametrize("preset", ["default", "guard"])
+@pytest.mark.parametrize("period", [1, 2, 7, 100, 1000, 1919])
+def test_a_loop_costs_more_with_each_token(preset: str, period: int) -> None:
+    """Whatever its tokens are (here all are separators), as far as the window reaches: two copies cost nothing."""
+    loop = np.random.default_rng(period).permutation(4096)[:period].tolist()
+    params = Params(**PRESETS[preset], lz_separators=bits(range(4096)))
+    free = 2 * period + params.lz_run_allowance
+    highest = 2048 + 1 - period - params.lz_run_allowance
+    for n, beyond in ((free - 1, 0), (free, 1), (free + 1, 2), (free + 40, 41), (3 * 2048, highest)):
+        found = sampler_bits(after(4096, params, (loop * n)[:n]))
+        assert found == ({loop[n % period]: 0.5 * min(beyond, highest)} if beyond else {})
+
+
+def test_guard_leaves_a_text_alone_that_does_not_copy_itself() -> None:
+    """Sentences come again, and what is between them is new: not one logit changes."""
+    rng = np.random.default_rng(4)
+    sentence = rng.integers(0, 4096, 60).tolist()
+    sampler = Sampler(4096, Params(**PRESETS["guard"]))
+    default = Sampler(4096, Params(**PRESETS["default"]))
+    priced = 0
+    for _ in range(20):
+        for token in [*sentence, *rng.integers(0, 4096, 20).tolist()]:
             sampler.accept(token)
-        for _ in range(2):
-            assert sampler_bits(sampler)[3] == pytest.approx(one * times, rel=1e-5)
-            sampler.accept(3)
-            sampler.rewind(1)
-    far = Sampler(4096, Params(lz_penalty=1.0, lz_min_match=3, lz_buffer=8))  # all but the last 10 are too far away
-    text = [*(token for n in range(40) for token in (1, 2, 3, 100 + n)), *range(1000, 1475)]
-    for token in [*text, *(token for n in range(10) for token in (1, 2, 3, 200 + n)), 1, 2]:
-        far.accept(token)
-    assert sampler_bits(far)[3] == pytest.approx(one, rel=1e-5)
-
-
-def test_a_loop_is_the_dearer_the_longer_it_is() -> None:
-    for copies in (1, 2, 4, 10, 16, 40):
-        sampler = Sampler(4096, Params(lz_penalty=1.0, lz_min_match=3))
-        for token in [*range(10, 60), *list(range(60, 90)) * (copies + 1)]:
-            sampler.accept(token)
-        length = copies * 30 + 1
-        bits = math.log2(4096) - (math.log2(30 + 1) + math.log2(length)) / length
-        times = min(max(1.0, length / 30 / 2), 8.0)
-        assert sampler_bits(sampler)[60] == pytest.approx(bits * times, rel=1e-5)
-
-
-def test_a_number_is_free_until_its_second_match() -> None:
-    """Wherever in the window the matches are; 3 is such a number and 4 is not."""
-    params = Params(lz_penalty=1.0, lz_min_match=3, lz_window=2000, lz_numbers=(3,))
-    for gap in (5, 600):  # within the distance up to which the price grows, and beyond
-        sampler, priced = Sampler(4096, params), []
-        for copy in range(4):
-            for token in (1, 2, 3, 4):
-                if token > 2:
-                    priced.append(token in sampler_bits(sampler))
-                sampler.accept(token)
-            for token in range(gap):
-                sampler.accept(10 + copy * gap + token)
-        assert priced == [False, False, False, True, True, True, True, True]
-        assert set(sampler_bits(sampler)) == set()
-    out_of_sight = Sampler(4096, params)  # only one of two is left in the window
-    for token in (1, 2, 3, *range(500, 700), 1, 2, 3, *range(1000, 2800), 1, 2):
-        out_of_sight.accept(token)
-    assert sampler_bits(out_of_sight) == {}
-    out_of_sight.rewind(12)
-    for token in (1, 2):
-        out_of_sight.accept(token)
-    assert set(sampler_bits(out_of_sight)) == {3}
-
-
-def test_a_number_in_a_loop_is_priced_at_once() -> None:
-    text = (3, 7, 8, 3, 7, 8)  # two copies without a gap: the match of 3 has 4 tokens and lies 3 back
-    for numbers, copies in itertools.product(((), (3,)), (6, 5)):
-        sampler = Sampler(64, Params(lz_penalty=1.0, lz_min_match=3, lz_buffer=8, lz_numbers=numbers))
-        for token in text[6 - copies :]:
-            sampler.accept(token)
-        # without the first 3, the end (7, 8) has a match of 3 tokens, which does not cover the distance
-        expected = {3} if copies == 6 or not numbers else set()
-        assert set(sampler_bits(sampler)) == expected
-
-
-def test_a_match_across_a_breaker_counts_where_it_covers_its_distance() -> None:
-    params = Params(lz_penalty=1.0, lz_min_match=3, lz_breakers=(9,))
-    sampler = Sampler(64, params)
-    for token in (
-        1,
-        9,
-        2,
-        5,
-        6,
-        7,
-        8,
-        1,
-        9,
-        2,
-    ):  # "1 9 2" stood before, then 5, but its end is not a copy of all between
-        sampler.accept(token)
-    assert sampler_bits(sampler) == {}
-    sampler = Sampler(64, params)
-    for token in (1, 9, 2, 1, 9, 2):  # now it is, so the next copy begins with 1
-        sampler.accept(token)
-    assert sampler_bits(sampler).keys() == {1}
+            default.accept(token)
+            assert sampler_bits(sampler) == {}
+            priced += bool(sampler_bits(default))
+    assert priced > 1000
 
 
 # ---- the largest window and buffer ----
@@ -309,7 +261,7 @@ def test_the_largest_window_and_buffer(history: npt.NDArray[np.int64], formula: 
     arguments = (4096, 131072, 4096, formula)
     whole = core_bits(history, *arguments)
     assert_bits(whole, lz_bits(history, *arguments))
-    sampler = Sampler(4096, Params(lz_penalty=1.0, lz_window=131072, lz_buffer=4096, lz_formula=formula, history="all"))
+    sampler = Sampler(4096, paper(131072, 4096, formula, history="all"))
     sampler.prime(history[:-20])
     for token in history[-20:].tolist():
         sampler.accept(token)

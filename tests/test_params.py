@@ -10,17 +10,17 @@ from typing import Any, get_type_hints
 import numpy as np
 import pytest
 
+from cli import flags as flags_module
 from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Params, RepetitionDetection, Sampler
-from lzsampler import params as params_module
 from lzsampler._ffi import ffi
 from lzsampler.explanation import TokenExplanation
 from lzsampler.params import (
     DETECTIONS,
-    OF_LONG_MATCHES,
     PENALTIES,
     PENALTY_FIELDS,
     PRESETS,
     SAMPLING_FIELDS,
+    SEPARATORS,
     Penalty,
     PenaltyParts,
     PenaltySettings,
@@ -29,19 +29,20 @@ from lzsampler.params import (
     penalties_from,
     reach,
     to_json,
-    used_breakers,
 )
 from samplers import after
 
 DEFAULTS = {
     "lz_penalty": 0.0,
-    "lz_window": 512,
-    "lz_buffer": 32,
+    "lz_window": 2048,
+    "lz_min_match": 5,
+    "lz_run_penalty": 0.0,
+    "lz_run_allowance": 32,
+    "lz_separators": b"",
+    "lz_commas": b"",
+    "lz_rule": "default",
     "lz_formula": "rate",
-    "lz_min_match": 1,
-    "lz_breakers": (),
-    "lz_numbers": (),
-    "lz_marks": (),
+    "lz_buffer": 32,
     "repetition_penalty": 1.0,
     "frequency_penalty": 0.0,
     "presence_penalty": 0.0,
@@ -72,6 +73,7 @@ DEFAULTS = {
 }
 REALS = [
     "lz_penalty",
+    "lz_run_penalty",
     "repetition_penalty",
     "frequency_penalty",
     "presence_penalty",
@@ -82,10 +84,19 @@ REALS = [
     "min_p",
 ]
 METHODS = {f"{name}_penalty": f"{name}_method" for name in ("repetition", "frequency", "presence")}
-INTEGERS = ["lz_window", "lz_buffer", "lz_min_match", "penalty_window", "dry_allowed_length", "top_k", "seed"]
-BREAKERS = ["lz_breakers", "lz_numbers", "lz_marks", "dry_breakers"]
-TOKENS = ["exempt", *BREAKERS, "logit_bias"]
+INTEGERS = [
+    "lz_window",
+    "lz_buffer",
+    "lz_min_match",
+    "lz_run_allowance",
+    "penalty_window",
+    "dry_allowed_length",
+    "top_k",
+    "seed",
+]
+TOKENS = ["exempt", "dry_breakers", "logit_bias", *SEPARATORS]
 NAMES = [
+    "lz_rule",
     "lz_formula",
     "repetition_method",
     "frequency_method",
@@ -158,6 +169,8 @@ def test_integers(field: str, value: Any) -> None:
         {"exempt": 5},
         {"exempt": ["a"]},
         {"dry_breakers": [1.5]},
+        {"lz_separators": [1, 2]},
+        {"lz_commas": np.zeros(1)},
         {"logit_bias": "ab"},
         {"logit_bias": {"1": 5}},
         {"logit_bias": [1]},
@@ -186,23 +199,50 @@ def test_a_method_alone_switches_nothing_on(penalty: str, method: Any) -> None:
 def test_the_buffer_fits_the_window() -> None:
     """`Params(lz_window=16)` was refused for a buffer that nobody had given."""
     for window, buffer in ((2, 1), (16, 15), (32, 31), (33, 32), (512, 32)):
-        assert Params(lz_window=window).lz_buffer == buffer
+        assert Params(lz_rule="paper", lz_window=window).lz_buffer == buffer
     with pytest.raises(ValueError, match=r"^lz_buffer must be below lz_window \(16\), got 32$"):
-        Params(lz_window=16, lz_buffer=32)
+        Params(lz_rule="paper", lz_window=16, lz_buffer=32)
 
 
 def test_changed_fits_what_was_not_given() -> None:
     assert changed(Params(), {"lz_window": 16}) == Params(lz_window=16)
-    assert changed(Params(lz_window=16), {"lz_window": 512}) == Params()
-    assert changed(Params(lz_buffer=4), {"lz_window": 64}) == Params(lz_window=64, lz_buffer=4)
-    assert changed(Params(), {"lz_min_match": 5}) == Params(lz_min_match=5)
-    assert changed(Params(lz_min_match=5), {"lz_min_match": 1}) == Params()
-    assert changed(Params(lz_window=300), {"lz_min_match": 5}) == Params(lz_window=300, lz_min_match=5)
+    assert changed(Params(lz_window=16), {"lz_window": 2048}) == Params()
+    assert changed(paper(lz_buffer=4), {"lz_window": 64}) == paper(lz_window=64, lz_buffer=4)
+    assert changed(paper(lz_window=16), {"lz_window": 512}) == paper()
+    assert changed(Params(), {"lz_min_match": 7}) == Params(lz_min_match=7)
     assert changed(Params(), {"repetition_method": "subtractive"}) == Params(repetition_method="subtractive")
     kept = changed(Params(repetition_penalty=1.2), {"repetition_method": "subtractive"})
     assert kept == Params(repetition_penalty=1.2, repetition_method="subtractive")
     with pytest.raises(ValueError, match="lz_buffer must be below lz_window"):
-        changed(Params(lz_buffer=20), {"lz_window": 16})
+        changed(paper(lz_buffer=20), {"lz_window": 16})
+
+
+def paper(**fields: Any) -> Params:
+    return Params(lz_rule="paper", **fields)
+
+
+def test_changed_lets_go_of_what_the_other_rule_has() -> None:
+    """Settings for one call must not fail because those of the model are of the other rule."""
+    bits = b"\x01\0\0\0"
+    default = Params(**PRESETS["default"], lz_min_match=7, lz_run_allowance=9, lz_separators=bits, lz_commas=bits)
+    assert changed(default, {"lz_rule": "paper"}) == paper(lz_penalty=0.3)
+    assert changed(default, {"lz_rule": "default"}) == default
+    assert changed(default, PRESETS["paper"]) == Params(**PRESETS["paper"])
+    assert changed(replace(default, lz_window=300), {"lz_rule": "paper"}) == paper(lz_penalty=0.3, lz_window=300)
+    own = paper(lz_penalty=0.2, lz_formula="distance", lz_buffer=8)
+    assert changed(own, {"lz_rule": "default", "lz_min_match": 3}) == Params(lz_penalty=0.2, lz_min_match=3)
+    assert changed(own, {"lz_penalty": 0.1}) == replace(own, lz_penalty=0.1)
+    for params, changes in ((default, {"lz_rule": "paper", "lz_min_match": 3}), (own, {"lz_run_penalty": 0.5})):
+        with pytest.raises(ValueError, match="belongs to lz_rule='default', and the rule is 'paper': leave it out"):
+            changed(params, changes)
+
+
+def test_a_penalty_of_0_switches_the_runs_off_too() -> None:
+    default = Params(**PRESETS["default"])
+    assert changed(default, {"lz_penalty": 0}) == Params()
+    assert changed(default, {"lz_penalty": 0.0, "lz_run_penalty": 0.7}) == Params(lz_run_penalty=0.7)
+    assert changed(default, PRESETS["guard"]) == Params(**PRESETS["guard"])
+    assert changed(Params(**PRESETS["guard"]), {"lz_run_allowance": 32}).lz_run_penalty == 0.5
 
 
 # ---- the table of penalties ----
@@ -217,22 +257,24 @@ ON: dict[str, dict[str, Any]] = {
 
 
 def test_the_table_has_every_field_of_a_penalty() -> None:
-    shared = {"penalty_window", "history", "structure", "exempt", "sign_aware", *BREAKERS, "logit_bias", *DETECTIONS}
+    shared = {"penalty_window", "history", "structure", "exempt", "sign_aware", "dry_breakers", "logit_bias"}
+    shared |= {*SEPARATORS, *DETECTIONS}
     owned = [field for penalty in PENALTIES for field in penalty.fields]
     assert len(owned) == len(set(owned))
     assert {*owned, *shared, *SAMPLING_FIELDS} == DEFAULTS.keys()
     assert {*owned, *shared} == set(PENALTY_FIELDS)
     types, keywords = get_type_hints(Params), get_type_hints(PenaltySettings)
-    assert keywords == {name: types[name] for name in PENALTY_FIELDS if name not in ("exempt", *BREAKERS)}
+    assert keywords == {name: types[name] for name in PENALTY_FIELDS if name not in ("exempt", "dry_breakers")}
 
 
 def test_every_field_of_a_penalty_has_a_flag() -> None:
     """The command line lists logit_bias with sampling, and has flags of its own for loops."""
-    flags = [flag.field for flag in params_module.FLAGS]
+    flags = [flag.field for flag in flags_module.FLAGS]
     assert len(flags) == len(set(flags))
-    assert set(flags) == set(PENALTY_FIELDS) - {"logit_bias", *DETECTIONS}
+    of_others = {"lz_rule", *SEPARATORS}  # --preset has the rule, and the vocabulary the separators
+    assert set(flags) == set(PENALTY_FIELDS) - {"logit_bias", *DETECTIONS, *of_others}
     starts = {"penalty_window": -1}  # the others start from the defaults of Params, or from a preset
-    for flag in params_module.FLAGS:
+    for flag in flags_module.FLAGS:
         assert flag.default in (None, starts.get(flag.field, getattr(Params(), flag.field)))
         if flag.field in PRESETS["default"]:
             assert flag.default is None  # else --preset paper would have no effect on it
@@ -251,7 +293,7 @@ def test_an_explanation_has_every_part_that_c_tells() -> None:
 def test_the_table_says_what_is_on_and_how_far_it_looks(penalty: Penalty) -> None:
     on = Params(**ON[penalty.name])
     assert [row.name for row in PENALTIES if row.is_on(on)] == [penalty.name]
-    expected = {"lz": 300, "repetition": 40, "frequency": 50, "presence": 2**31 - 1, "dry": 70}[penalty.name]
+    expected = {"lz": 600, "repetition": 40, "frequency": 50, "presence": 2**31 - 1, "dry": 70}[penalty.name]
     assert reach(on) == expected
     assert (reach(Params()), reach(Params(dry_multiplier=1.0))) == (0, 131072)
     assert after(8, on, [1, 2, 3] * 20).edits()[0].size
@@ -262,35 +304,51 @@ def edits_of(params: Params, text: list[int]) -> list[list[float]]:
     return [column.tolist() for column in after(4, params, text).edits()]
 
 
-@pytest.mark.parametrize("min_match", [1, 2, 3])
-def test_tokens_further_back_than_the_reach_change_nothing(min_match: int) -> None:
-    """A host such as transformers gives a sampler no more than these; long matches reach beyond their window."""
-    rng = np.random.default_rng(min_match)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"lz_rule": "paper", "lz_buffer": 4},
+        {"lz_min_match": 2},
+        {"lz_min_match": 3, "lz_separators": b"\x04\0\0\0"},
+        {"lz_min_match": 3, "lz_commas": b"\x04\0\0\0"},
+        {"lz_run_penalty": 1.0, "lz_run_allowance": 2},
+    ],
+    ids=str,
+)
+def test_tokens_further_back_than_the_reach_change_nothing(fields: dict[str, Any]) -> None:
+    """A host such as transformers gives a sampler no more than these; matches reach beyond their window."""
+    rng = np.random.default_rng(3)
     shorter_differs = 0
-    for _ in range(200):
-        breakers = (2,) if min_match > 1 else ()
-        params = Params(lz_penalty=1.0, lz_window=6, lz_buffer=4, lz_min_match=min_match, lz_breakers=breakers)
-        assert reach(params) == (6 if min_match == 1 else 10)
+    params = Params(lz_penalty=1.0, lz_window=6, **fields)
+    assert reach(params) == (6 if "lz_rule" in fields else 2**31 - 1 if "lz_commas" in fields else 12)
+    for _ in range(400):
         text = rng.integers(0, 3, 40).tolist()
         whole, near, nearer = (edits_of(params, text[-n:]) for n in (40, reach(params), 6))
         assert near == whole
         shorter_differs += nearer != whole
-    assert (shorter_differs > 0) == (min_match > 1)
+    assert (shorter_differs > 0) == (params.lz_rule == "default")
+
+
+def test_a_comma_depends_on_all_that_came_before() -> None:
+    """A list in a sentence has no separators, however long it is, and one that begins a line has."""
+    params = Params(lz_penalty=1.0, lz_min_match=3, lz_window=8, lz_commas=b"\x04\0\0\0")
+    items = [0, 2] * 40
+    assert edits_of(params, [1, 1, 1, *items])[0]
+    assert not edits_of(params, items)[0]
 
 
 def test_hosts_share_one_rule_for_their_settings() -> None:
     def made(params: Any = None, **settings: Any) -> Params:
         return penalties_from("attach", params, settings, ("params", "trim"))
 
-    default = Params(lz_penalty=0.3, lz_min_match=5)
+    default = Params(lz_penalty=0.3, lz_run_penalty=0.5)
     assert made() == default
-    assert (made().lz_buffer, made(lz_min_match=1).lz_buffer) == (2047, 32)
-    assert (made().lz_window, made(lz_min_match=1).lz_window) == (2048, 512)
+    assert (made().lz_window, made(lz_rule="paper").lz_window) == (2048, 512)
     assert made(history="all", lz_window=16) == dataclasses.replace(
         default, history="all", lz_window=16, lz_buffer=None
     )
-    assert made(lz_penalty=0.15, lz_min_match=1) == made(**PRESETS["paper"]) == Params(lz_penalty=0.15)
-    assert made(lz_penalty=0.0) == dataclasses.replace(default, lz_penalty=0.0)
+    assert made(lz_penalty=0.15, lz_rule="paper") == made(**PRESETS["paper"]) == paper(lz_penalty=0.15)
+    assert made(lz_penalty=0.0) == Params()
     assert made(Params()) == Params()
     assert made(Params(lz_penalty=0.3, exempt=(1,)), exempt=[2]) == Params(lz_penalty=0.3, exempt=(2,))
     assert made(Params(history="all"), lz_penalty=0.0) == Params(history="all")
@@ -304,60 +362,6 @@ def test_hosts_share_one_rule_for_their_settings() -> None:
         with pytest.raises(TypeError) as error:
             made(**{name: 1})
         assert str(error.value) == f"attach() got an unexpected keyword argument {name!r}{message}"
-
-
-def test_the_presets() -> None:
-    assert PRESETS["default"] == {"lz_penalty": 0.3, "lz_min_match": 5}
-    assert Params(**PRESETS["paper"]) == Params(lz_penalty=0.15)  # the neutral values of LZ are the paper's
-    assert PRESETS.keys() == {"default", "paper"}
-
-
-def test_breakers_leave_with_the_long_matches_that_they_end() -> None:
-    """Settings for one call must not fail because those of the model have breakers."""
-    default = Params(lz_penalty=0.3, lz_min_match=5, lz_breakers=(3,), lz_numbers=(4,), lz_marks=(3, 4))
-    assert changed(default, {"lz_min_match": 1}) == Params(lz_penalty=0.3)
-    assert changed(default, {"lz_min_match": 7}) == dataclasses.replace(default, lz_min_match=7)
-    for field in ("lz_breakers", "lz_numbers", "lz_marks"):
-        for params, changes in ((default, {"lz_min_match": 1, field: (3,)}), (Params(), {field: (3,)})):
-            with pytest.raises(ValueError, match=rf"^{field} need an lz_min_match above 1: "):
-                changed(params, changes)
-
-
-@pytest.mark.parametrize(
-    ("settings", "used"),
-    [
-        ({}, ()),
-        ({"lz_penalty": 0.3}, ()),
-        ({"lz_min_match": 5}, ()),
-        ({"lz_penalty": 0.3, "lz_min_match": 5}, ("lz_breakers", "lz_numbers", "lz_marks")),
-        ({"dry_multiplier": 0.8}, ("dry_breakers",)),
-        ({"lz_penalty": 0.3, "lz_min_match": 2, "dry_multiplier": 0.8}, tuple(BREAKERS)),
-    ],
-)
-def test_breakers_are_used_by_what_is_on(settings: dict[str, Any], used: tuple[str, ...]) -> None:
-    assert used_breakers(Params(**settings)) == used
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"lz_min_match": 0}, "lz_min_match must be from 1 to 4096, got 0"),
-        (
-            {"lz_min_match": 34, "lz_buffer": 32},
-            "lz_buffer must be at least 33, one less than lz_min_match, got 32",
-        ),
-        (
-            {"lz_min_match": 65, "lz_window": 64},
-            "lz_min_match must be at most lz_window (64), got 65",
-        ),
-        *(({field: (1,)}, f"{field} need an lz_min_match above 1: {why}") for field, why in OF_LONG_MATCHES.items()),
-    ],
-)
-def test_long_matches_that_cannot_be(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        Params(**settings)
-    Params(lz_min_match=33, lz_buffer=32)
-    Params(lz_min_match=64, lz_window=64)
 
 
 def test_settings_that_do_nothing_are_told() -> None:
@@ -391,7 +395,6 @@ def test_flags(field: str, value: Any) -> None:
         ("lz_window", 131073),
         ("lz_buffer", 0),
         ("lz_buffer", 4097),
-        ("lz_buffer", 512),
         ("repetition_penalty", 0.0),
         ("repetition_penalty", -1.5),
         ("repetition_penalty", 1e39),
@@ -435,7 +438,7 @@ def test_factors_too_small_for_a_float32_are_refused_with_their_value(value: flo
 @pytest.mark.parametrize(
     "value", ["ab", b"ab", 5, None, [-1], [1.5], [True], [2**31], ["a"], [None], [[1]], np.array([0.5])]
 )
-@pytest.mark.parametrize("field", ["exempt", *BREAKERS])
+@pytest.mark.parametrize("field", ["exempt", "dry_breakers"])
 def test_token_ids(field: str, value: Any) -> None:
     with pytest.raises(ValueError, match=field) as caught:
         Params(**{field: value})
@@ -447,9 +450,6 @@ def test_token_ids(field: str, value: Any) -> None:
     ("field", "function"),
     [
         ("exempt", "exempt_ids"),
-        ("lz_breakers", "lz_breaker_ids"),
-        ("lz_numbers", "lz_number_ids"),
-        ("lz_marks", "lz_mark_ids"),
         ("dry_breakers", "dry_breaker_ids"),
     ],
 )
@@ -504,14 +504,18 @@ def test_json_and_back() -> None:
         repetition_detection=STOP_ON_LOOP,
         stuck_detection=STOP_ON_STUCK,
         lz_penalty=0.3,
-        lz_min_match=5,
-        lz_breakers=(4, 6),
-        lz_numbers=(6,),
-        lz_marks=(4, 5),
+        lz_min_match=6,
+        lz_run_penalty=0.5,
+        lz_run_allowance=64,
+        lz_separators=bytes(range(8)),
+        lz_commas=b"\xff" * 8,
     )
     text = json.dumps(to_json(params), allow_nan=False)
     assert json.loads(text)["logit_bias"] == [[1, 0.5], [3, False]]
     assert from_json(json.loads(text)) == params
+    for preset in PRESETS.values():
+        made = Params(**preset)
+        assert from_json(json.loads(json.dumps(to_json(made)))) == made
     assert from_json(json.loads(json.dumps(to_json(Params())))) == Params()
 
 
@@ -566,10 +570,11 @@ def test_repetition_detection_is_vllms() -> None:
     [
         {"repetition_detection": {"max_pattern_size": 65536, "min_pattern_size": 65536, "min_count": 2}},
         {"repetition_detection": {"max_pattern_size": 1, "min_count": 131072}},
-        {"lz_window": 131072, "lz_buffer": 4096},
-        {"lz_window": 2, "lz_buffer": 1},
-        {"lz_window": 4097, "lz_buffer": 4095, "lz_min_match": 4096},
-        {"lz_min_match": 2, "lz_breakers": np.array([3, 1]), "lz_numbers": np.array([2]), "lz_marks": np.array([2])},
+        {"lz_rule": "paper", "lz_window": 131072, "lz_buffer": 4096},
+        {"lz_rule": "paper", "lz_window": 2, "lz_buffer": 1},
+        {"lz_window": 131072, "lz_min_match": 65535, "lz_run_penalty": 3.4e38, "lz_run_allowance": 131072},
+        {"lz_window": 2, "lz_min_match": 1, "lz_run_penalty": 0.5, "lz_run_allowance": 0},
+        {"lz_penalty": 1, "lz_separators": np.full(1, -1, np.int32), "lz_commas": np.array([2], np.uint32)},
         {"temperature": 0},
         {"temperature": 1e-6},
         {"temperature": 1e6},

@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import reference
+from lz_settings import either_rule
 from lzsampler import LzsError, Params, Sampler
 from lzsampler.params import Method
 from reference import FLOAT_MAX, FLOAT_TINY, Edit
@@ -144,7 +145,7 @@ def test_off_is_off() -> None:
         Params(),
         Params(repetition_method="subtractive", repetition_penalty=0.0),
         Params(frequency_method="multiplicative", presence_method="multiplicative"),
-        Params(lz_formula="distance", lz_buffer=1, lz_window=4),
+        Params(lz_formula="distance", lz_rule="paper", lz_buffer=1, lz_window=4),
     ):
         assert edits_of(after(10, params, HISTORY)) == {}
 
@@ -163,6 +164,7 @@ def test_folding_multiplies_factors_then_adds_biases_then_lz() -> None:
         presence_penalty=0.25,
         lz_penalty=1.0,
         lz_window=8,
+        lz_rule="paper",
         lz_buffer=5,
     )
     # the LZ window 5 6 5 7 5 | 7 has one position, the last 7: d = 1, L = 1, which costs 1 bit of the 5 of 32 tokens
@@ -188,7 +190,7 @@ def test_history_scope() -> None:
     prompt, text = [1, 2, 3, 1, 2, 3, 1], [2, 3]
     for kind in (
         {"presence_penalty": 1.0},
-        {"lz_penalty": 1.0, "lz_window": 6, "lz_buffer": 1},
+        {"lz_rule": "paper", "lz_penalty": 1.0, "lz_window": 6, "lz_buffer": 1},
         {"repetition_penalty": 1.5, "penalty_window": 5},
     ):
         generated: dict[str, Any] = {**kind, "history": "generated"}
@@ -202,7 +204,7 @@ def test_history_scope() -> None:
 
 
 def test_a_prompt_given_in_pieces_and_an_empty_one() -> None:
-    params = Params(frequency_penalty=1.0, lz_penalty=1.0, lz_buffer=2, history="all")
+    params = Params(frequency_penalty=1.0, lz_rule="paper", lz_penalty=1.0, lz_buffer=2, history="all")
     whole = after(10, params, [4], HISTORY)
     pieces = Sampler(10, params)
     for piece in ([], HISTORY[:1], HISTORY[1:4], [], HISTORY[4:]):
@@ -212,7 +214,13 @@ def test_a_prompt_given_in_pieces_and_an_empty_one() -> None:
 
 
 def test_exempt() -> None:
-    fields: dict[str, Any] = {"frequency_penalty": 1.0, "lz_penalty": 0.5, "lz_buffer": 1, "lz_window": 8}
+    fields: dict[str, Any] = {
+        "frequency_penalty": 1.0,
+        "lz_rule": "paper",
+        "lz_penalty": 0.5,
+        "lz_buffer": 1,
+        "lz_window": 8,
+    }
     everything = edits_of(after(10, Params(**fields), HISTORY))
     assert everything.keys() == {5, 6, 7}
     for exempt in [(5,), (7, 6), (9, 5, 7, 0, 6), (), (5, 5)]:
@@ -252,7 +260,9 @@ def test_a_forbidden_token_is_never_picked() -> None:
 
 @pytest.mark.parametrize("value", [FLOAT_MAX, -FLOAT_MAX])
 def test_a_large_bias_stays_finite(value: float) -> None:
-    params = Params(logit_bias={0: value}, presence_penalty=FLOAT_MAX, lz_penalty=FLOAT_MAX, lz_buffer=1)
+    params = Params(
+        logit_bias={0: value}, presence_penalty=FLOAT_MAX, lz_rule="paper", lz_penalty=FLOAT_MAX, lz_buffer=1
+    )
     sampler = after(3, params, [0, 0, 1, 0])
     assert np.isfinite(sampler.edits()[2]).all()
     assert np.isfinite(sampler.process(np.array([FLOAT_MAX, 0.0, -FLOAT_MAX], np.float32))).all()
@@ -261,35 +271,17 @@ def test_a_large_bias_stays_finite(value: float) -> None:
 # ---- against the twin ----
 
 
-def lz_matches_priced() -> st.SearchStrategy[dict[str, Any]]:
-    """The paper's rule, or longer matches with breakers and numbers."""
-    return st.just({}) | st.fixed_dictionaries(
-        {
-            "lz_min_match": st.sampled_from([2, 2, 3, 4]),
-            "lz_breakers": st.lists(st.integers(0, 6), max_size=3).map(tuple),
-            "lz_numbers": st.lists(st.integers(0, 6), max_size=5).map(tuple),
-            "lz_marks": st.lists(st.integers(0, 6), max_size=5).map(tuple),
-        }
-    )
-
-
 def penalty_params() -> st.SearchStrategy[Params]:
     def values(off: float) -> st.SearchStrategy[float]:
         return st.just(off) | st.sampled_from([0.5, 1.1, 1.25, 2.0])
 
-    def made(priced: dict[str, Any], lz_buffer: int, **others: Any) -> Params:
-        if priced.get("lz_min_match", 1) > lz_buffer + 1:
-            priced = {**priced, "lz_min_match": 2}
-        return Params(**priced, lz_buffer=lz_buffer, **others)
+    def made(lz: dict[str, Any], **others: Any) -> Params:
+        return Params(**lz, **others)
 
     methods = st.sampled_from(["multiplicative", "subtractive"])
     return st.builds(
         made,
-        priced=lz_matches_priced(),
-        lz_penalty=st.sampled_from([0.0, 0.15, 1.0]),
-        lz_window=st.sampled_from([4, 16, 512]),
-        lz_buffer=st.sampled_from([1, 2, 3]),
-        lz_formula=st.sampled_from(["rate", "distance", "codelength"]),
+        lz=either_rule(40),
         repetition_penalty=values(1.0),
         frequency_penalty=values(0.0),
         presence_penalty=values(0.0),
@@ -356,7 +348,7 @@ def test_extreme_penalties_stay_finite(value: float, temperature: float) -> None
 
 
 def test_extreme_lz_stays_finite() -> None:
-    sampler = after(50_000, Params(lz_penalty=FLOAT_MAX, lz_buffer=1), [1, 1, 2, 1, 1])
+    sampler = after(50_000, Params(lz_rule="paper", lz_penalty=FLOAT_MAX, lz_buffer=1), [1, 1, 2, 1, 1])
     _, _, bias = sampler.edits()
     assert np.isfinite(bias).all()
     assert (bias < -1e30).all()
@@ -373,6 +365,6 @@ def test_process_keeps_what_distribution_keeps(temperature: float) -> None:
 
 
 def test_infinite_logits_are_left_alone() -> None:
-    params = Params(repetition_penalty=2.0, frequency_penalty=1.0, lz_penalty=1.0, lz_buffer=1)
+    params = Params(repetition_penalty=2.0, frequency_penalty=1.0, lz_rule="paper", lz_penalty=1.0, lz_buffer=1)
     logits = [math.inf, -math.inf, 0.0]
     assert penalized(3, params, [0, 1, 0, 1], logits) == logits

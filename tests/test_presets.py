@@ -14,7 +14,8 @@ import pytest
 
 from lzsampler import Params, Sampler
 from lzsampler.models import default_model
-from lzsampler.params import LZ_BREAKERS, LZ_NUMBERS, PRESETS
+from lzsampler.params import PENALTIES, PRESETS, SEPARATORS
+from reference_lz import tokens_in
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
@@ -27,6 +28,8 @@ from lzsampler.llama import LZLlama, attach  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 
 N = 150
+LZ_FIELDS = next(penalty.fields for penalty in PENALTIES if penalty.name == "lz")
+PAPER, GUARD = (Params(**PRESETS[name]) for name in ("paper", "guard"))
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +44,9 @@ def model() -> Iterator[Model]:
 def test_attach_takes_keywords(llm: Any) -> None:
     """`attach(llm, lz_penalty=.3)` was a TypeError, and a `history` given in Params switched the penalty off."""
     newline = tuple(sorted(llm.tokenize(b"\n", add_bos=False)))
-    own, dry = llama.lz_breaker_ids(llm, ["e"]), llama.dry_breaker_ids(llm)
+    dry = llama.dry_breaker_ids(llm)
     lz = default(llm)
+    own = bytes(len(lz.lz_separators))
 
     def but(**changes: Any) -> Params:
         return dataclasses.replace(lz, **changes)
@@ -50,24 +54,25 @@ def test_attach_takes_keywords(llm: Any) -> None:
     cases: list[tuple[dict[str, Any], Params]] = [
         ({}, lz),
         ({"lz_penalty": 0.15}, but(lz_penalty=0.15)),
+        ({"lz_penalty": 0}, Params()),
+        ({"lz_penalty": 0, "lz_run_penalty": 0.2}, Params(lz_run_penalty=0.2)),
         ({"history": "all", "lz_window": 16}, but(history="all", lz_window=16, lz_buffer=None)),
         ({"exempt": ["\n"]}, but(exempt=newline)),
         ({"dry_multiplier": 0.8}, but(dry_multiplier=0.8, dry_breakers=dry)),
-        ({"lz_min_match": 1}, Params(lz_penalty=0.3)),
         ({"lz_min_match": np.int64(7)}, but(lz_min_match=7)),
-        (dict(PRESETS["paper"]), Params(lz_penalty=0.15)),
-        ({"lz_breakers": ()}, but(lz_breakers=())),
-        ({"lz_breakers": ["e", 5]}, but(lz_breakers=(*own, 5))),
-        ({"lz_numbers": []}, but(lz_numbers=())),
-        ({"lz_marks": []}, but(lz_marks=())),
-        ({"lz_marks": ["e", "letterless", 5]}, but(lz_marks=(*own, *llama.lz_mark_ids(llm), 5))),
-        ({"lz_numbers": ["e", 5], "lz_breakers": []}, but(lz_numbers=(*own, 5), lz_breakers=())),
-        ({"params": Params(lz_penalty=0.2), "lz_min_match": 4}, but(lz_penalty=0.2, lz_min_match=4)),
-        ({"params": but(lz_breakers=()), "lz_min_match": 4}, but(lz_breakers=(), lz_min_match=4)),
-        ({"params": but(lz_breakers=own), "lz_min_match": 4}, but(lz_breakers=own, lz_min_match=4)),
-        ({"params": but(lz_numbers=own), "lz_min_match": 4}, but(lz_numbers=own, lz_min_match=4)),
-        ({"params": lz, "lz_min_match": 1}, Params(lz_penalty=0.3)),
-        ({"params": Params(lz_penalty=0.2), "frequency_penalty": 0.1}, Params(lz_penalty=0.2, frequency_penalty=0.1)),
+        (dict(PRESETS["paper"]), PAPER),
+        (dict(PRESETS["guard"]), GUARD),
+        ({"lz_rule": "paper"}, Params(lz_rule="paper", lz_penalty=0.3)),
+        ({"lz_separators": b""}, but(lz_separators=b"", lz_commas=b"")),
+        ({"lz_separators": own}, but(lz_separators=own, lz_commas=b"")),
+        ({"lz_separators": np.zeros(len(own) // 4, np.uint32)}, but(lz_separators=own, lz_commas=b"")),
+        ({"params": Params(), "lz_penalty": 0.2}, but(lz_penalty=0.2, lz_run_penalty=0.0)),
+        ({"params": PAPER, "lz_rule": "default"}, but(lz_penalty=0.15, lz_run_penalty=0.0)),
+        ({"params": but(lz_separators=b""), "lz_min_match": 4}, but(lz_separators=b"", lz_min_match=4)),
+        ({"params": but(lz_separators=own), "lz_min_match": 4}, but(lz_separators=own, lz_min_match=4)),
+        ({"params": lz, **PRESETS["paper"]}, PAPER),
+        ({"params": lz, **PRESETS["guard"]}, but(**PRESETS["guard"])),
+        ({"params": PAPER, "frequency_penalty": 0.1}, dataclasses.replace(PAPER, frequency_penalty=0.1)),
     ]
     for keywords, expected in cases:
         with attach(llm, **keywords) as handle:
@@ -82,7 +87,9 @@ def test_attach_takes_keywords(llm: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, PRESETS["paper"], {"lz_breakers": ()}], ids=["default", "paper", "no breakers"]
+    "settings",
+    [{}, PRESETS["paper"], PRESETS["guard"], {"lz_separators": b""}],
+    ids=["default", "paper", "guard", "no separators"],
 )
 def test_a_call_can_choose_another_preset(llm: Any, settings: dict[str, Any]) -> None:
     with attach(llm, **settings) as handle:
@@ -95,7 +102,7 @@ def test_a_call_can_choose_another_preset(llm: Any, settings: dict[str, Any]) ->
             assert handle.params == kept
 
 
-@pytest.mark.parametrize("settings", [{}, {"lz_breakers": ()}, {"lz_min_match": 1}, {"lz_penalty": 0.0}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"lz_separators": b""}, *PRESETS.values(), {"lz_penalty": 0.0}], ids=str)
 def test_a_pickled_model_has_the_settings_that_it_had(settings: dict[str, Any]) -> None:
     model = new(LZLlama, **settings)
     twin = pickle.loads(pickle.dumps(model))
@@ -109,51 +116,45 @@ def test_a_pickled_model_has_the_settings_that_it_had(settings: dict[str, Any]) 
 
 def test_a_model_has_the_default_penalty_for_its_vocabulary(model: Model) -> None:
     lz = default(model.llm)
-    dry = llama.dry_breaker_ids(model.llm)
+    dry, bits = llama.dry_breaker_ids(model.llm), lz.lz_separators
     cases: list[tuple[dict[str, Any], Params]] = [
         ({}, lz),
         ({"temperature": 0.5, "top_k": 3}, dataclasses.replace(lz, temperature=0.5, top_k=3)),
         ({"lz_window": 64}, dataclasses.replace(lz, lz_window=64, lz_buffer=None)),
-        ({"lz_breakers": ()}, dataclasses.replace(lz, lz_breakers=())),
-        ({"lz_breakers": [7]}, dataclasses.replace(lz, lz_breakers=(7,))),
-        ({"lz_numbers": [7]}, dataclasses.replace(lz, lz_numbers=(7,))),
-        ({"lz_marks": [7]}, dataclasses.replace(lz, lz_marks=(7,))),
-        ({"lz_min_match": 1}, Params(lz_penalty=0.3)),
-        ({"lz_penalty": 0.0}, Params(lz_min_match=5)),  # nothing that is off has breakers
-        (dict(PRESETS["paper"]), Params(lz_penalty=0.15)),
+        ({"lz_separators": b""}, dataclasses.replace(lz, lz_separators=b"", lz_commas=b"")),
+        ({"lz_commas": bits}, dataclasses.replace(lz, lz_separators=b"", lz_commas=bits)),
+        ({"lz_penalty": 0.0}, Params()),  # nothing that is off has separators
+        (dict(PRESETS["paper"]), PAPER),
+        (dict(PRESETS["guard"]), GUARD),
         ({"dry_multiplier": 0.8}, dataclasses.replace(lz, dry_multiplier=0.8, dry_breakers=dry)),
     ]
     for settings, expected in cases:
         assert model.params(**settings) == expected
     with pytest.raises(TypeError, match="unexpected keyword argument 'lz_penalti'; did you mean 'lz_penalty'"):
         model.params(lz_penalti=1)
-    with pytest.raises(ValueError, match=r"^lz_breakers need an lz_min_match above 1: "):
-        model.params(lz_breakers=[7], lz_min_match=1)
+    with pytest.raises(ValueError, match=r"^lz_separators belongs to lz_rule='default', and the rule is 'paper'"):
+        model.params(lz_separators=lz.lz_separators, lz_rule="paper")
 
 
-def test_the_usual_breakers_are_tokens_with_marks_of_structure(model: Model) -> None:
-    ids = set(model.params().lz_breakers)
-    pieces = [model.llm.detokenize([token]).decode("utf-8", "replace") for token in range(model.n_vocab)]
-    assert ids >= {token for token, piece in enumerate(pieces) if "\n" in piece or any(c.isdigit() for c in piece)}
-    assert not ids & {token for token, piece in enumerate(pieces) if piece.strip().isalpha()}
-    assert ids == set(llama.lz_breaker_ids(model.llm, [s for s in LZ_BREAKERS if any(s in piece for piece in pieces)]))
-    digits = [token for token, piece in enumerate(pieces) if any(c in "0123456789" for c in piece)]
-    assert list(model.params().lz_numbers) == list(llama.lz_number_ids(model.llm)) == digits
-
-
-def test_the_usual_marks_are_tokens_without_a_letter(model: Model) -> None:
+def test_the_separators_are_tokens_without_a_letter(model: Model) -> None:
+    """Of a byte vocabulary, too, in which a token may be a piece of a character; special tokens have names."""
+    params = model.params()
+    separators, commas = tokens_in(params.lz_separators), tokens_in(params.lz_commas)
     pieces = [model.llm.detokenize([token], special=True).decode("utf-8", "replace") for token in range(model.n_vocab)]
-    marks = [token for token, piece in enumerate(pieces) if not any(c.isalpha() for c in piece)]
-    assert list(model.params().lz_marks) == list(llama.lz_mark_ids(model.llm)) == marks
-    assert 100 < len(marks) < model.n_vocab / 4
-    assert set(marks) >= set(llama.lz_mark_ids(model.llm, [" "])) & set(marks) != set()
+    assert len(params.lz_separators) == len(params.lz_commas) == (model.n_vocab + 31) // 32 * 4
+    marks = {token for token, piece in enumerate(pieces) if piece and set(piece) <= set("0123456789\n()[]{}")}
+    assert separators >= marks
+    assert not (separators | commas) & {t for t, piece in enumerate(pieces) if any(c.isalpha() for c in piece)}
+    assert not separators & {t for t, piece in enumerate(pieces) if piece.strip() in (".", ",", "?", "!", '"', "'")}
+    assert commas >= {t for t, piece in enumerate(pieces) if piece.strip() == ","} != set()
+    assert 50 < len(separators) < model.n_vocab / 4
 
 
 # ---- transformers ----
 
 
 class Tokenizer:
-    """A tokenizer of transformers, as far as `lz_breaker_ids` asks it."""
+    """A tokenizer of transformers, as far as `lz_separators` asks it."""
 
     def __init__(self, texts: list[str]) -> None:
         self.texts = texts
@@ -165,31 +166,29 @@ class Tokenizer:
         return ["".join(self.texts[token] for token in tokens) for tokens in sequences]
 
 
-def test_breakers_come_from_the_tokenizer() -> None:
+def test_separators_come_from_the_tokenizer() -> None:
     torch = pytest.importorskip("torch")
     hf = pytest.importorskip("lzsampler.hf")
-    tokenizer = Tokenizer(["the", " a1", ":\n", "", " (", "it's", "e", "\u00e9"])
-    usual = (1, 2, 4)
-    assert (hf.lz_breaker_ids(tokenizer), hf.lz_number_ids(tokenizer)) == (usual, (1,))
-    assert hf.lz_mark_ids(tokenizer) == (2, 3, 4)
-    assert hf.lz_breaker_ids(tokenizer, ["e"]) == hf.lz_number_ids(tokenizer, ["e"]) == (0, 6)
-    assert hf.lz_mark_ids(tokenizer, ["e"]) == (0, 6)
-    assert hf.lz_mark_ids(tokenizer, ["e", "letterless"]) == (0, 2, 3, 4, 6)
-    lz = Params(lz_penalty=0.3, lz_min_match=5)
-    both = dataclasses.replace(lz, lz_breakers=usual, lz_numbers=(1,), lz_marks=(2, 3, 4))
+    tokenizer = Tokenizer(["the", " a1", ":\n", "", " (", "it's", "e", "\u00e9", ","])
+    usual = {"lz_separators": bytes([0b11100, 0, 0, 0]), "lz_commas": bytes([0, 1, 0, 0])}
+    assert hf.lz_separators(tokenizer) == usual
+    off: dict[str, Any] = dict.fromkeys(usual, b"")
+    lz = Params(**PRESETS["default"])
+    made = dataclasses.replace(lz, **usual)  # type: ignore[arg-type]
+    own = bytes([1, 0, 0, 0])
     for chosen, expected in (
-        ({}, both),
-        ({"lz_min_match": 1}, Params(lz_penalty=0.3)),
-        ({"lz_breakers": (), "lz_numbers": (), "lz_marks": ()}, lz),
-        ({"lz_breakers": [3]}, dataclasses.replace(both, lz_breakers=(3,))),
-        ({"lz_numbers": [3]}, dataclasses.replace(both, lz_numbers=(3,))),
-        ({"params": dataclasses.replace(lz, lz_breakers=(3,))}, dataclasses.replace(both, lz_breakers=(3,))),
-        ({"params": Params(lz_penalty=0.15)}, Params(lz_penalty=0.15)),
+        ({}, made),
+        (PRESETS["paper"], PAPER),
+        (PRESETS["guard"], GUARD),
+        (off, lz),
+        ({"lz_commas": own}, dataclasses.replace(lz, lz_commas=own)),
+        ({"params": dataclasses.replace(lz, lz_separators=own)}, dataclasses.replace(lz, lz_separators=own)),
+        ({"params": PAPER}, PAPER),
     ):
         arguments: dict[str, Any] = dict(chosen)
         assert hf.LZLogitsProcessor(tokenizer=tokenizer, **arguments).params == expected
-    text = [6, 2, 3, 0, 6, 5, 6, 2, 3, 0, 6]  # "e:\n...", which the breaker makes a match of 4 tokens of one of 6
-    scores = torch.zeros(1, len(tokenizer))
+    text = [6, 2, 3, 0, 6, 5, 6, 2, 3, 0, 6]  # "e:\n...", of which the separators leave "thee", a match of 3 tokens
+    scores = torch.zeros(1, 40)  # more logits than the tokenizer has tokens
     free, broken = (hf.LZLogitsProcessor(tokenizer=given, history="all") for given in (None, tokenizer))
     assert free(torch.tensor([text]), scores)[0, 5] < 0
     assert broken(torch.tensor([text]), scores).count_nonzero() == 0
@@ -198,19 +197,17 @@ def test_breakers_come_from_the_tokenizer() -> None:
 # ---- a grid ----
 
 
-def test_the_settings_of_a_grid_get_the_breakers(model: Model) -> None:
+def test_the_settings_of_a_grid_get_the_separators(model: Model) -> None:
     made = {
-        (setting.kind, setting.params.temperature): params_for(model, setting.name, setting.params, setting.breakers)
+        (setting.kind, setting.params.temperature): params_for(
+            model, setting.name, setting.params, setting.dry_breakers
+        )
         for setting in quick().settings
     }
     assert made["lz-default", 0.0] == model.params(temperature=0.0)
     assert made["lz-default", 0.6] == model.params(temperature=0.6)
-    assert made["lz-paper", 0.0] == Params(temperature=0.0, lz_penalty=0.15)
-    assert not any(
-        params.lz_breakers or params.lz_numbers or params.lz_marks
-        for (kind, _), params in made.items()
-        if kind != "lz-default"
-    )
+    assert made["lz-paper", 0.0] == dataclasses.replace(PAPER, temperature=0.0)
+    assert {kind for (kind, _), params in made.items() if params.lz_separators} == {"lz-default"}
 
 
 # ---- the command line ----
@@ -225,51 +222,41 @@ def lzs(*arguments: object) -> "subprocess.CompletedProcess[str]":
 
 def test_presets_of_the_command_line_are_those_of_a_sampler(llm: Any, model: Model) -> None:
     """Token for token, against a chain with a `Sampler` whose settings are written out."""
-    ids, digits = llama.lz_breaker_ids(llm), llama.lz_number_ids(llm)
-    own = llama.lz_breaker_ids(llm, ["e", "\n"])
-    marks = llama.lz_mark_ids(llm)
-    long = Params(lz_penalty=0.3, lz_min_match=5, lz_breakers=ids, lz_numbers=digits, lz_marks=marks)
-    cases: dict[str, tuple[tuple[str, ...], Params, list[str]]] = {
-        "default": ((), long, list(LZ_BREAKERS)),
-        "paper": (("--preset", "paper"), Params(lz_penalty=0.15), []),
-        "none": (("--lz-breaker", "none"), dataclasses.replace(long, lz_breakers=()), []),
-        "own": (("--lz-breaker", "e", "--lz-breaker", r"\n"), dataclasses.replace(long, lz_breakers=own), ["e", "\n"]),
-        "priced": (("--lz-number", "none"), dataclasses.replace(long, lz_numbers=()), list(LZ_BREAKERS)),
-        "free": (
-            ("--lz-number", "e", "--lz-number", r"\n"),
-            dataclasses.replace(long, lz_numbers=own),
-            list(LZ_BREAKERS),
+    lz = default(llm)
+    cases: dict[str, tuple[tuple[str, ...], Params]] = {
+        "default": ((), lz),
+        "guard": (("--preset", "guard"), GUARD),
+        "paper": (("--preset", "paper"), PAPER),
+        "weak": (("--lz-penalty", "0.1"), dataclasses.replace(lz, lz_penalty=0.1)),
+        "off": (("--lz-penalty", "0"), Params()),
+        "runs": (("--lz-penalty", "0", "--lz-run-penalty", "0.2"), Params(lz_run_penalty=0.2)),
+        "short": (
+            ("--lz-min-match", "3", "--lz-run-allowance", "8"),
+            dataclasses.replace(lz, lz_min_match=3, lz_run_allowance=8),
         ),
-        "dense": (("--lz-mark", "none"), dataclasses.replace(long, lz_marks=()), list(LZ_BREAKERS)),
-        "marks": (
-            ("--lz-mark", "e", "--lz-mark", r"\n"),
-            dataclasses.replace(long, lz_marks=own),
-            list(LZ_BREAKERS),
-        ),
-        "short": (("--lz-min-match", "1"), Params(lz_penalty=0.3), []),
         "both": (
-            ("--preset", "paper", "--lz-min-match", "3"),
-            dataclasses.replace(long, lz_penalty=0.15, lz_min_match=3, lz_window=512, lz_buffer=32),
-            list(LZ_BREAKERS),
+            ("--preset", "guard", "--lz-penalty", "0.15", "--lz-window", "512"),
+            dataclasses.replace(lz, lz_penalty=0.15, lz_run_allowance=64, lz_window=512, lz_buffer=32),
+        ),
+        "formula": (
+            ("--preset", "paper", "--lz-formula", "distance", "--lz-buffer", "8"),
+            dataclasses.replace(PAPER, lz_formula="distance", lz_buffer=8),
         ),
     }
     prompt = llm.tokenize(LOOPING.encode(), add_bos=False, special=True)
     made = {}
-    for name, (flags, params, strings) in cases.items():
+    for name, (flags, params) in cases.items():
         done = lzs("--json", "-n", N, "-c", 512, "-t", 1, "-fa", "off", *flags, LOOPING)
         assert done.returncode == 0, done.stderr
         record = json.loads(done.stdout)
         chain = [llama.penalties_sampler(Sampler(llm.n_vocab(), params)), llama_cpp.llama_sampler_init_greedy()]
         by_hand = by_chain(llm, prompt, chain, len(record["tokens"]))
         assert record["tokens"] == by_hand, name
-        assert record["settings"]["lz_breakers"] == strings
-        numbers = {(): [], digits: list(LZ_NUMBERS), own: ["e", "\n"]}
-        assert record["settings"]["lz_numbers"] == numbers[params.lz_numbers]
-        assert record["settings"]["lz_marks"] == {**numbers, marks: ["letterless"]}[params.lz_marks]
-        for field in ("lz_penalty", "lz_min_match", "lz_window", "lz_buffer", "lz_formula"):
+        assert not record["settings"].keys() & set(SEPARATORS)  # those of the model
+        for field in LZ_FIELDS:
             assert record["settings"][field] == getattr(params, field), (name, field)
         made[name] = tuple(record["tokens"])
-    assert len({made[name] for name in ("default", "paper", "own", "free", "short")}) == 5
+    assert len({made[name] for name in ("default", "guard", "paper", "short", "formula")}) == 5
     ours = generate(model, LOOPING, model.params(temperature=0.0), n_predict=N)
     assert tuple(ours.tokens) == made["default"]
 
@@ -277,24 +264,21 @@ def test_presets_of_the_command_line_are_those_of_a_sampler(llm: Any, model: Mod
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--lz-min-match", 0), "--lz-min-match must be from 1 to 4096, got 0"),
-        (("--lz-min-match", 2049), "--lz-min-match must be at most --lz-window (2048), got 2049"),
-        (("--lz-buffer", 3), "--lz-buffer must be at least 4, one less than --lz-min-match, got 3"),
+        (("--lz-min-match", 0), "--lz-min-match must be from 1 to 2048, the --lz-window, got 0"),
+        (("--lz-min-match", 2049), "--lz-min-match must be from 1 to 2048, the --lz-window, got 2049"),
         (("--lz-min-match", "long"), "--lz-min-match must be a whole number, got 'long'"),
-        (("--lz-min-match", 1, "--lz-breaker", "."), "--lz-breaker needs a --lz-min-match above 1: "),
-        (("--preset", "paper", "--lz-breaker", "."), "--lz-breaker needs a --lz-min-match above 1: "),
-        (("--lz-breaker", ""), '--lz-breaker must not be empty; the word "none" means no tokens'),
-        (("--lz-breaker", "none", "--lz-breaker", "."), "--lz-breaker none means no tokens: leave the others out"),
-        (("--lz-breaker", "zqzqzq"), "no token of this vocabulary contains 'zqzqzq'"),
-        (("--preset", "paper", "--lz-mark", "1"), "--lz-mark needs a --lz-min-match above 1: "),
-        (("--lz-mark", "none", "--lz-mark", "1"), "--lz-mark none means no tokens: leave the others out"),
-        (("--preset", "paper", "--lz-number", "1"), "--lz-number needs a --lz-min-match above 1: "),
-        (("--lz-number", ""), '--lz-number must not be empty; the word "none" means no tokens'),
-        (("--lz-number", "none", "--lz-number", "1"), "--lz-number none means no tokens: leave the others out"),
-        (("--lz-number", "zqzqzq"), "no token of this vocabulary contains 'zqzqzq': lz_numbers cannot be made of it"),
-        (("--lz-number", "1", "--lz-penalty", 0), "--lz-number has no effect without LZ: leave out --lz-penalty 0"),
+        (("--lz-run-penalty", -1), "--lz-run-penalty must be at least 0, got -1"),
+        (("--lz-run-penalty", "nan"), "--lz-run-penalty must be finite, got nan"),
+        (("--lz-run-allowance", -1), "--lz-run-allowance must be from 0 to 131072, got -1"),
+        (("--preset", "paper", "--lz-min-match", 3), "--lz-min-match has no effect with --preset paper, "),
+        (("--preset", "paper", "--lz-run-penalty", 1), "--lz-run-penalty has no effect with --preset paper, "),
+        (("--preset", "guard", "--lz-formula", "rate"), "--lz-formula has no effect without the paper's rule: add "),
+        (
+            ("--lz-buffer", 16),
+            "--lz-buffer has no effect without the paper's rule: add --preset paper, or leave it out",
+        ),
         (("--save", "-"), "--save needs the name of a file"),
-        (("--preset", "best"), "'best' is not one of 'default', 'paper'"),
+        (("--preset", "best"), "'best' is not one of 'default', 'guard', 'paper'"),
     ],
 )
 def test_wrong_settings_are_one_line(arguments: tuple[object, ...], message: str) -> None:

@@ -16,7 +16,7 @@ from browsing import attacks, check_harmless, counting_server, dom
 from lzsampler import Params, Results
 from lzsampler.evaluation.grid import Grid, Setting
 from lzsampler.evaluation.tasks import BadRow
-from lzsampler.params import PENALTIES
+from lzsampler.params import PENALTIES, PRESETS
 from lzsampler.reports.charts import Cell, decline, heat, ruler, trend
 from lzsampler.reports.text import percent
 from lzsampler.util.rescue import LoopPolicy
@@ -380,14 +380,16 @@ def test_kinds_are_compared_at_their_own_temperatures(tmp_path: Path) -> None:
 def test_what_the_kinds_are_is_said(page: str, tmp_path: Path) -> None:
     said = text_of(section(page, "What the kinds are"))
     assert "none No penalty." in said
-    assert "lz The LZ penalty (arXiv 2504.20131)" in said
+    assert "lz The LZ penalty, 2,048 tokens back: what costs is saying again what was said in at least 5 tok" in said
     params = [
         Params(temperature=0.0, dry_multiplier=0.8), Params(temperature=1.0, min_p=0.1),
         Params(temperature=0.0, repetition_penalty=1.1),
     ]  # fmt: skip
     settings = [Setting(f"s{i}", f"mine {i}", one, 1.0, placebo=i == 2) for i, one in enumerate(params)]
-    lists, thinking = {"lz_marks": (), "lz_breakers": ("\n", ":")}, LoopPolicy(penalty_scope=["thinking"])
-    settings.append(Setting("s3", "mine 3", Params(lz_penalty=0.3, lz_min_match=5), 0.3, lists, loops=thinking))
+    thinking = LoopPolicy(penalty_scope=["thinking"])
+    lz = Params(lz_penalty=0.3, lz_run_penalty=0.5, dry_multiplier=0.8)
+    settings.append(Setting("s3", "mine 3", lz, 0.3, ("\n", ":"), loops=thinking))
+    settings += [Setting(f"s {name}", name, Params(**PRESETS[name]), 1.0) for name in PRESETS]
     grid = Grid("mine", tuple(settings), (1,), 200)
     texts = [runs.transcript(setting, "p", 1, "It ends.") for setting in settings]
     Results.read(runs.write_run(tmp_path / "kinds", grid, texts)).save(tmp_path / "kinds.html")
@@ -397,7 +399,11 @@ def test_what_the_kinds_are_is_said(page: str, tmp_path: Path) -> None:
         "mine 0 DRY: a token",
         "mine 1 No penalty; min-p 0.1.",
         "the strength, or multiplied if it is negative; given to other",
-        "in the last 2,048 tokens; lz_breakers: '\\n', ':'; lz_marks: none; only in thinking.",
+        "mine 3 The LZ penalty, 2,048 tokens back: what costs is saying again what was said in at least 5 tokens and "
+        "each token more where the text has copied itself for 32; DRY: ",
+        "of its length; dry_breakers: '\\n', ':'; only in thinking.",
+        "guard The LZ penalty, 2,048 tokens back: what costs is each token more where the text has copied itself for",
+        "paper The LZ penalty of the paper (arXiv 2504.20131): every token of the window loses the strength times what",
     ):
         assert part in said
     assert page.count("→") <= page.count("with mine")  # there is nothing without a penalty to compare with

@@ -192,7 +192,7 @@ def test_penalties_stay_in_their_scope() -> None:
             row[1] = 99.0
         return row
 
-    base: dict[str, Any] = {"lz_buffer": 3, "dry_allowed_length": 1, "penalty_window": 8}
+    base: dict[str, Any] = {"lz_rule": "paper", "lz_buffer": 3, "dry_allowed_length": 1, "penalty_window": 8}
     penalties: list[dict[str, Any]] = [
         {"lz_penalty": 0.4},
         {"dry_multiplier": 0.8},
@@ -234,8 +234,8 @@ def test_every_penalty_can_be_without_effect(penalty: Penalty) -> None:
 
 def test_settings_without_effect_change_no_logit() -> None:
     params = Params(
-        temperature=1.0, lz_penalty=0.15, lz_buffer=2, dry_multiplier=0.8, dry_base=3.0, repetition_penalty=1.3,
-        frequency_penalty=0.2, presence_penalty=0.1,
+        temperature=1.0, lz_rule="paper", lz_penalty=0.15, lz_buffer=2, dry_multiplier=0.8, dry_base=3.0,
+        repetition_penalty=1.3, frequency_penalty=0.2, presence_penalty=0.1,
     )  # fmt: skip
     sampler, plain = Sampler(50, params), Sampler(50, Params(temperature=1.0))
     rng = np.random.default_rng(1)
@@ -471,6 +471,7 @@ def check_a_run(seed: int, *, twice: bool) -> tuple[str, ...]:
         temperature=rng.choice((0.0, 0.0, 0.7, 6.0)),
         lz_penalty=rng.choice((0.0, 0.3)),
         lz_window=64,
+        lz_rule="paper",
         lz_buffer=4,
         seed=seed,
         pick=rng.choice(("race", "llama")),

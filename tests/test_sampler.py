@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
+from lz_settings import either_rule
 from lzsampler import LzsError, Params, Sampler
 from lzsampler.params import Method
 from samplers import Logits, Mask, after, assert_same, bits_of, mask_of
@@ -53,10 +54,7 @@ def params(draw: st.DrawFn, n_vocab: int) -> Params:
     methods = st.sampled_from(both)
     repetition_method = draw(methods)
     return Params(
-        lz_penalty=off_or(0.0, 0.15, 1.0),
-        lz_window=draw(st.sampled_from([4, 16, 512])),
-        lz_buffer=draw(st.sampled_from([1, 2, 3])),
-        lz_formula=draw(st.sampled_from(["rate", "distance", "codelength"])),
+        **draw(either_rule(n_vocab)),
         repetition_penalty=off_or(1.0 if repetition_method == "multiplicative" else 0.0, 0.5, 1.25, 1.1),
         frequency_penalty=off_or(0.0, 0.5, 0.3, 1.25),
         presence_penalty=off_or(0.0, 0.5, 0.3, 1.25),
@@ -361,7 +359,9 @@ def test_rows_stay_as_they_are() -> None:
     for words, fails in ((odd, False), (np.concatenate([odd, nans]), True), (np.full(6, 0xFF800000, np.uint32), True)):
         logits = words.view(np.float32)
         for temperature in (0.0, 1.0):
-            p = Params(temperature=temperature, repetition_penalty=1.5, lz_penalty=1.0, lz_buffer=1, top_k=3)
+            p = Params(
+                temperature=temperature, repetition_penalty=1.5, lz_rule="paper", lz_penalty=1.0, lz_buffer=1, top_k=3
+            )
             sampler = after(len(logits), p, [*range(len(logits))] * 3)
             for call in (sampler.sample, sampler.distribution, *([sampler.process] if fails else [])):
                 copy = logits.copy()

@@ -52,7 +52,9 @@ def test_seeds_of_sequences_differ_and_are_always_the_same() -> None:
 @pytest.mark.parametrize("lz_penalty", [0.0, 0.5])
 def test_a_copy_has_the_text_and_a_life_of_its_own(made: Any, history: Any, lz_penalty: float) -> None:
     """`copy.copy` shared the C sampler, so that what one accepted moved the other; the others failed."""
-    params = Params(lz_penalty=lz_penalty, lz_buffer=2, history=history, seed=3, repetition_detection=STOP_ON_LOOP)
+    params = Params(
+        lz_rule="paper", lz_penalty=lz_penalty, lz_buffer=2, history=history, seed=3, repetition_detection=STOP_ON_LOOP
+    )
     origin = Sampler(50, params)
     origin.prime([5, 6, 7])
     for token in [8, *HISTORY * 30]:
@@ -109,7 +111,9 @@ def test_the_default_seed_is_one_that_can_be_reproduced() -> None:
 
 # ---- settings between steps ----
 
-BEFORE = Params(lz_penalty=0.5, lz_buffer=2, presence_penalty=0.3, dry_multiplier=0.8, seed=4, logit_bias={3: 1.0})
+BEFORE = Params(
+    lz_rule="paper", lz_penalty=0.5, lz_buffer=2, presence_penalty=0.3, dry_multiplier=0.8, seed=4, logit_bias={3: 1.0}
+)
 
 
 @pytest.mark.parametrize(
@@ -200,9 +204,9 @@ def test_params_are_those_in_force() -> None:
 
 def test_a_copy_is_the_other_in_all_that_it_has() -> None:
     logits = np.random.default_rng(3).normal(size=50).astype(np.float32)
-    origin = after(50, Params(lz_penalty=0.5, lz_buffer=2, seed=3), HISTORY)
+    origin = after(50, Params(lz_rule="paper", lz_penalty=0.5, lz_buffer=2, seed=3), HISTORY)
     origin.set_mask(mask_of(50, list(range(9))))
-    copy = after(50, Params(lz_penalty=0.1, lz_buffer=2, temperature=0.5), [1] * 40)
+    copy = after(50, Params(lz_rule="paper", lz_penalty=0.1, lz_buffer=2, temperature=0.5), [1] * 40)
     copy.copy_from(origin)
     assert copy.params == origin.params
     assert_same(copy, origin, logits)

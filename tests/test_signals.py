@@ -205,7 +205,7 @@ def test_an_error_that_nobody_reads(tmp_path: Path, full_pipe: tuple[int, int]) 
     [
         ("demo", "-n", 4000),
         ("eval", "--grid", "quick", "-o", "work"),
-        ("tax", "texts"),
+        ("cost", "texts"),
         ("spec-check", "-md", "tale-1m"),
         ("bench", "-n", 900, "--rounds", 1000),
         ("generate", "--prompts", "prompts", "--json"),

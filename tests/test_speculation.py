@@ -60,7 +60,7 @@ def toy(n_draft: int = 5) -> Pair:
 
 TOY = Params(
     temperature=0.9, top_k=4, top_p=0.92, presence_penalty=0.7, repetition_penalty=1.2, lz_penalty=0.3, lz_window=8,
-    lz_buffer=1,
+    lz_rule="paper", lz_buffer=1,
 )  # fmt: skip
 LENGTH, K = 4, 3
 

@@ -40,6 +40,7 @@ HEAVY: dict[str, Any] = {
     "temperature": 0.0,
     "lz_penalty": 1.0,
     "lz_window": 512,
+    "lz_rule": "paper",
     "lz_buffer": 4,
     "frequency_penalty": 2.0,
     "repetition_penalty": 3.0,

@@ -196,7 +196,7 @@ def test_a_list_of_short_lines_is_not_stuck() -> None:
 
 @pytest.mark.parametrize("history", ["all", "generated"])
 def test_the_prompt_does_not_count(history: Any) -> None:
-    sampler = detecting(6, 2, 2, 1, 50, history=history, lz_penalty=0.15, lz_window=16, lz_buffer=4)
+    sampler = detecting(6, 2, 2, 1, 50, history=history, lz_rule="paper", lz_penalty=0.15, lz_window=16, lz_buffer=4)
     sampler.prime([7, 8] * 10)
     for token in (7, 8, 7, 8, 7, 8, 7):
         sampler.accept(token)

@@ -4,7 +4,7 @@ import errno
 import json
 import os
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from lzsampler.decoding.generate import Generation, generate
 from lzsampler.decoding.transcript import TranscriptFile, record, to_line
 from lzsampler.llama.model import Model
 from lzsampler.models import default_model
+from lzsampler.params import SEPARATORS
 
 DOCUMENT = (Path(__file__).parents[1] / "docs" / "transcript.md").read_text(encoding="utf-8")
 QUESTION = [{"role": "system", "content": ""}, {"role": "user", "content": "What is 70 + 479?"}]
@@ -59,7 +60,7 @@ def test_a_chat(chat: dict[str, Any]) -> None:
 
 def test_settings_are_all_of_params_and_more(chat: dict[str, Any]) -> None:
     settings = chat["settings"]
-    assert {field.name for field in fields(Params)} < set(settings)
+    assert {field.name for field in fields(Params)} - set(SEPARATORS) < set(settings)
     assert (settings["lz_penalty"], settings["seed"], settings["n_ctx"], settings["n_threads"]) == (0.15, 7, 300, 1)
     assert (settings["n_predict"], settings["stop"], settings["chat"]) == (200, ["\n"], True)
 
@@ -77,11 +78,17 @@ def test_strings_stand_for_the_breakers() -> None:
     with Model(default_model(), n_threads=1) as model:
         params = model.params(temperature=0.0, dry_multiplier=0.8)
         made = generate(model, "Once upon a time", params, n_predict=5)
-        figures, strings = repetition(made.text).to_json(), {"lz_breakers": ("\n", "e")}
-        plain, named = (record(model, "Once upon a time", params, made, figures, breakers=b) for b in (None, strings))
-    assert plain["settings"]["lz_breakers"] == params.lz_breakers
-    assert named["settings"] == {**plain["settings"], "lz_breakers": ["\n", "e"]}
-    assert to_line(named).count('"lz_breakers": ["\\n", "e"]') == 1
+        figures = repetition(made.text).to_json()
+        none, named = (
+            record(model, "Once upon a time", params, made, figures, dry_breakers=given) for given in ((), ("\n", "e"))
+        )
+        off = replace(params, dry_multiplier=0.0)
+        unused = record(model, "Once upon a time", off, made, figures, dry_breakers=("\n", "e"))
+    assert params.lz_separators
+    assert not named["settings"].keys() & set(SEPARATORS)  # they are the model's, and large
+    assert none["settings"]["dry_breakers"] == unused["settings"]["dry_breakers"] == []
+    assert named["settings"] == {**none["settings"], "dry_breakers": ["\n", "e"]}
+    assert to_line(named).count('"dry_breakers": ["\\n", "e"]') == 1
 
 
 def test_the_document_names_every_key(chat: dict[str, Any]) -> None:

@@ -52,7 +52,7 @@ class Shared:
 
     @cached_property
     def sampler(self) -> Sampler:
-        return Sampler(self.row.size, Params(lz_penalty=0.3, lz_min_match=1, temperature=0.8, history="all"))
+        return Sampler(self.row.size, Params(lz_penalty=0.3, lz_rule="paper", temperature=0.8, history="all"))
 
     @cached_property
     def under(self) -> Sampler:

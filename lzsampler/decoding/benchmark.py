@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median, quantiles
 from time import perf_counter, process_time
 from typing import Any
@@ -14,7 +14,7 @@ from .._values import counted
 from ..errors import ArgumentError
 from ..llama import llama_cpp
 from ..llama.model import Model
-from ..params import Params, penalises
+from ..params import Params, changed, penalises
 from ..sampler import Sampler
 from .many import MAX_PARALLEL, _Context
 
@@ -84,7 +84,7 @@ def benchmark(
     batch = integer("batch", batch, 1, min(MAX_PARALLEL, model.n_vocab))
     if boolean("cpu_time", cpu_time) and model.n_threads != 1:
         raise ArgumentError(f"cpu_time needs a model with n_threads=1, got {model.n_threads}: their times would add up")
-    if params.lz_penalty == 0:
+    if not (params.lz_penalty or params.lz_run_penalty):
         raise ArgumentError("lz_penalty must be above 0: the benchmark measures what it adds")
     ids = model.tokenize(prompt)
     if not ids:
@@ -94,7 +94,7 @@ def benchmark(
             f"a prompt of {counted(len(ids), 'token')} and {tokens:,} more do not fit in the context of {model.n_ctx}: "
             "shorten the prompt, make fewer tokens or enlarge the context"
         )
-    plain = replace(params, lz_penalty=0.0)
+    plain = changed(params, {"lz_penalty": 0.0})
     ways = [PLAIN, LZ] if penalises(plain) else [PLAIN, LZ, LLAMA]
     settings = {PLAIN: plain, LZ: params, LLAMA: plain}
     with ExitStack() as stack:

@@ -16,7 +16,7 @@ from .. import __version__
 from ..constraint.grammar import Grammar
 from ..errors import LzsError
 from ..llama.model import Messages, Model
-from ..params import Params, to_json
+from ..params import SEPARATORS, Params, to_json
 from ..util.parts import Part
 from ..util.rescue import DEFAULT_POLICY, LoopPolicy
 from .generate import Generation
@@ -38,7 +38,7 @@ def record(
     stop: Sequence[str] = (),
     ignore_eos: bool = False,
     loops: LoopPolicy = DEFAULT_POLICY,
-    breakers: Mapping[str, Sequence[str]] | None = None,
+    dry_breakers: Sequence[str] = (),
     grammar: Grammar | None = None,
     grammar_scope: Sequence[Part] | None = None,
     draft: Draft | None = None,
@@ -47,8 +47,8 @@ def record(
 
     ``generation``: the text, or the error of a request that failed, as `generate_many` yields it. ``repetition``: the
     figures of ``generation.text``, as `Repetition.to_json` of `lzsampler.auditing.repetition` returns them; None for
-    a failed request. ``breakers``: strings to write in the place of the ids in some fields of ``params``, of which
-    there may be thousands.
+    a failed request. ``dry_breakers``: strings to write in the place of the ids, of which there may be thousands.
+    Separators are those of the model, and are not written.
     """
     asked = [] if isinstance(prompt, str) else [dict(message) for message in prompt]
     header = model.header
@@ -67,8 +67,8 @@ def record(
             "quantization": header.quantization,
         },
         "settings": {
-            **to_json(params),
-            **{field: list(strings) for field, strings in (breakers or {}).items()},
+            **{name: value for name, value in to_json(params).items() if name not in SEPARATORS},
+            "dry_breakers": list(dry_breakers) if params.dry_multiplier else [],
             "n_predict": n_predict,
             "stop": list(stop),
             "ignore_eos": ignore_eos,

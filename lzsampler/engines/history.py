@@ -9,6 +9,7 @@ import numpy.typing as npt
 from .._ffi import ffi, lib
 from ..params import Params
 from ..sampler import Sampler
+from .separators import fitted
 
 EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit
 Edits = npt.NDArray[Any]  # EDIT[k]
@@ -31,7 +32,7 @@ class Request:
 
     def __init__(self, n_vocab: int, params: Params, prompt: Iterable[int] = ()) -> None:
         self.params = params
-        self._sampler = Sampler(n_vocab, params)
+        self._sampler = Sampler(n_vocab, fitted(params, n_vocab))
         self._tokens: list[int] = []  # those that the sampler has accepted
         if params.history == "all":
             array = np.fromiter(prompt, np.int64)

@@ -1,16 +1,16 @@
 """The settings of one request of a server, as `Params`: from the dict of numbers and strings that came with it."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
 from .._values import shown
 from ..errors import ArgumentError
-from ..params import DETECTIONS, OF_LONG_MATCHES, PENALTY_FIELDS, PRESETS, Params, changed, sampling_fields
+from ..params import DETECTIONS, PENALTY_FIELDS, PRESETS, SEPARATORS, Params, changed, sampling_fields, uses_separators
 
-TokenIds = Mapping[str, tuple[int, ...]]  # by field of `Params`
+TokenSets = Mapping[str, bytes]  # by field of `Params`
 
 NAME = "lzsampler"  # the argument of a request that holds settings
 PREFIX = "lz_"  # of the arguments that are settings by themselves: the fields of the LZ penalty
@@ -19,7 +19,7 @@ FIELDS = tuple(name for name in PENALTY_FIELDS if name not in _HOSTS_OWN)
 
 
 def request_params(
-    arguments: Mapping[str, Any] | None, host: str, usual: Callable[[], TokenIds] | None = None
+    arguments: Mapping[str, Any] | None, host: str, usual: Callable[[], TokenSets] | None = None
 ) -> Params | None:
     """Return the settings that the arguments of a request ask for; None where there is none of ours among them.
 
@@ -27,7 +27,7 @@ def request_params(
     the name of a preset of `lzsampler.params.PRESETS`, or a dict as JSON (where a server takes numbers and strings
     only). Fields of their own go before those of ``lzsampler``, and both before the default penalty, from which a
     request begins as in `lzsampler.attach`. Other arguments are left alone. ``host``: the server's name, for messages.
-    ``usual``: returns the breakers and numbers that LZ usually has, as for `with_usual_ids`.
+    ``usual``: returns the separators that LZ usually has, as for `with_separators`.
 
     Raises ValueError in one line, with the field, for what `Params` refuses, for names that it does not have, and for
     settings that the server has itself (temperature, truncation, seed, logit_bias).
@@ -47,7 +47,7 @@ def request_params(
             f"lzsampler has no setting {shown(name)}" + (f"; did you mean {close[0]!r}?" if close else "")
         )
     params = changed(Params(**PRESETS["default"]), fields)
-    return params if usual is None else with_usual_ids(params, fields, usual)
+    return params if usual is None else with_separators(params, fields, usual)
 
 
 def _fields(value: object) -> dict[str, Any]:
@@ -68,17 +68,14 @@ def _fields(value: object) -> dict[str, Any]:
     return dict(given)
 
 
-def with_usual_ids(params: Params, arguments: Iterable[str], usual: Callable[[], TokenIds]) -> Params:
-    """Return ``params`` with the model's usual breakers and numbers of LZ, where they act and none were given.
+def with_separators(params: Params, arguments: Container[str], usual: Callable[[], TokenSets]) -> Params:
+    """Return ``params`` with the separators of the model, where they change something and none were given.
 
-    ``arguments``: names of what was given. ``usual``: returns the token ids by field, and is called only when needed.
+    ``arguments``: names of what was given. ``usual``: returns the bit sets by field, and is called only when needed.
     """
-    given = set(arguments)
-    lacking = [field for field in OF_LONG_MATCHES if not getattr(params, field) and field not in given]
-    if not (params.lz_penalty and params.lz_min_match > 1 and lacking):
+    if not uses_separators(params) or any(field in arguments or getattr(params, field) for field in SEPARATORS):
         return params
-    ids = usual()
-    found: dict[str, Any] = {field: ids.get(field, ()) for field in lacking}
+    found: dict[str, Any] = {**usual()}
     return replace(params, **found)
 
 

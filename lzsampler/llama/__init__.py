@@ -9,28 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..params import LZ_BREAKERS, LZ_MARKS, LZ_NUMBERS
     from .binding import llama_cpp
     from .chain import check_chain_sampler, penalties_sampler, pipeline_sampler
     from .dropin import Attachment, attach
     from .lzllama import LZLlama
     from .model import Model
     from .settings import Stats
-    from .vocabulary import (
-        DRY_BREAKERS,
-        dry_breaker_ids,
-        exempt_ids,
-        lz_breaker_ids,
-        lz_mark_ids,
-        lz_number_ids,
-        token_bytes,
-    )
+    from .vocabulary import DRY_BREAKERS, dry_breaker_ids, exempt_ids, lz_separators, token_bytes
 
 __all__ = [
     "DRY_BREAKERS",
-    "LZ_BREAKERS",
-    "LZ_MARKS",
-    "LZ_NUMBERS",
     "Attachment",
     "LZLlama",
     "Model",
@@ -40,9 +28,7 @@ __all__ = [
     "dry_breaker_ids",
     "exempt_ids",
     "llama_cpp",
-    "lz_breaker_ids",
-    "lz_mark_ids",
-    "lz_number_ids",
+    "lz_separators",
     "penalties_sampler",
     "pipeline_sampler",
     "token_bytes",
@@ -55,18 +41,7 @@ _MODULES = {
     "lzllama": ["LZLlama"],
     "model": ["Model"],
     "settings": ["Stats"],
-    "vocabulary": [
-        "DRY_BREAKERS",
-        "LZ_BREAKERS",
-        "LZ_MARKS",
-        "LZ_NUMBERS",
-        "dry_breaker_ids",
-        "exempt_ids",
-        "lz_breaker_ids",
-        "lz_mark_ids",
-        "lz_number_ids",
-        "token_bytes",
-    ],
+    "vocabulary": ["DRY_BREAKERS", "dry_breaker_ids", "exempt_ids", "lz_separators", "token_bytes"],
 }
 _LATE = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -48,9 +48,6 @@ class AttachSettings(PenaltySettings, total=False):
     """The keywords of `attach` that are fields of `Params`, for type checkers."""
 
     exempt: Iterable[int | str]
-    lz_breakers: Iterable[int | str]
-    lz_numbers: Iterable[int | str]
-    lz_marks: Iterable[int | str]
     dry_breakers: Iterable[int | str]
 
 
@@ -550,15 +547,15 @@ def attach(
     ``params``: the LZ penalty and the others of `Params`, ``history``, ``exempt``, ``logit_bias`` and
     ``repetition_detection``. ``penalties``: the same fields as keywords, which replace those of ``params``; without
     ``params`` they begin from the default penalty (``PRESETS["default"]``; ``**PRESETS["paper"]`` is the paper's). As
-    keywords, ``exempt``, ``lz_breakers``, ``lz_numbers``, ``lz_marks`` and ``dry_breakers`` may hold strings beside
-    token ids, and LZ and DRY have their usual tokens of these unless others are given. What llama-cpp-python does
+    keywords, ``exempt`` and ``dry_breakers`` may hold strings beside token ids. LZ gets the separators of the model's
+    vocabulary, and DRY llama.cpp's breakers, unless others are given. What llama-cpp-python does
     itself (temperature, top-k, top-p, min-p, seed) stays in the arguments of its calls. Our chain sampler comes after
     its `penalties` and before grammar and truncation.
 
     The calls of the model (`__call__`, `create_completion`, `create_chat_completion`, `generate`) take the keywords of
     this function as well, each for that call alone, but for names that they have themselves.
 
-    With ``lz_min_match=1`` the first ``lz_buffer`` (32) new tokens of a text have no LZ penalty, unless
+    With the paper's rule the first ``lz_buffer`` (32) new tokens of a text have no LZ penalty, unless
     ``history="all"`` counts the prompt.
 
     ``grammar``: texts must match it, from their first new token on, unless the call has a ``grammar`` of its own, which

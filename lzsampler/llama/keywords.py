@@ -9,17 +9,14 @@ from typing import Any
 from .._check import unknown_keyword
 from ..constraint.grammar import Grammar
 from ..errors import ArgumentError, ArgumentTypeError
-from ..params import OF_LONG_MATCHES, PENALTY_FIELDS, PRESETS, Params, changed
+from ..params import PENALTY_FIELDS, PRESETS, SEPARATORS, Params, changed, uses_separators
 from .binding import llama_cpp
 from .response import refuse_other_vocabulary
 from .settings import FLAGS, OURS, Settings
-from .vocabulary import dry_breaker_ids, exempt_ids, lz_breaker_ids, lz_mark_ids, lz_number_ids
+from .vocabulary import dry_breaker_ids, exempt_ids, lz_separators
 
 TOKENS_OF: dict[str, Callable[[Any, Any], tuple[int, ...]]] = {  # fields that may hold strings here
     "exempt": exempt_ids,
-    "lz_breakers": lz_breaker_ids,
-    "lz_numbers": lz_number_ids,
-    "lz_marks": lz_mark_ids,
     "dry_breakers": dry_breaker_ids,
 }
 
@@ -66,7 +63,7 @@ def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -
     """Return fields of `Params` with token ids in the place of strings, to replace those of ``params``.
 
     Where ``fields`` switch DRY on, and it has no breakers yet, it gets llama.cpp's. Where they, or the defaults without
-    ``params``, ask for an ``lz_min_match`` above 1, and it was 1 before, LZ gets lzsampler's breakers and numbers.
+    ``params``, switch the LZ penalty on, and it was off before, it gets the separators of the vocabulary.
     """
     made = dict(fields)
     for name, tokens_of in TOKENS_OF.items():
@@ -82,9 +79,14 @@ def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -
             made[name] = (*(token for token in tokens if not isinstance(token, str)), *ids)
     if made.get("dry_multiplier") and "dry_breakers" not in made and not (params and params.dry_breakers):
         made["dry_breakers"] = dry_breaker_ids(llm)
-    min_match = made.get("lz_min_match", PRESETS["default"]["lz_min_match"] if params is None else 1)
-    if min_match != 1 and (params is None or params.lz_min_match == 1):
-        made = {**{field: TOKENS_OF[field](llm, None) for field in OF_LONG_MATCHES if field not in made}, **made}
+    known = {name: value for name, value in made.items() if name in PENALTY_FIELDS}
+    after = changed(Params(**PRESETS["default"]) if params is None else params, known)
+    if (
+        uses_separators(after)
+        and (params is None or not uses_separators(params))
+        and made.keys().isdisjoint(SEPARATORS)
+    ):
+        made.update(lz_separators(llm))
     return made
 
 

@@ -32,8 +32,8 @@ class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
 
     ``model_path`` may be the name of a model, such as "smollm2" (`lzsampler.models`); ./smollm2 is a file of that name.
     It takes all of the arguments of `Llama` and the keywords of `attach`: the penalties of `Params` by their names
-    (LZ has the default settings unless others are given; ``exempt``, ``lz_breakers``, ``lz_numbers``, ``lz_marks`` and
-    ``dry_breakers`` may hold strings beside token ids) and ``params``, ``grammar``, ``fast_grammar``, ``on_loop``,
+    (LZ has the default settings unless others are given; ``exempt`` and ``dry_breakers`` may hold strings beside token
+    ids) and ``params``, ``grammar``, ``fast_grammar``, ``on_loop``,
     ``loop_rule``,
     ``max_rescues``, ``loop_finish_reason``, ``draft`` and ``sampler``. So do `__call__`, `create_completion`,
     `create_chat_completion` and `generate`, for one call, but for names that they have themselves: there
@@ -84,9 +84,9 @@ class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
         chosen = vars(self.lz._settings)
-        # lz_penalty twice, as what was chosen: Params with none alone would be warned of
-        own = {"lz_penalty": self.lz.params.lz_penalty, "flash_attn": flash_attention_of(self)}
-        return {**state, **chosen, **own}
+        # the strengths twice, as what was chosen: Params with none alone would be warned of
+        strengths = {name: getattr(self.lz.params, name) for name in ("lz_penalty", "lz_run_penalty")}
+        return {**state, **chosen, **strengths, "flash_attn": flash_attention_of(self)}
 
 
 _init: Any = LZLlama.__init__

@@ -43,9 +43,6 @@ class _LlamaSettings(AttachSettings, total=False):
 
 class _CallSettings(CallSettings, total=False):
     exempt: Iterable[int | str]
-    lz_breakers: Iterable[int | str]
-    lz_numbers: Iterable[int | str]
-    lz_marks: Iterable[int | str]
     dry_breakers: Iterable[int | str]
     params: Params
     fast_grammar: bool

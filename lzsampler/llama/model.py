@@ -17,7 +17,7 @@ from .._check import INT32_MAX, Tokens, boolean, integer, row_of, token_array
 from .._ffi import ffi, lib
 from ..constraint.token_bytes import TokenBytes
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
-from ..params import Params, penalties_from
+from ..params import SEPARATORS, Params, penalties_from
 from ..sampler import Sampler
 from ..util.cores import physical_cores
 from ..util.in_use import InUse, any_thread, one_thread
@@ -30,7 +30,7 @@ from .chain import address
 from .graph import GraphSampler, on_device, reserve_outputs
 from .interrupt import Decoder
 from .log import captured_log, quiet, reason
-from .vocabulary import BREAKERS, token_bytes, with_breakers
+from .vocabulary import token_bytes, with_token_classes
 
 if TYPE_CHECKING:
     from .gbnf import GbnfMatcher
@@ -221,12 +221,13 @@ class Model:
     def params(self, **settings: Any) -> Params:
         """Return `Params` with the default penalty for this model's vocabulary, and other fields as given.
 
-        It begins from ``PRESETS["default"]`` of `lzsampler.params`, and LZ and DRY get their usual breakers where they
-        are on and none are given. Raises as `Params`, and TypeError for an unknown name.
+        It begins from ``PRESETS["default"]`` of `lzsampler.params`, and LZ gets its separators, and DRY its usual
+        breakers, where they are on and none are given. Raises as `Params`, and TypeError for an unknown name.
         """
         made = penalties_from("params", None, settings, ())
-        given = {name: settings[name] for name in BREAKERS if name in settings}
-        return replace(with_breakers(self.llm, made, {}), **given)
+        kept = [*(SEPARATORS if settings.keys() & set(SEPARATORS) else ()), *settings.keys() & {"dry_breakers"}]
+        given: dict[str, Any] = {name: getattr(made, name) for name in kept}
+        return replace(with_token_classes(self.llm, made), **given)
 
     @any_thread
     def tokenize(self, text: str) -> list[int]:

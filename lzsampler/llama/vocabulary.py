@@ -3,7 +3,7 @@
 import ctypes
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from itertools import pairwise
@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from ..constraint.token_bytes import TokenBytes
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
-from ..params import LZ_BREAKERS, LZ_MARKS, LZ_NUMBERS, Params, is_letterless, used_breakers
+from ..params import Params, uses_separators
 from ..util.in_use import InUse, any_thread
+from ..util.separators import separators_of
 from . import gguf
 from .alone import refuse_closed
 from .binding import llama_cpp
@@ -228,59 +229,44 @@ def dry_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[
     Raises TypeError for another ``source`` and for anything but a list of strings, ValueError for an empty string and
     for one that no token contains.
     """
-    return _ids_with(source, strings, "dry_breakers")
-
-
-def lz_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[int, ...]:
-    """Return the ids of all tokens whose text contains one of the strings, for `Params.lz_breakers`.
-
-    ``strings``: None means lzsampler's own, `LZ_BREAKERS`: the line break, digits, double quotes, brackets, and other
-    marks that structure is made of in code, tables and Markdown. Everything else is as in `dry_breaker_ids`.
-    """
-    return _ids_with(source, strings, "lz_breakers")
-
-
-def lz_number_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[int, ...]:
-    """Return the ids of all tokens whose text contains one of the strings, for `Params.lz_numbers`.
-
-    ``strings``: None means lzsampler's own, the digits 0 to 9. Everything else is as in `dry_breaker_ids`.
-    """
-    return _ids_with(source, strings, "lz_numbers")
-
-
-def lz_mark_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[int, ...]:
-    """Return the ids of all tokens whose text contains one of the strings, for `Params.lz_marks`.
-
-    ``strings``: "letterless" means the tokens without a letter, which None means as well: spaces, punctuation, numbers
-    and pieces of characters. Everything else is as in `dry_breaker_ids`.
-    """
-    return _ids_with(source, strings, "lz_marks")
-
-
-BREAKERS: Mapping[str, tuple[str, ...]] = {
-    "lz_breakers": LZ_BREAKERS,
-    "lz_numbers": LZ_NUMBERS,
-    "lz_marks": LZ_MARKS,
-    "dry_breakers": DRY_BREAKERS,
-}
-"""The usual strings for each field of `Params` that holds breakers, and for ``lz_numbers`` and ``lz_marks``."""
-
-
-def with_breakers(source: Any, params: Params, strings: Mapping[str, Sequence[str] | None]) -> Params:
-    """Return settings with the ids of the breakers, ``lz_numbers`` and ``lz_marks`` that they make use of.
-
-    ``strings``: by field; none, or None for a field, means the usual ones. Raises as `lz_breaker_ids`.
-    """
-    ids: dict[str, Any] = {field: _ids_with(source, strings.get(field), field) for field in used_breakers(params)}
-    return replace(params, **ids)
-
-
-def _ids_with(source: Any, strings: Iterable[str] | None, field: str) -> tuple[int, ...]:
-    if not isinstance(source, llama_cpp.Llama | Vocabulary):
-        raise ArgumentTypeError(f"source must be a llama_cpp.Llama or a Vocabulary, got {source!r}")
     if strings is not None:
         _check_strings(strings)
-    wanted = BREAKERS[field] if strings is None else tuple(strings)
+    wanted = DRY_BREAKERS if strings is None else tuple(strings)
+    texts = _texts_of(source)
+    ids: set[int] = set()
+    for string in wanted:
+        _check_string(string)
+        found = texts.with_part(string.encode("utf-8", "replace"))
+        if not found and strings is not None:
+            raise ArgumentError(
+                f"no token of this vocabulary contains {string!r:.60}: dry_breakers cannot be made of it"
+            )
+        ids.update(found)
+    return tuple(sorted(ids))
+
+
+def lz_separators(source: Any) -> dict[str, Any]:
+    """Return the separators of the LZ penalty, as fields of `Params`: `lzsampler.util.separators` says which they are.
+
+    ``source``: as for `dry_breaker_ids`. The first call takes a second for 262,144 tokens.
+    """
+    return _texts_of(source).separators
+
+
+def with_token_classes(source: Any, params: Params, breakers: Sequence[str] | None = None) -> Params:
+    """Return settings with the separators and the ``dry_breakers`` of a vocabulary, as far as they make use of them.
+
+    ``breakers``: strings, for `dry_breaker_ids`. Raises as that does.
+    """
+    made: dict[str, Any] = {**lz_separators(source)} if uses_separators(params) else {}
+    if params.dry_multiplier > 0:
+        made["dry_breakers"] = dry_breaker_ids(source, breakers)
+    return replace(params, **made)
+
+
+def _texts_of(source: Any) -> "_TokenTexts":
+    if not isinstance(source, llama_cpp.Llama | Vocabulary):
+        raise ArgumentTypeError(f"source must be a llama_cpp.Llama or a Vocabulary, got {source!r}")
     texts = _token_texts.get(source)
     if texts is None:
         if isinstance(source, Vocabulary):
@@ -288,15 +274,7 @@ def _ids_with(source: Any, strings: Iterable[str] | None, field: str) -> tuple[i
         else:
             texts = _TokenTexts(llama_cpp.llama_model_get_vocab(source.model))
         _token_texts[source] = texts
-    ids: set[int] = set()
-    for string in wanted:
-        _check_string(string)
-        letterless = field == "lz_marks" and (string,) == LZ_MARKS
-        found = texts.letterless if letterless else texts.with_part(string.encode("utf-8", "replace"))
-        if not found and strings is not None:
-            raise ArgumentError(f"no token of this vocabulary contains {string!r:.60}: {field} cannot be made of it")
-        ids.update(found)
-    return tuple(sorted(ids))
+    return texts
 
 
 def _check_strings(strings: object) -> None:
@@ -323,11 +301,10 @@ class _TokenTexts:
         self.with_part = lru_cache(maxsize=256)(self._with_part)
 
     @cached_property
-    def letterless(self) -> list[int]:
-        """The tokens without a letter; a piece of a character has none."""
-        begins = [0, *self._ends]
-        texts = (self._joined[begin:end] for begin, end in pairwise(begins))
-        return [token for token, text in enumerate(texts) if is_letterless(text.decode("utf-8", "replace"))]
+    def separators(self) -> dict[str, Any]:
+        """The separators of the LZ penalty, and the commas."""
+        texts = (self._joined[begin:end] for begin, end in pairwise([0, *self._ends]))
+        return separators_of(text.decode("utf-8", "replace") for text in texts)
 
     def _with_part(self, part: bytes) -> list[int]:
         """Return the tokens whose text contains some bytes."""

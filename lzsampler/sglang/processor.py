@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..engines.breakers import LOG, usual_ids_of_server, warn_once
 from ..engines.history import Request
 from ..engines.rows import apply_edits
+from ..engines.separators import LOG, separators_of_server, warn_once
 from ..engines.settings import NAME, request_params
 from ..errors import MissingExtra, missing
 
@@ -83,9 +83,9 @@ class LZProcessor(CustomLogitProcessor):
     def _begin(req: Any, arguments: Mapping[str, Any], n_vocab: int) -> Request | None:
         try:
             tokenizer = getattr(req, "tokenizer", None)
-            params = request_params(arguments, "SGLang", lambda: usual_ids_of_server(tokenizer))
+            params = request_params(arguments, "SGLang", lambda: separators_of_server(tokenizer))
             if params is None:
-                params = request_params({NAME: {}}, "SGLang", lambda: usual_ids_of_server(tokenizer))
+                params = request_params({NAME: {}}, "SGLang", lambda: separators_of_server(tokenizer))
             return Request(n_vocab, params, req.origin_input_ids) if params is not None else None
         except ValueError as error:
             LOG.warning("lzsampler leaves a request alone: %s", error)

@@ -40,8 +40,8 @@ EVALUATION: Mapping[str, Writer] = {
     ".html": Writer("lzsampler.reports.eval_html:write_evaluation", "a page for the browser"),
     ".json": Writer("lzsampler.reports.eval_json:write_results", "all figures"),
 }
-TAX: Mapping[str, Writer] = {
-    ".html": Writer("lzsampler.reports.tax_html:write_tax", "a page for the browser"),
+COSTS: Mapping[str, Writer] = {
+    ".html": Writer("lzsampler.reports.cost_html:write_costs", "a page for the browser"),
     ".json": Writer("lzsampler.reports.eval_json:write_results", "all figures"),
 }
 AUTOMATON: Mapping[str, Writer] = {
@@ -51,7 +51,7 @@ FOUR: Mapping[str, Writer] = {".svg": Writer("lzsampler.reports.four_svg:write_p
 ARROW = "lzsampler.reports.audit_rows:arrow_table"  # (records with findings) as an Arrow table
 FRAME = "lzsampler.reports.audit_rows:data_frame"  # the same as a data frame
 TABLE = "lzsampler.reports.eval_markdown:markdown_table"  # (results, terms=...) as a text
-TAX_TABLE = "lzsampler.reports.tax_terminal:tax_table"  # (tax, width) as a text
+COSTS_TABLE = "lzsampler.reports.cost_terminal:costs_table"  # (costs, width) as a text
 
 
 def described(writers: Mapping[str, Writer]) -> str:

@@ -12,10 +12,10 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ..engines.breakers import LOG, usual_ids_of_server, warn_once
 from ..engines.history import Edits, Request
 from ..engines.rows import apply_edits
-from ..engines.settings import TokenIds, request_params
+from ..engines.separators import LOG, separators_of_server, warn_once
+from ..engines.settings import TokenSets, request_params
 from ..errors import MissingExtra, missing
 from ..params import Params, reach
 
@@ -198,7 +198,7 @@ class LZProcessor(ForV1, ForV2):
     def _params(self, sampling_params: Any) -> Params | None:
         """Return the settings of a request that change something; None for bad ones, which must not end a server."""
         try:
-            params = request_params(getattr(sampling_params, "extra_args", None), "vLLM", self._usual_ids)
+            params = request_params(getattr(sampling_params, "extra_args", None), "vLLM", self._separators)
         except ValueError as error:  # validate_params refuses them, where vLLM asks it
             LOG.warning("lzsampler leaves a request alone: %s", error)
             return None
@@ -213,7 +213,7 @@ class LZProcessor(ForV1, ForV2):
             del self._texts[key]
         return text.request
 
-    def _usual_ids(self) -> TokenIds:
+    def _separators(self) -> TokenSets:
         try:
             from vllm.tokenizers import cached_tokenizer_from_config
 
@@ -221,7 +221,7 @@ class LZProcessor(ForV1, ForV2):
         except Exception as error:  # whatever a model without a usual tokenizer raises
             warn_once(f"lzsampler cannot load the tokenizer ({error})")
             tokenizer = None
-        return usual_ids_of_server(tokenizer)
+        return separators_of_server(tokenizer)
 
 
 _LAST: WeakValueDictionary[int, LZProcessor] = WeakValueDictionary()  # by the engine's configuration

@@ -81,7 +81,7 @@ def late(request: Request) -> list[Any]:
     ids=["bad", "unknown", "not in the vocabulary", "no request", "nothing", "no list", "late", "drafts"],
 )
 def test_what_cannot_be_followed_is_left_alone(arguments: Any, message: str, caplog: pytest.LogCaptureFixture) -> None:
-    from lzsampler.engines.breakers import warn_once
+    from lzsampler.engines.separators import warn_once
 
     warn_once.cache_clear()
     given = arguments(Request([7], LOOP))

@@ -37,7 +37,7 @@ _PARTLY = 4 << 20  # bytes of a document that are taken apart as far as they go;
 _TABLE_ROWS = 1000  # rows of a table among which the format is looked for
 _PACKED = (".gz", ".zst")
 # What `lzs eval` keeps in its folder beside the transcripts.
-_EVALUATION = frozenset(("run.json", "results.json", "timings.jsonl", "judge.jsonl", "tax.jsonl"))
+_EVALUATION = frozenset(("run.json", "results.json", "timings.jsonl", "judge.jsonl", "costs.jsonl"))
 # Keys by which summary.json and the table of loops are known, which an audit may have written to the folder.
 _RESULTS = ({"loop_rate", "literal_rate", "interval"}, {"rule", "period", "copies", "unit", "wasted_tokens"})
 

@@ -1,17 +1,21 @@
-"""The texts that a tax is measured on: which files and rows they are, and of which kind."""
+"""The texts that a cost is measured on: which files and rows they are, and of which kind."""
 
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lzsampler import LzsError, Params
+from lzsampler.errors import ArgumentError
+from lzsampler.evaluation.cost_texts import read_texts
 from lzsampler.evaluation.grid import Grid, Setting
-from lzsampler.evaluation.tax_texts import read_texts
+from lzsampler.evaluation.right_texts import SETS, SHIPPED, set_texts
 from lzsampler.models import default_model
 
 
@@ -115,7 +119,7 @@ def test_a_text_on_which_llama_cpp_fails_is_named_and_the_others_go_on(
     write: Callable[[str, bytes], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("llama_cpp")
-    from lzsampler.evaluation.tax import tax
+    from lzsampler.evaluation.cost import cost
     from lzsampler.llama.model import Model
 
     grid = Grid("g", (Setting("none", "none", Params()), Setting("lz", "lz", Params(lz_penalty=0.2), 0.2)))
@@ -123,7 +127,7 @@ def test_a_text_on_which_llama_cpp_fails_is_named_and_the_others_go_on(
         write(f"{name}.txt", (f"{name} " + "It rained on the hills of Barton, and nobody went out. " * 9).encode())
         for name in "abc"
     ]
-    whole = tax(default_model(), paths, grid=grid, n_threads=1)
+    whole = cost(default_model(), paths, grid=grid, n_threads=1)
     decode, texts = Model.decode_rows, []
 
     def fails(self: Model, tokens: Any) -> Any:
@@ -133,6 +137,64 @@ def test_a_text_on_which_llama_cpp_fails_is_named_and_the_others_go_on(
         return decode(self, tokens)
 
     monkeypatch.setattr(Model, "decode_rows", fails)
-    made = tax(default_model(), paths, grid=grid, n_threads=1)
+    made = cost(default_model(), paths, grid=grid, n_threads=1)
     assert made.texts == (whole.texts[0], whole.texts[2])
     assert [(each.file, each.reason) for each in made.bad] == [(str(paths[1]), "llama_decode failed")]
+
+
+# ---- sets ----
+
+DIGESTS = {
+    "prose": "9b4d9121460dc5dc",
+    "code": "d5ab18e94af56c37",
+    "json": "c085d93faada1aca",
+    "markdown": "5379d60d402fb24d",
+    "lists": "ead1f61b7b15ea84",
+    "tables": "46e960cb27619b05",
+    "rows": "ea233543114bc3fc",
+    "forms": "080e420e91fc85c6",
+    "equal": "e1ef53d1c913a186",
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_texts_of_a_set_never_change(name: str) -> None:
+    texts = set_texts(name)
+    assert texts == set_texts(name)
+    assert sha256(json.dumps(texts).encode()).hexdigest()[:16] == DIGESTS[name]
+    assert all(each.text.strip() and len(each.text) <= 3000 for each in texts)
+
+
+def test_a_set_is_like_a_folder_of_kinds(write: Callable[[str, bytes], Path]) -> None:
+    alone, bad = read_texts(sets="tables")
+    assert not bad
+    assert {text.kind for text in alone} == {"markdown", "csv", "html", "columns"}
+    assert alone[0].name == "tables/markdown/1"
+    together, _ = read_texts(write("right/a.txt", b"A text."), sets=["tables", "equal", "tables"])
+    assert list(dict.fromkeys(text.kind for text in together)) == ["txt", "tables", "equal"]
+    assert len({text.name for text in together}) == len(together) == 1 + 8 + 16
+    every, _ = read_texts(sets=["prose", "all"])
+    assert list(dict.fromkeys(text.kind for text in every)) == list(SETS)
+    with pytest.raises(ArgumentError, match=r"unknown set of texts 'list': choose one of prose, .*, equal, all"):
+        read_texts(sets="list")
+
+
+def test_equal_values_answer_their_question() -> None:
+    texts = set_texts("equal")
+    assert Counter((each.kind, each.text.count(each.kind)) for each in texts) == Counter(
+        (value, n) for value, few in (("false", 40), ("true", 36), ("ok", 30), ("0", 40)) for n in (few, 100, 200, 400)
+    )
+    for each in texts:
+        values = json.loads(each.text)
+        assert set(map(str, values)) == {str(json.loads(each.kind) if each.kind != "ok" else "ok")}
+        assert f" {len(values)} " in each.asked
+    (part,) = read_texts(sets="equal")[0][0].parts
+    assert part.asked == [{"role": "user", "content": texts[0].asked}]
+
+
+def test_what_is_shipped_may_be_shipped() -> None:
+    rows = [json.loads(line) for line in SHIPPED.read_text(encoding="utf-8").splitlines()]
+    assert SHIPPED.stat().st_size < 300_000
+    for row in rows:
+        own = row["source"].startswith("lzsampler:")
+        assert row["licence"] == "MIT" if own else row["licence"] in ("public domain", "CC0-1.0")

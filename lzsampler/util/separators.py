@@ -1,0 +1,49 @@
+"""Which tokens are separators of the LZ penalty, by their texts: the one property of a token that it knows.
+
+A separator starts the count of a repetition anew (`lzsampler.Params`), so that what a text is built of may come again.
+It is a token without a letter: a line break, a bracket, a number, a space. Marks of sentences are none, since sentences
+that come again are what the penalty is for. A comma is one in lists alone, where short items stand between commas.
+"""
+
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+SENTENCE_MARKS = frozenset(".,!?;'-\"‘’“”«»。，、！？；「」『』،؛؟۔।")
+COMMAS = frozenset(",，、،")
+
+
+def is_letter(character: str) -> bool:
+    """Return whether Unicode calls a character a letter, or a mark that belongs to one, as the vowels of Hindi are.
+
+    U+FFFD is one, too: it stands for a piece of a character.
+    """
+    return unicodedata.category(character)[0] in "LM" or character == "\ufffd"
+
+
+def is_separator(text: str) -> bool:
+    """Return whether a token with this text is a separator everywhere."""
+    within = text.strip(" ")
+    return not any(map(is_letter, text)) and not (within and SENTENCE_MARKS.issuperset(within))
+
+
+def is_comma(text: str) -> bool:
+    """Return whether a token with this text is a separator after the short items of a list."""
+    return not COMMAS.isdisjoint(text) and not any(map(is_letter, text))
+
+
+def separators_of(texts: Iterable[str]) -> dict[str, Any]:
+    """Return the separators of a vocabulary as the fields ``lz_separators`` and ``lz_commas`` of `Params`.
+
+    ``texts``: the text of each token, in the order of their ids, with pieces of characters as U+FFFD, which
+    ``bytes.decode("utf-8", "replace")`` writes for them.
+    """
+    listed = list(texts)
+    return {"lz_separators": _bits(map(is_separator, listed)), "lz_commas": _bits(map(is_comma, listed))}
+
+
+def _bits(of: Iterable[bool]) -> bytes:
+    packed = np.packbits(np.fromiter(of, bool), bitorder="little").tobytes()
+    return packed + bytes(-len(packed) % 4)
