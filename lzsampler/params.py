@@ -76,7 +76,7 @@ class Params:
     - ``lz_separators``, ``lz_commas``: bit sets of tokens, as bytes or arrays of ceil(V / 32) uint32 words, least
       significant bit first; empty is none, as without a vocabulary. A separator starts the count of L anew, and so does
       a comma while fewer than m tokens, itself included, have come since the last separator.
-      `lzsampler.util.separators_of` returns the usual ones.
+      `lzsampler.separators_of` returns the usual ones.
     - ``lz_rule``: "default" is all this; "paper" is the rule of arXiv 2504.20131, of which ``lz_formula`` is "rate" or
       "distance" (the authors' code of March and July 2025) or "codelength" (Eq. 14 with its algebra corrected), and
       ``lz_buffer`` the longest suffix compared, tokens, 1..4096, below the window (None: 32, or one less than the

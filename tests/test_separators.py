@@ -122,3 +122,9 @@ def test_short_items_between_commas_are_a_list_and_clauses_are_none() -> None:
     items, clause = "red, green, blue, red, green, blue, red, green, blue", "and then the old man went home again, "
     assert not any(steps(items, "default"))
     assert any(steps(clause * 3, "default"))
+
+
+@pytest.mark.parametrize("texts", ["ab", b"ab", [b"a"], ["a", None], [1]])
+def test_texts_are_strings(texts: Any) -> None:
+    with pytest.raises(TypeError, match="texts must be a list of strings, got "):
+        separators_of(texts)

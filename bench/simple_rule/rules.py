@@ -56,7 +56,7 @@ RULES = {
     "items , a 128": replace(BASE, items=",", a=128),
     "guard": replace(BASE, m=WINDOW + 1, a=64),
 }
-"""One factor at a time, and the second term alone. The default of the day is written by the sampler itself: see write.py."""
+"""One factor at a time, and the second term alone. "today" is the sampler itself: see write.py."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from .._values import shown
+from ..errors import ArgumentTypeError
+
 SENTENCE_MARKS = frozenset(".,!?;'-\"‘’“”«»。，、！？；「」『』،؛؟۔।")
 COMMAS = frozenset(",，、،")
 
@@ -38,9 +41,12 @@ def separators_of(texts: Iterable[str]) -> dict[str, Any]:
     """Return the separators of a vocabulary as the fields ``lz_separators`` and ``lz_commas`` of `Params`.
 
     ``texts``: the text of each token, in the order of their ids, with pieces of characters as U+FFFD, which
-    ``bytes.decode("utf-8", "replace")`` writes for them.
+    ``bytes.decode("utf-8", "replace")`` writes for them. TypeError for anything else.
     """
     listed = list(texts)
+    wrong = [texts] if isinstance(texts, str) else [text for text in listed if not isinstance(text, str)]
+    if wrong:
+        raise ArgumentTypeError(f"texts must be a list of strings, got {shown(wrong[0])}")
     return {"lz_separators": _bits(map(is_separator, listed)), "lz_commas": _bits(map(is_comma, listed))}
 
 
