@@ -454,14 +454,19 @@ def changed(params: Params, changes: Mapping[str, Any]) -> Params:
     the usual ones, and of the run penalty where ``lz_penalty`` becomes 0, which switches the LZ penalty off.
     """
     rule = changes.get("lz_rule", params.lz_rule)
-    if rule != params.lz_rule and params.lz_rule in OF_RULE:
-        gone = {field: getattr(Params, field) for field in OF_RULE[params.lz_rule]}
-        usual_before = params.lz_window == LZ_WINDOW[params.lz_rule]
-        changes = {**gone, **({"lz_window": None} if usual_before else {}), **changes}
-    if "lz_window" in changes and params.lz_buffer == usual_buffer(params.lz_window or 0):
-        changes = {"lz_buffer": None, **changes}
     if changes.get("lz_penalty") == 0:
         changes = {"lz_run_penalty": 0.0, **changes}
+    if rule != params.lz_rule and params.lz_rule in OF_RULE:
+        gone: dict[str, Any] = {field: getattr(Params, field) for field in OF_RULE[params.lz_rule]}
+        if params.lz_window == LZ_WINDOW[params.lz_rule]:
+            gone["lz_window"] = None
+        if isinstance(rule, str) and rule in PRESETS and PENALTIES[0].is_on(params):
+            gone |= {
+                field: PRESETS[rule].get(field, 0.0) for field in ("lz_penalty", "lz_run_penalty")
+            }  # strengths differ
+        changes = {**gone, **changes}
+    if "lz_window" in changes and params.lz_buffer == usual_buffer(params.lz_window or 0):
+        changes = {"lz_buffer": None, **changes}
     for penalty in PENALTIES:
         if penalty.method in changes and penalty.strength not in changes and not penalty.is_on(params):
             changes = {**changes, penalty.strength: None}

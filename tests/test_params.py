@@ -225,12 +225,13 @@ def test_changed_lets_go_of_what_the_other_rule_has() -> None:
     """Settings for one call must not fail because those of the model are of the other rule."""
     bits = b"\x01\0\0\0"
     default = Params(**PRESETS["default"], lz_min_match=7, lz_run_allowance=9, lz_separators=bits, lz_commas=bits)
-    assert changed(default, {"lz_rule": "paper"}) == paper(lz_penalty=0.3)
+    assert changed(default, {"lz_rule": "paper"}) == paper(lz_penalty=0.15)
     assert changed(default, {"lz_rule": "default"}) == default
     assert changed(default, PRESETS["paper"]) == Params(**PRESETS["paper"])
-    assert changed(replace(default, lz_window=300), {"lz_rule": "paper"}) == paper(lz_penalty=0.3, lz_window=300)
+    assert changed(replace(default, lz_window=300), {"lz_rule": "paper"}) == paper(lz_penalty=0.15, lz_window=300)
     own = paper(lz_penalty=0.2, lz_formula="distance", lz_buffer=8)
-    assert changed(own, {"lz_rule": "default", "lz_min_match": 3}) == Params(lz_penalty=0.2, lz_min_match=3)
+    changes: dict[str, Any] = {"lz_rule": "default", "lz_min_match": 3}
+    assert changed(own, changes) == Params(**PRESETS["default"], lz_min_match=3)
     assert changed(own, {"lz_penalty": 0.1}) == replace(own, lz_penalty=0.1)
     for params, changes in ((default, {"lz_rule": "paper", "lz_min_match": 3}), (own, {"lz_run_penalty": 0.5})):
         with pytest.raises(ValueError, match="belongs to lz_rule='default', and the rule is 'paper': leave it out"):

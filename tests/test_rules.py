@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lzsampler import Params, Sampler
-from lzsampler.params import OF_RULE, PRESETS, SEPARATORS, uses_separators
+from lzsampler import Params, Sampler, separators_of
+from lzsampler.engines.separators import fitted
+from lzsampler.engines.settings import request_params
+from lzsampler.params import OF_RULE, PRESETS, SEPARATORS, changed, uses_separators
 
 
 def test_the_presets() -> None:
@@ -78,3 +80,26 @@ def test_a_sampler_refuses_a_bit_set_of_another_size(field: str, words: int) -> 
     with pytest.raises(ValueError, match=f"{field} .*{words}"):
         Sampler(33, Params(lz_penalty=0.3, **fields))
     assert Params(**{field: np.full(2, 5, np.uint32)}) == Params(**{field: b"\x05\0\0\0" * 2})  # type: ignore[arg-type]
+
+
+def test_a_rule_that_is_changed_has_its_own_strength() -> None:
+    default, paper = Params(**PRESETS["default"]), Params(**PRESETS["paper"])
+    assert changed(default, {"lz_rule": "paper"}) == paper
+    assert changed(paper, {"lz_rule": "default"}) == default
+    assert changed(default, {"lz_rule": "paper", "lz_penalty": 0.2, "lz_window": 99}).lz_penalty == 0.2
+    assert changed(Params(), {"lz_rule": "paper"}) == Params(lz_rule="paper")
+    off = changed(paper, {"lz_rule": "default", "lz_penalty": 0})
+    assert (off.lz_penalty, off.lz_run_penalty) == (0, 0)
+
+
+@pytest.mark.parametrize("preset", ["default", "guard", {}])
+def test_a_request_switches_the_penalty_off(preset: object) -> None:
+    made = request_params({"lzsampler": preset, "lz_penalty": 0}, "a server")
+    assert made is not None
+    assert (made.lz_penalty, made.lz_run_penalty) == (0, 0)
+
+
+@pytest.mark.parametrize("n_vocab", [64, 65, 200])
+def test_separators_fit_rows_of_another_size(n_vocab: int) -> None:
+    """A tokenizer may know more or fewer tokens than there are logits."""
+    Sampler(n_vocab, fitted(Params(lz_penalty=0.3, **separators_of(["a"] * 100)), n_vocab))

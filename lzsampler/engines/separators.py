@@ -43,8 +43,8 @@ def separators_of_server(tokenizer: Any) -> Mapping[str, bytes]:
 
 
 def fitted(params: Params, n_vocab: int) -> Params:
-    """Return ``params`` with separators for rows of n_vocab logits, of which a tokenizer may know fewer."""
+    """Return ``params`` with separators for rows of n_vocab logits, of which a tokenizer may know fewer or more."""
     size = (n_vocab + 31) // 32 * 4
     sets = {field: bits for field in SEPARATORS if (bits := getattr(params, field))}
-    short = {field: bits.ljust(size, b"\0") for field, bits in sets.items() if len(bits) < size}
-    return replace(params, **short) if short else params
+    others = {field: bits[:size].ljust(size, b"\0") for field, bits in sets.items() if len(bits) != size}
+    return replace(params, **others) if others else params

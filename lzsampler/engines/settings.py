@@ -36,7 +36,9 @@ def request_params(
     flat = {name: value for name, value in arguments.items() if isinstance(name, str) and name.startswith(PREFIX)}
     if NAME not in arguments and not flat:
         return None
-    fields = {**_fields(arguments.get(NAME, {})), **flat}
+    given = arguments.get(NAME, {})
+    preset = given if isinstance(given, str) and given in PRESETS else "default"
+    fields = {**({} if given == preset else _fields(given)), **flat}
     for name in fields:
         if name in FIELDS:
             continue
@@ -46,14 +48,12 @@ def request_params(
         raise ArgumentError(
             f"lzsampler has no setting {shown(name)}" + (f"; did you mean {close[0]!r}?" if close else "")
         )
-    params = changed(Params(**PRESETS["default"]), fields)
+    params = changed(Params(**PRESETS[preset]), fields)
     return params if usual is None else with_separators(params, fields, usual)
 
 
 def _fields(value: object) -> dict[str, Any]:
     """Return the fields that the value of the argument ``lzsampler`` stands for."""
-    if isinstance(value, str) and value in PRESETS:
-        return dict(PRESETS[value])
     given = value
     if isinstance(value, str):
         try:

@@ -14,7 +14,7 @@ import numpy as np
 from .._values import shown
 from ..errors import ArgumentTypeError
 
-SENTENCE_MARKS = frozenset(".,!?;'-\"‘’“”«»。，、！？；「」『』،؛؟۔।")
+SENTENCE_MARKS = frozenset(".,!?;'-\"‘’‚“”„«»¿¡。．｡，、！？；「」『』،؛؟۔।॥։՞።፣၊။")
 COMMAS = frozenset(",，、،")
 
 
