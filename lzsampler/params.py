@@ -456,14 +456,13 @@ def changed(params: Params, changes: Mapping[str, Any]) -> Params:
     rule = changes.get("lz_rule", params.lz_rule)
     if changes.get("lz_penalty") == 0:
         changes = {"lz_run_penalty": 0.0, **changes}
-    if rule != params.lz_rule and params.lz_rule in OF_RULE:
+    if rule != params.lz_rule:
         gone: dict[str, Any] = {field: getattr(Params, field) for field in OF_RULE[params.lz_rule]}
         if params.lz_window == LZ_WINDOW[params.lz_rule]:
             gone["lz_window"] = None
-        if isinstance(rule, str) and rule in PRESETS and PENALTIES[0].is_on(params):
-            gone |= {
-                field: PRESETS[rule].get(field, 0.0) for field in ("lz_penalty", "lz_run_penalty")
-            }  # strengths differ
+        if isinstance(rule, str) and rule in PRESETS and (params.lz_penalty or params.lz_run_penalty):
+            strengths = ("lz_penalty", "lz_run_penalty")  # those of one rule are not those of the other
+            gone |= {field: PRESETS[rule].get(field, 0.0) for field in strengths}
         changes = {**gone, **changes}
     if "lz_window" in changes and params.lz_buffer == usual_buffer(params.lz_window or 0):
         changes = {"lz_buffer": None, **changes}
