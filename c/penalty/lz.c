@@ -46,7 +46,7 @@ static const char *fixed(const lzs_params *a, const lzs_params *b) {
 static void watch(lzs_watch_shape *shape, const lzs_params *p) {
     if (!is_on(p)) return;
     shape->window = p->lz_window;
-    shape->cap = p->lz_window < UINT16_MAX ? p->lz_window : UINT16_MAX;
+    shape->cap = lzs_most_suffix(p);
     shape->separators = (lzs_separators){.set = p->n_lz_separators ? p->lz_separators : NULL,
                                          .commas = p->n_lz_commas ? p->lz_commas : NULL,
                                          .item = p->lz_min_match};

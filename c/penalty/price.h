@@ -39,6 +39,11 @@ LZS_DEVICE static inline float lzs_price(const lzs_params *p, float log2_vocab, 
     return lzs_finite(run > said ? run : said);
 }
 
+/* The most tokens that U counts up to. */
+LZS_DEVICE static inline int32_t lzs_most_suffix(const lzs_params *p) {
+    return p->lz_window < UINT16_MAX ? p->lz_window : UINT16_MAX;
+}
+
 /* Matches of which the text has fewer tokens than this in common with the place cost nothing. */
 LZS_DEVICE static inline int32_t lzs_least_suffix(const lzs_params *p, int32_t unbroken) {
     const int32_t said = unbroken >= p->lz_min_match - 1 ? p->lz_min_match - 1 : INT32_MAX;

@@ -143,8 +143,7 @@ LZS_BODY int32_t lzs_lz_unbroken(const lzs_fold_shared *s) {
 /* Adds the match at a distance to those of its token, where it costs something. */
 LZS_BODY void lzs_match_at(lzs_fold_shared *s, const lzs_fold_row *row, int32_t distance, int32_t unbroken) {
     const lzs_fold_settings *f = row->settings;
-    const int32_t most = f->params.lz_window < UINT16_MAX ? f->params.lz_window : UINT16_MAX;
-    const int32_t suffix = lzs_common_suffix(row->history, row->n, distance, most);
+    const int32_t suffix = lzs_common_suffix(row->history, row->n, distance, lzs_most_suffix(&f->params));
     const float price = lzs_price(&f->params, f->log2_vocab, (lzs_lz_match){suffix, unbroken, distance});
     if (price <= 0.0f) return;
     lzs_fold_slot *slot = lzs_slot_of(s, row, row->history[row->n - distance]);
