@@ -31,7 +31,7 @@ from typing import Any, get_args
 from constraints import VECTORS, passed
 from lzsampler import Grammar, Sampler
 from lzsampler.constraint.grammar import Tokenization
-from lzsampler.constraint.spelling import Spelling
+from lzsampler.constraint.tokens import Spelling
 from lzsampler.llama.vocabulary import Vocabulary
 from tokenization import allowed, exact
 

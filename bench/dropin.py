@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from lzsampler import Params
-from lzsampler.llama import attach, llama_cpp
+from lzsampler.dropin import attach
+from lzsampler.llama import llama_cpp
 from lzsampler.models import default_model, find_model
 from measure import report
 

@@ -26,7 +26,7 @@ import numpy as np
 from lzsampler import Results
 from lzsampler.evaluation.counts import Outcome
 from lzsampler.evaluation.grid import Setting
-from lzsampler.evaluation.store import TRANSCRIPTS, RunFolder
+from lzsampler.evaluation.run_folder import TRANSCRIPTS, RunFolder
 from lzsampler.util.stats import ROUNDS, Interval, bootstrap_ratios, wilson
 
 N, TIMES = 8, 4  # words of the n-gram that shows repetition, and how often it is there

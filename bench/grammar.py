@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 from lzsampler import Params
-from lzsampler.llama import attach, llama_cpp
+from lzsampler.dropin import attach
+from lzsampler.llama import llama_cpp
 from lzsampler.models import default_model
 from measure import report
 

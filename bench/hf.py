@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from transformers import RepetitionPenaltyLogitsProcessor
 
-from lzsampler.hf import LZLogitsProcessor
+from lzsampler.integrations.hf import LZLogitsProcessor
 from measure import interleave, report, rows
 
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -28,12 +28,12 @@ import numpy.typing as npt
 from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Params, Sampler, sequence_seed
 from lzsampler.decoding.generate import Generation
 from lzsampler.decoding.many import Request, generate_many
+from lzsampler.decoding.parts import PartTracker
+from lzsampler.decoding.recovery import LoopPolicy
 from lzsampler.evaluation.tasks import Task, read_tasks, spread
 from lzsampler.llama.model import Model
 from lzsampler.models import thinking_tasks
 from lzsampler.params import PRESETS
-from lzsampler.util.parts import PartTracker
-from lzsampler.util.rescue import LoopPolicy
 from lzsampler.util.stats import mcnemar, wilson
 from measure import report
 

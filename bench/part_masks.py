@@ -33,7 +33,7 @@ import numpy.typing as npt
 from constraints import VECTORS, exact, passed
 from lzsampler import Grammar, Sampler, TokenBytes
 from lzsampler.constraint.json_schema import forget_parts
-from lzsampler.constraint.part_masks import PartMasks
+from lzsampler.constraint.tokens import PartMasks
 from lzsampler.llama.vocabulary import Vocabulary
 
 RUNS = 7

@@ -34,7 +34,7 @@ import numpy as np
 from constraints import VECTORS, passed, percentile
 from lzsampler import Grammar, Sampler
 from lzsampler.constraint.grammar import Tokenization
-from lzsampler.constraint.spelling import Spelling
+from lzsampler.constraint.tokens import Spelling
 from lzsampler.llama.vocabulary import Vocabulary
 
 ROOT = Path(__file__).parents[1]

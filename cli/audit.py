@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lzsampler._values import counted, noun
-from lzsampler.util.writers import AUDIT, described
+from lzsampler.reports.writers import AUDIT, described
 
 from .console import console, general_options
 from .help import GroupedCommand, ModelFile, option, options
@@ -22,8 +22,8 @@ from .options import whole
 from .progress import progress
 
 if TYPE_CHECKING:
+    from lzsampler.auditing.audit_files import Audit, Progress
     from lzsampler.auditing.clusters import Property
-    from lzsampler.auditing.run import Audit, Progress
     from lzsampler.auditing.summary import Group, Summary
 
 READ, COUNTS, _OUTPUT, _WORK = "What is read", "What counts as a loop", "Output", "Work"
@@ -164,7 +164,7 @@ def audit(paths: tuple[str, ...], **flags: Any) -> None:
 @contextmanager
 def audited(paths: Sequence[str], flags: dict[str, Any], **more: Any) -> Iterator["Audit"]:
     """Yield the audit of some paths, made with the flags of `read_options`, `count_options` and `work_options`."""
-    from lzsampler.auditing.run import audit_files
+    from lzsampler.auditing.audit_files import audit_files
 
     start = monotonic()
     rules = _rules(flags)
@@ -241,8 +241,8 @@ def check_counted(what: str, rate: str, flags: dict[str, Any]) -> None:
 
 
 def _check_outputs(paths: Sequence[str], flags: dict[str, Any]) -> None:
+    from lzsampler.auditing.audit_files import check_output
     from lzsampler.auditing.reading.shard import find
-    from lzsampler.auditing.run import check_output
 
     for output in flags["outputs"]:
         check_output(output)

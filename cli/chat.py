@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lzsampler.util.interrupt import ended_by
+from lzsampler.util.signals import ended_by
 
 from .console import console
 from .drafts import open_draft

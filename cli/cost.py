@@ -14,7 +14,7 @@ import click
 from lzsampler._values import counted
 from lzsampler.errors import ArgumentError
 from lzsampler.evaluation.right_texts import ALL, SETS
-from lzsampler.util.writers import COSTS, described
+from lzsampler.reports.writers import COSTS, described
 
 from .console import console, general_options
 from .help import GroupedCommand, ModelFile, option, options
@@ -80,7 +80,7 @@ def cost(paths: tuple[str, ...], **flags: Any) -> None:
     without, in nats, for every setting of a grid.
     """
     from lzsampler.evaluation.grid import read_grid
-    from lzsampler.util.writers import check
+    from lzsampler.reports.writers import check
 
     _check_paths(paths, flags["sets"])
     for output in flags["outputs"]:

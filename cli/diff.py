@@ -27,8 +27,8 @@ from .console import console, general_options
 from .help import GroupedCommand, GroupedOption, Number, option, options, refuse_given
 
 if TYPE_CHECKING:
+    from lzsampler.auditing.audit_files import Audit
     from lzsampler.auditing.diff import Comparison, Pair
-    from lzsampler.auditing.run import Audit
     from lzsampler.auditing.summary import Summary
 
 _OUTPUT = "Output"
@@ -118,7 +118,7 @@ def diff(a: str, b: str, **flags: Any) -> None:
 @contextmanager
 def _side(path: str, flags: dict[str, Any]) -> Iterator["Audit"]:
     """Yield one side of the comparison: an audit that is finished, or one that is made now."""
-    from lzsampler.auditing.run import is_audit, load
+    from lzsampler.auditing.audit_files import is_audit, load
 
     if is_audit(path):
         yield load(path)
@@ -131,7 +131,7 @@ def _side(path: str, flags: dict[str, Any]) -> Iterator["Audit"]:
 
 def _check_folders(a: str, b: str) -> None:
     """Raise a usage error for an option about what is read or counted, if both sides were audited before."""
-    from lzsampler.auditing.run import is_audit
+    from lzsampler.auditing.audit_files import is_audit
 
     if not (is_audit(a) and is_audit(b)):
         return
@@ -154,7 +154,7 @@ def _check_rules(a: "Summary", b: "Summary") -> None:
 def _lengths(path: str) -> dict[str, object]:
     """Return what limits the length of texts of an evaluation; nothing for other paths."""
     from lzsampler import LzsError
-    from lzsampler.evaluation.store import RunFolder
+    from lzsampler.evaluation.run_folder import RunFolder
 
     try:
         grid = RunFolder(path).manifest().get("grid")

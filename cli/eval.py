@@ -210,7 +210,7 @@ def _run(flags: dict[str, Any]) -> "Results":
 
 def _saved(out: Path) -> str:
     """Return what a run that was interrupted has saved, and how it goes on."""
-    from lzsampler.evaluation.store import RUN, TRANSCRIPTS, RunFolder
+    from lzsampler.evaluation.run_folder import RUN, TRANSCRIPTS, RunFolder
 
     folder = RunFolder(out)
     if not (out / RUN).exists():

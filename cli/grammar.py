@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lzsampler._values import counted
-from lzsampler.util.writers import AUTOMATON, check, save
+from lzsampler.reports.writers import AUTOMATON, check, save
 
 from .console import console, general_options
 from .grammars import ANY, bytes_of, given_grammar, grammar_from, grammar_options, text_of
@@ -95,7 +95,7 @@ def _read(path: Path) -> str:
 
 
 def _row(made: "Grammar", text: str) -> dict[str, Any]:
-    from lzsampler.constraint.automaton import forced_of
+    from lzsampler.decoding.forced import forced_of
 
     match = made.match(text)
     row: dict[str, Any] = {"text": text, "match": match}

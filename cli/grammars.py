@@ -16,7 +16,7 @@ from .help import option, options, refuse_given
 
 if TYPE_CHECKING:
     from lzsampler.constraint.grammar import Grammar
-    from lzsampler.constraint.token_bytes import HasTokenBytes
+    from lzsampler.constraint.tokens import HasTokenBytes
     from lzsampler.decoding.generate import Generation
 
 GRAMMAR = "Grammar (docs/grammar.md)"

@@ -16,7 +16,7 @@ import click
 from lzsampler import LzsError, __version__
 from lzsampler.errors import ArgumentError
 from lzsampler.util.harmless import harmless
-from lzsampler.util.interrupt import end_by_signals, ended_by, uninterrupted
+from lzsampler.util.signals import end_by_signals, ended_by, uninterrupted
 
 _DONE, _TROUBLE = 0, 2  # 1 is what a command has found: a limit exceeded, more loops than before
 _SIGNALLED = 128  # and the number of the signal

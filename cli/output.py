@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lzsampler._values import counted
-from lzsampler.util.interrupt import uninterrupted
+from lzsampler.util.signals import uninterrupted
 
 from .console import console
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from lzsampler import LzsError
     from lzsampler.auditing.repetition import Repetition
     from lzsampler.decoding.generate import Generation
+    from lzsampler.decoding.recovery import Action
     from lzsampler.llama.model import Messages, Model
     from lzsampler.params import Params
-    from lzsampler.util.rescue import Action
 
 
 class Output:
@@ -115,8 +115,8 @@ def transcript_of(
 
     ``limits`` and ``loops``: the other arguments of `generate`.
     """
+    from lzsampler.decoding.recovery import LoopPolicy
     from lzsampler.decoding.transcript import record
-    from lzsampler.util.rescue import LoopPolicy
 
     return record(
         model,

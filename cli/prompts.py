@@ -43,10 +43,10 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
     that are complete are kept. A row that fails has a transcript that says why; then the exit status is 1.
     """
     from lzsampler.decoding.many import Request, generate_many
+    from lzsampler.decoding.recovery import LoopPolicy
     from lzsampler.decoding.speculative import Speculated
     from lzsampler.decoding.transcript import TranscriptFile, to_line
     from lzsampler.sampler import sequence_seed
-    from lzsampler.util.rescue import LoopPolicy
 
     rows = _rows(flags)
     limits, policy = limits_from(flags), LoopPolicy(**loops)

@@ -24,27 +24,26 @@ except ModuleNotFoundError as error:
 from .errors import LzsError, MissingExtra
 
 if TYPE_CHECKING:
+    from .auditing.audit_files import audit_files
+    from .auditing.audit_texts import audit_texts
     from .auditing.diff import compare
     from .auditing.findings import Report, audit
     from .auditing.rules import Rules
-    from .auditing.run import audit_files
-    from .auditing.texts import audit_texts
     from .constraint.grammar import Grammar
-    from .constraint.spelling import Spelling
-    from .constraint.token_bytes import TokenBytes
+    from .constraint.tokens import Spelling, TokenBytes
     from .decoding.generate import generate
     from .detection import STOP_ON_LOOP, STOP_ON_STUCK, RepetitionDetection, StuckDetection
+    from .dropin.attachment import attach
     from .evaluation.cost import cost
     from .evaluation.costs import Costs
+    from .evaluation.evaluate import evaluate
     from .evaluation.results import Results
-    from .evaluation.run import evaluate
-    from .llama.dropin import attach
     from .llama.model import Model
     from .params import Params
-    from .probing.run import probe
+    from .probing.probe import probe
     from .quantizing.quantize import quantize
     from .sampler import Loop, Sampler, Stuck, lz_bits, sequence_seed
-    from .util.separators import separators_of
+    from .separators import separators_of
 
 __version__ = "0.1.0"
 
@@ -94,22 +93,22 @@ _LATE = {  # name: its module, which is loaded when the name is first used
     "STOP_ON_LOOP": "detection",
     "STOP_ON_STUCK": "detection",
     "Sampler": "sampler",
-    "Spelling": "constraint.spelling",
+    "Spelling": "constraint.tokens",
     "Stuck": "sampler",
     "StuckDetection": "detection",
     "Costs": "evaluation.costs",
-    "TokenBytes": "constraint.token_bytes",
-    "attach": "llama.dropin",
+    "TokenBytes": "constraint.tokens",
+    "attach": "dropin.attachment",
     "audit": "auditing.findings",
-    "audit_files": "auditing.run",
-    "audit_texts": "auditing.texts",
+    "audit_files": "auditing.audit_files",
+    "audit_texts": "auditing.audit_texts",
     "compare": "auditing.diff",
-    "evaluate": "evaluation.run",
+    "evaluate": "evaluation.evaluate",
     "generate": "decoding.generate",
     "lz_bits": "sampler",
-    "probe": "probing.run",
+    "probe": "probing.probe",
     "quantize": "quantizing.quantize",
-    "separators_of": "util.separators",
+    "separators_of": "separators",
     "sequence_seed": "sampler",
     "cost": "evaluation.cost",
 }

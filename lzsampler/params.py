@@ -35,7 +35,7 @@ Structure = Literal["off", "scale", "free"]
 MAX_BUFFER: int = lib.LZS_MAX_BUFFER
 
 # Settings of the LZ penalty by name, for `attach`, `LZLlama` and others as keywords. These and the command line start
-# from the default, with the separators of the model (`lzsampler.util.separators`): docs/defaults.md says why.
+# from the default, with the separators of the model (`lzsampler.separators`): docs/defaults.md says why.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {"lz_penalty": 0.3, "lz_run_penalty": 0.5},
     "guard": {"lz_penalty": 0.0, "lz_run_penalty": 0.5, "lz_run_allowance": 64},

@@ -8,7 +8,7 @@ from typing import Any
 from lzsampler import Params
 from lzsampler.auditing.repetition import repetition
 from lzsampler.evaluation.grid import Grid, Setting
-from lzsampler.evaluation.store import RUN, TIMINGS, TRANSCRIPTS
+from lzsampler.evaluation.run_folder import RUN, TIMINGS, TRANSCRIPTS
 
 LOOP = "Wait, let me think. " * 30
 

@@ -15,9 +15,9 @@ import pytest
 import lzsampler
 from corpora import PROSE, corpus, looping, transcript
 from lzsampler import LzsError, audit_files
-from lzsampler.auditing import run as batch
-from lzsampler.auditing.pool import Work
-from lzsampler.auditing.run import Audit, Progress, check_output, is_audit, load
+from lzsampler.auditing import audit_files as batch
+from lzsampler.auditing.audit_files import Audit, Progress, check_output, is_audit, load
+from lzsampler.auditing.workers import Work
 from lzsampler.errors import MissingExtra
 
 OUTPUTS = ("report.html", "loops.csv", "loops.jsonl", "loops.parquet", "summary.json", "loops.sarif")

@@ -420,7 +420,7 @@ def large(folder: Path) -> Path:
 
 def test_ctrl_c_without_resume_says_that_nothing_is_saved(clean: Path) -> None:
     code = """
-import lzsampler.auditing.run as run
+import lzsampler.auditing.audit_files as run
 from lzsampler.cli.main import main
 def interrupted(*_, **__): raise KeyboardInterrupt
 run.audit_files = interrupted

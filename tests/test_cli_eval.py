@@ -242,7 +242,7 @@ def test_ctrl_c_keeps_what_is_done(folder: Path) -> None:
     """The signal comes at the third text, however busy the machine is."""
     code = """
 import os, signal
-import lzsampler.evaluation.run as run
+import lzsampler.evaluation.evaluate as run
 from lzsampler.cli.main import main
 evaluate = run.evaluate
 def interrupted(*arguments, on_text=None, **named):

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from lzsampler import Grammar, TokenBytes
-from lzsampler.constraint.automaton import automaton_of, forced_of
+from lzsampler.constraint.automaton import automaton_of
+from lzsampler.decoding.forced import forced_of
 from lzsampler.reports.automaton_svg import automaton_svg
 
 pytest.importorskip("llama_cpp")

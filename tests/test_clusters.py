@@ -11,16 +11,9 @@ from scipy.stats import t
 from corpora import audited, finding
 from lzsampler.auditing.clusters import Clusters
 from lzsampler.auditing.diff import compare
-from lzsampler.auditing.store import Outcome
 from lzsampler.auditing.summary import Summary
-from lzsampler.util.clusters import (
-    clustered,
-    difference_interval,
-    flip_test,
-    group_test,
-    paired_difference,
-    student,
-)
+from lzsampler.auditing.work_folder import Outcome
+from lzsampler.util.clustered import clustered, difference_interval, flip_test, group_test, paired_difference, student
 from lzsampler.util.stats import Interval, mcnemar, wilson
 
 Counts = npt.NDArray[np.int64]

@@ -7,8 +7,8 @@ from scipy.stats import binom, binomtest
 
 from lzsampler import LzsError
 from lzsampler.auditing.diff import compare
-from lzsampler.auditing.store import Outcome
-from lzsampler.util.clusters import paired_difference
+from lzsampler.auditing.work_folder import Outcome
+from lzsampler.util.clustered import paired_difference
 
 
 def side(text: str, file: str = "a.jsonl") -> list[Outcome]:

@@ -17,7 +17,7 @@ import pytest
 
 from lzsampler import LzsError, Params, Sampler
 from lzsampler.cuda import Batch, library
-from lzsampler.engines.separators import fitted
+from lzsampler.integrations.tokenizer import fitted
 from native import ROOT, compiler, run
 from samplers import mask_of
 

@@ -17,7 +17,7 @@ llama_cpp = pytest.importorskip("llama_cpp")
 
 from applications import CHAT, LOOPING, PROMPT, new, streamed, text_of  # noqa: E402 (needs llama_cpp)
 from lzsampler.decoding.speculative import Draft, Speculated  # noqa: E402
-from lzsampler.llama import LZLlama, attach  # noqa: E402
+from lzsampler.dropin import LZLlama, attach  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 
 COPY = "The king said: bring me seven apples and a jug of milk. The queen said: bring me seven"

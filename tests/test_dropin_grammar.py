@@ -12,7 +12,7 @@ llama_cpp = pytest.importorskip("llama_cpp")
 
 from applications import CHAT, LZ, PROMPT, text_of  # noqa: E402 (needs llama_cpp)
 from lzsampler import llama  # noqa: E402
-from lzsampler.llama import attach  # noqa: E402
+from lzsampler.dropin import attach  # noqa: E402
 
 JSON = r"""
 root   ::= object

@@ -11,7 +11,7 @@ from lzsampler.models import default_draft, default_model
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from lzsampler.decoding.speculative import Draft  # noqa: E402 (needs llama_cpp)
-from lzsampler.llama import LZLlama  # noqa: E402
+from lzsampler.dropin import LZLlama  # noqa: E402
 from lzsampler.llama.graph import missing  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 
@@ -212,7 +212,7 @@ def test_bad_values(llm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_graph
 def test_auto_on_a_gpu(llm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lzsampler.llama.sampled.on_device", lambda *_: True)
+    monkeypatch.setattr("lzsampler.dropin.sampled.on_device", lambda *_: True)
     with attach(llm) as lz:
         seen = []
         settings: list[dict[str, Any]] = [{}, {"logit_bias": {5: 1.0}}]

@@ -12,7 +12,7 @@ from lzsampler.models import default_model
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from lzsampler.decoding.generate import generate  # noqa: E402 (needs llama_cpp)
-from lzsampler.llama import LZLlama  # noqa: E402
+from lzsampler.dropin import LZLlama  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 
 LOOPING = "Still Sunday said nothing, but only"

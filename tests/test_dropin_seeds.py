@@ -14,7 +14,7 @@ from lzsampler import Params
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from applications import CHAT, LOOPING, PROMPT, new, streamed, text_of  # noqa: E402 (needs llama_cpp)
-from lzsampler.llama import LZLlama, attach  # noqa: E402
+from lzsampler.dropin import LZLlama, attach  # noqa: E402
 
 DRAWN: dict[str, Any] = {"max_tokens": 12, "temperature": 1.0}
 

@@ -18,7 +18,7 @@ llama_cpp = pytest.importorskip("llama_cpp")
 
 from applications import CHAT, LOOPING, LZ, PROMPT, new, run_python, text_of  # noqa: E402 (needs llama_cpp)
 from lzsampler.decoding.speculative import Draft  # noqa: E402
-from lzsampler.llama import LZLlama, attach  # noqa: E402
+from lzsampler.dropin import LZLlama, attach  # noqa: E402
 from native import valgrind  # noqa: E402
 
 # ---- the traps ----
@@ -83,7 +83,8 @@ def test_python_processors_keep_their_place() -> None:
     """Their indices are kept by llama-cpp-python; a chain freed with wrong ones aborts the process."""
     run_python("""
         import llama_cpp
-        from lzsampler.llama import LZLlama, attach, penalties_sampler, sampled
+        from lzsampler.dropin import LZLlama, attach
+        from lzsampler.llama import penalties_sampler, sampled
         from lzsampler import LzsError, Params, Sampler
         from lzsampler.models import default_model
         from llama_cpp._internals import LlamaSampler
@@ -212,7 +213,8 @@ def test_a_file_that_cannot_be_loaded_is_told_as_elsewhere(tmp_path: Path) -> No
 CLOSED = """
     import llama_cpp
     from lzsampler import Grammar, LzsError, attach
-    from lzsampler.llama import LZLlama, token_bytes
+    from lzsampler.dropin import LZLlama
+    from lzsampler.llama import token_bytes
     from lzsampler.models import default_draft, default_model
 
     settings = {"n_ctx": 256, "n_threads": 1, "verbose": False}
@@ -318,7 +320,7 @@ def test_two_thousand_calls_leave_nothing_behind() -> None:
         import gc, itertools, os
         import llama_cpp
         from lzsampler import Params
-        from lzsampler.llama import attach
+        from lzsampler.dropin import attach
         from lzsampler.models import default_model
 
         def resident():
@@ -354,7 +356,7 @@ def test_valgrind_sees_no_use_of_freed_memory(tmp_path: Path) -> None:
         import itertools, os
         import llama_cpp
         from lzsampler import Params
-        from lzsampler.llama import attach
+        from lzsampler.dropin import attach
         from lzsampler.models import default_model
 
         small = {"n_ctx": 128, "n_batch": 16, "n_threads": 1, "n_threads_batch": 1}

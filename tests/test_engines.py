@@ -16,10 +16,10 @@ import pytest
 
 from engine_rows import SETTINGS, expected, params_of, same_bits
 from lzsampler import Params, Sampler
-from lzsampler.engines.history import Edits, Request
-from lzsampler.engines.rows import _edit_on_device, apply_edits
-from lzsampler.engines.separators import fitted, lz_separators, separators_of_server
-from lzsampler.engines.settings import FIELDS, request_params
+from lzsampler.integrations.history import Edits, Request
+from lzsampler.integrations.logit_rows import _edit_on_device, apply_edits
+from lzsampler.integrations.request_settings import FIELDS, request_params
+from lzsampler.integrations.tokenizer import fitted, lz_separators, separators_of_server
 from lzsampler.params import PRESETS
 
 V = 40

@@ -20,9 +20,9 @@ from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
 from lzsampler.decoding.transcript import TranscriptFile  # noqa: E402
 from lzsampler.errors import ArgumentError  # noqa: E402
+from lzsampler.evaluation.evaluate import _context  # noqa: E402
 from lzsampler.evaluation.grid import Grid, Setting, paper  # noqa: E402
-from lzsampler.evaluation.run import _context  # noqa: E402
-from lzsampler.evaluation.store import RunFolder  # noqa: E402
+from lzsampler.evaluation.run_folder import RunFolder  # noqa: E402
 from lzsampler.llama import DRY_BREAKERS, dry_breaker_ids  # noqa: E402
 from lzsampler.llama.model import Model, context_length  # noqa: E402
 from lzsampler.llama.vocabulary import with_token_classes  # noqa: E402
@@ -610,7 +610,7 @@ def test_the_context_follows_the_grid() -> None:
 
 
 def test_a_large_context_leaves_room_for_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lzsampler.evaluation.run.context_length", lambda header: 8192)
+    monkeypatch.setattr("lzsampler.evaluation.evaluate.context_length", lambda header: 8192)
     assert _context(default_model(), replace(GRID, n_predict=4096)) == 4096 + 1024
     assert _context(default_model(), replace(GRID, n_predict=3072)) is None
     assert _context(default_model(), replace(GRID, n_predict=100_000)) == 8192

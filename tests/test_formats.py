@@ -592,8 +592,8 @@ def test_the_summary_is_the_same_however_the_files_are_cut(tmp_path: Path, monke
     for i in range(3):
         (tmp_path / f"{i}.jsonl").write_bytes(jsonl(*[ROW] * 20, {"x": 1}))
     whole = audited(tmp_path)[0].coverage.to_json()
-    monkeypatch.setattr("lzsampler.auditing.run.SHARD_BYTES", 300)
-    monkeypatch.setattr("lzsampler.auditing.run.TASK_BYTES", 700)
+    monkeypatch.setattr("lzsampler.auditing.audit_files.SHARD_BYTES", 300)
+    monkeypatch.setattr("lzsampler.auditing.audit_files.TASK_BYTES", 700)
     assert audited(tmp_path)[0].coverage.to_json() == whole
     assert whole["formats"] == {"completion": {"files": 3, "records": 60}}
 

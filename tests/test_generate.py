@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from lzsampler import STOP_ON_LOOP, Loop, LzsError, Params, Sampler
 from lzsampler._ffi import ffi
 from lzsampler.auditing.repetition import largest_run
+from lzsampler.decoding.reasoning import opened, split_reasoning
+from lzsampler.decoding.recovery import whole_character
 from lzsampler.explanation import Explanation
 from lzsampler.models import default_model
-from lzsampler.util.reasoning import opened, split_reasoning
-from lzsampler.util.rescue import whole_character
 from reference import first_loop
 
 llama_cpp = pytest.importorskip("llama_cpp")
@@ -30,7 +30,7 @@ llama_cpp = pytest.importorskip("llama_cpp")
 from lzsampler.decoding.chat import Chat  # noqa: E402 (needs llama_cpp)
 from lzsampler.decoding.generate import Generation, generate  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
-from lzsampler.decoding.stream import TextStream  # noqa: E402
+from lzsampler.decoding.text_stream import TextStream  # noqa: E402
 from lzsampler.llama import gguf  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.util.cores import physical_cores  # noqa: E402

@@ -171,9 +171,9 @@ def test_without_a_grammar_nothing_about_it_is_taken_in_silence() -> None:
 def test_json_behind_a_thought(tmp_path: Any) -> None:
     """Of the embedded model, which never closes a thought by itself: the loop rule does."""
     from lzsampler.decoding.many import Request, generate_many
+    from lzsampler.decoding.recovery import LoopPolicy
     from lzsampler.llama.model import Model
     from lzsampler.models import default_model
-    from lzsampler.util.rescue import LoopPolicy
 
     schema = {"type": "object", "properties": {"sum": {"type": "integer", "maximum": 99}}, "required": ["sum"]}
     with Model(default_model(), n_threads=1) as model:

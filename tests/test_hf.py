@@ -25,7 +25,7 @@ from lzsampler.params import PRESETS, Method
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-LZLogitsProcessor = pytest.importorskip("lzsampler.hf").LZLogitsProcessor
+LZLogitsProcessor = pytest.importorskip("lzsampler.integrations.hf").LZLogitsProcessor
 torch.set_num_threads(1)  # models this small wait for threads more than they compute
 
 ROOT = Path(__file__).parents[1]

@@ -118,7 +118,7 @@ for name in ("Model", "attach", "evaluate", "generate"):
     except ImportError as error:
         assert isinstance(error, LzsError)
         print(error)
-for statement in ("from lzsampler.llama import attach", "import lzsampler.llama.dropin"):
+for statement in ("from lzsampler.llama import attach", "import lzsampler.dropin.attachment"):
     try:
         exec(statement)
     except ImportError as error:
@@ -202,7 +202,7 @@ def test_only_one_file_imports_an_extra_at_top_level(path: Path, package: str, o
 
 def test_without_torch_one_sentence_says_what_to_install(tmp_path: Path) -> None:
     def error(code: str) -> str:
-        command = [sys.executable, "-c", f"import sys; {code}; import lzsampler.hf"]
+        command = [sys.executable, "-c", f"import sys; {code}; import lzsampler.integrations.hf"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         return done.stderr.splitlines()[-1]
 

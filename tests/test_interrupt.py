@@ -25,7 +25,7 @@ import llama_cpp
 from lzsampler.decoding.generate import generate
 from lzsampler.decoding.many import Request, generate_many
 from lzsampler.decoding.sequences import Sequences
-from lzsampler.llama.interrupt import Decoder
+from lzsampler.llama.decoder import Decoder
 from lzsampler.llama.log import captured_log
 from lzsampler.llama.model import Model
 
@@ -223,7 +223,7 @@ def test_ctrl_c_comes_after_the_block_whose_log_is_collected() -> None:
 def in_a_program(code: str) -> "subprocess.CompletedProcess[str]":
     begin = """
         import os, signal, sys
-        from lzsampler.util.interrupt import end_by_signals, ended_by, interrupting, uninterrupted
+        from lzsampler.util.signals import end_by_signals, ended_by, interrupting, uninterrupted
 
         def send(number):
             os.kill(os.getpid(), number)

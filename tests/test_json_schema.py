@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from lzsampler import Grammar
 from lzsampler.constraint.json_schema import parts_of
-from lzsampler.constraint.parts import MAX_WEIGHT
 from lzsampler.constraint.schema import Document
+from lzsampler.constraint.schema_parts import MAX_WEIGHT
 from lzsampler.constraint.yaml_schema import YamlTranslator
 from schemas import TOKENS, accepts, forms, grammar_of, walk
 

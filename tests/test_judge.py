@@ -19,7 +19,7 @@ from lzsampler.decoding import many as parallel  # noqa: E402
 from lzsampler.evaluation.grid import Grid, Setting  # noqa: E402
 from lzsampler.evaluation.judge import Judge  # noqa: E402
 from lzsampler.evaluation.judged import Verdict, judge_folder  # noqa: E402
-from lzsampler.evaluation.store import RunFolder  # noqa: E402
+from lzsampler.evaluation.run_folder import RunFolder  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_draft, default_model, default_prompts, default_tasks  # noqa: E402
 
@@ -263,7 +263,7 @@ def test_a_judge_that_fails_loses_no_result(tmp_path: Path, monkeypatch: pytest.
     grid = Grid("g", (Setting("none", "none", Params(temperature=0.0)),), (1,), 5)
     run: dict[str, Any] = {"prompts": tmp_path / "prompts.jsonl", "grid": grid, "n_ctx": 256, "judge": default_model()}
     with monkeypatch.context() as patch:
-        patch.setattr("lzsampler.evaluation.run.judge_folder", fails)
+        patch.setattr("lzsampler.evaluation.evaluate.judge_folder", fails)
         results = evaluate(default_model(), tmp_path / "out", **run)
     assert [row.reason for row in results.bad["judge"]] == ["llama_decode failed"]
     assert len(results.outcomes) == 1

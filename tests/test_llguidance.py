@@ -127,7 +127,7 @@ def test_a_token_against_the_grammar_leaves_nothing_until_it_is_taken_back() -> 
 
 def test_states_that_are_forgotten_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("llguidance", reason=NEEDED)
-    from lzsampler.constraint import engine
+    from lzsampler.constraint import matcher as engine
 
     monkeypatch.setattr(engine, "_MOST_STATES", 20)
     grammar = Grammar.llguidance_lark(NESTED, TOKENS)

@@ -144,7 +144,7 @@ def test_in_python(installed: Path) -> None:
     pytest.importorskip("llama_cpp")
     code = """
 from lzsampler import Model
-from lzsampler.llama import LZLlama
+from lzsampler.dropin import LZLlama
 with Model("smollm2", n_ctx=64) as model:
     print(model.path.name)
 llm = LZLlama("smollm2", n_ctx=64, verbose=False)

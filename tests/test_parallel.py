@@ -18,10 +18,10 @@ from lzsampler._check import row_of  # noqa: E402
 from lzsampler.decoding import many as parallel  # noqa: E402
 from lzsampler.decoding.generate import Generation, Text, generate  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
-from lzsampler.llama.interrupt import Decoder  # noqa: E402
+from lzsampler.decoding.recovery import LoopPolicy, OnLoop  # noqa: E402
+from lzsampler.llama.decoder import Decoder  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_model, default_prompts  # noqa: E402
-from lzsampler.util.rescue import LoopPolicy, OnLoop  # noqa: E402
 from writings import texts_by_id  # noqa: E402
 
 PROMPTS = [json.loads(line)["prompt"] for line in default_prompts().read_text().splitlines()[:6]]

@@ -11,7 +11,7 @@ import pytest
 
 from lzsampler import Grammar, Sampler, TokenBytes
 from lzsampler.constraint.automaton import automaton_of
-from lzsampler.constraint.part_masks import PartMasks
+from lzsampler.constraint.tokens import PartMasks
 from schemas import TOKENS
 
 PERSON = {

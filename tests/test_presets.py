@@ -24,7 +24,7 @@ from lzsampler import llama  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.evaluation.fitting import params_for  # noqa: E402
 from lzsampler.evaluation.grid import quick  # noqa: E402
-from lzsampler.llama import LZLlama, attach  # noqa: E402
+from lzsampler.dropin import LZLlama, attach  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 
 N = 150
@@ -168,7 +168,7 @@ class Tokenizer:
 
 def test_separators_come_from_the_tokenizer() -> None:
     torch = pytest.importorskip("torch")
-    hf = pytest.importorskip("lzsampler.hf")
+    hf = pytest.importorskip("lzsampler.integrations.hf")
     tokenizer = Tokenizer(["the", " a1", ":\n", "", " (", "it's", "e", "\u00e9", ","])
     usual = {"lz_separators": bytes([0b11100, 0, 0, 0]), "lz_commas": bytes([0, 1, 0, 0])}
     assert hf.lz_separators(tokenizer) == usual

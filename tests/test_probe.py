@@ -23,7 +23,7 @@ from lzsampler.probing.checks import CHECKS
 from lzsampler.probing.client import Client, _message, _why, base_of
 from lzsampler.probing.endpoint import Endpoint, _logprobs
 from lzsampler.probing.finding import Probe
-from lzsampler.probing.texts import Texts, permutation_p
+from lzsampler.probing.server_texts import Texts, permutation_p
 from lzsampler.probing.window import Window, _copies, _spelt, window
 from probed import Behaviour, server
 

@@ -17,7 +17,7 @@ from lzsampler.auditing.reading.path import parse, values
 from lzsampler.auditing.reading.read import records_of
 from lzsampler.auditing.reading.shard import find
 from lzsampler.auditing.records import BadRecord, Record
-from lzsampler.util.reasoning import split
+from lzsampler.decoding.reasoning import split
 from transcripts import BAD, CASES, CHAT, RESPONSES, SHAREGPT, USER, Text, Write, everything, jsonl, said, texts, told
 
 

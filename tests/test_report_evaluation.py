@@ -14,12 +14,12 @@ import runs
 from audits import HOSTILE
 from browsing import attacks, check_harmless, counting_server, dom
 from lzsampler import Params, Results
+from lzsampler.decoding.recovery import LoopPolicy
 from lzsampler.evaluation.grid import Grid, Setting
 from lzsampler.evaluation.tasks import BadRow
 from lzsampler.params import PENALTIES, PRESETS
 from lzsampler.reports.charts import Cell, decline, heat, ruler, trend
 from lzsampler.reports.text import percent
-from lzsampler.util.rescue import LoopPolicy
 
 TASKS = ("sort", "add")
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Loop, LzsError, Params, RepetitionDetection, Sampler, StuckDetection
+from lzsampler.decoding.parts import PARTS, Part, PartTracker
+from lzsampler.decoding.reasoning import closing
+from lzsampler.decoding.recovery import Action, LoopPolicy, fresh_start, unpriced, whole_character
 from lzsampler.params import PENALTIES, Penalty
-from lzsampler.util.parts import PARTS, Part, PartTracker
-from lzsampler.util.reasoning import closing
-from lzsampler.util.rescue import Action, LoopPolicy, fresh_start, unpriced, whole_character
 
 pytest.importorskip("llama_cpp")
 

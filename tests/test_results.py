@@ -20,10 +20,10 @@ from lzsampler.evaluation.counts import Outcome
 from lzsampler.evaluation.first_loop import first_loop
 from lzsampler.evaluation.grid import Grid, Setting, paper
 from lzsampler.evaluation.judged import Judged, read_judged
-from lzsampler.evaluation.samples import LOOPING_SAMPLES, OTHER_SAMPLES
-from lzsampler.evaluation.store import JUDGED, TIMINGS, TRANSCRIPTS, RunFolder
+from lzsampler.evaluation.run_folder import JUDGED, TIMINGS, TRANSCRIPTS, RunFolder
+from lzsampler.evaluation.shown_texts import LOOPING_SAMPLES, OTHER_SAMPLES
 from lzsampler.reports.eval_markdown import more
-from lzsampler.util.clusters import paired_difference
+from lzsampler.util.clustered import paired_difference
 from lzsampler.util.stats import agreement
 
 NONE, WEAK, STRONG = (

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from lzsampler import Params, Sampler, separators_of
-from lzsampler.engines.separators import fitted
-from lzsampler.engines.settings import request_params
+from lzsampler.integrations.request_settings import request_params
+from lzsampler.integrations.tokenizer import fitted
 from lzsampler.params import OF_RULE, PRESETS, SEPARATORS, changed, uses_separators
 
 

@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pytest
 
 from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Params
+from lzsampler.decoding.parts import PartTracker
+from lzsampler.decoding.recovery import LoopPolicy
 from lzsampler.evaluation.tasks import read_tasks
 from lzsampler.models import default_model, thinking_tasks
 from lzsampler.params import PRESETS
-from lzsampler.util.parts import PartTracker
-from lzsampler.util.rescue import LoopPolicy
 
 pytest.importorskip("llama_cpp")
 

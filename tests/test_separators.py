@@ -7,7 +7,7 @@ import pytest
 
 from lzsampler import Params, Sampler
 from lzsampler.params import PRESETS
-from lzsampler.util.separators import is_comma, is_separator, separators_of
+from lzsampler.separators import is_comma, is_separator, separators_of
 from reference_lz import tokens_in
 
 WORDS = {

@@ -25,7 +25,7 @@ from lzsampler.auditing.reading import decode
 from lzsampler.auditing.reading.read import read
 from lzsampler.auditing.reading.shard import find
 from lzsampler.auditing.records import BadRecord, FileRead, PassedOver, Record
-from lzsampler.evaluation.store import JUDGED, TRANSCRIPTS
+from lzsampler.evaluation.run_folder import JUDGED, TRANSCRIPTS
 from transcripts import CHAT, CHATGPT, INSPECT, INSPECT_SAMPLE, USER, WEBUI, Write, everything, jsonl, said, texts, told
 
 # -- shards --

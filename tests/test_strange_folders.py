@@ -13,7 +13,7 @@ import pytest
 import lzsampler
 from corpora import corpus
 from lzsampler import LzsError, Params, Results, audit_files
-from lzsampler.auditing.run import load
+from lzsampler.auditing.audit_files import load
 from lzsampler.errors import ArgumentError
 
 VALUES: list[Any] = [

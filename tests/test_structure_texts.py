@@ -18,7 +18,7 @@ pytest.importorskip("llama_cpp")
 
 from lzsampler.decoding.generate import Generation, generate
 from lzsampler.decoding.speculative import Draft
-from lzsampler.llama import attach
+from lzsampler.dropin import attach
 from lzsampler.llama.model import Model
 
 SCHEMA = {

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from lzsampler import Rules, audit, audit_files
+from lzsampler.auditing.audit_texts import audit_texts
 from lzsampler.auditing.batches import BatchAudit
 from lzsampler.auditing.rules import RuleOptions, names
-from lzsampler.auditing.texts import audit_texts
+from lzsampler.decoding.reasoning import MARKS, split
 from lzsampler.errors import ArgumentError, ArgumentTypeError
-from lzsampler.util.reasoning import MARKS, split
 from lzsampler.util.stats import wilson
 
 LOOP = "Wait, let me think. " * 30

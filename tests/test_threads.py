@@ -14,8 +14,8 @@ llama_cpp = pytest.importorskip("llama_cpp")
 
 from lzsampler import Grammar, LzsError, Model, Params, Sampler, generate  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
+from lzsampler.dropin.lzllama import LZLlama  # noqa: E402
 from lzsampler.llama.log import captured_log  # noqa: E402
-from lzsampler.llama.lzllama import LZLlama  # noqa: E402
 from lzsampler.models import default_model  # noqa: E402
 from threads import OPERATIONS  # noqa: E402 (needs llama_cpp)
 

@@ -16,12 +16,12 @@ from lzsampler._check import row_of  # noqa: E402
 from lzsampler.decoding import many  # noqa: E402
 from lzsampler.decoding.generate import Generation, generate  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
+from lzsampler.decoding.recovery import LoopPolicy, OnLoop  # noqa: E402
 from lzsampler.decoding.speculative import Draft  # noqa: E402
 from lzsampler.decoding.together import Together  # noqa: E402
-from lzsampler.llama.interrupt import Decoder  # noqa: E402
+from lzsampler.llama.decoder import Decoder  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_draft, default_model, default_prompts  # noqa: E402
-from lzsampler.util.rescue import LoopPolicy, OnLoop  # noqa: E402
 from writings import texts_by_id  # noqa: E402
 
 COPY = "The king said: bring me seven apples and a jug of milk. The queen said: bring me seven"

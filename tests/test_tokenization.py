@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import article
 from lzsampler import Grammar, LzsError, Sampler, TokenBytes
-from lzsampler.constraint.spelling import Spelling
+from lzsampler.constraint.tokens import Spelling
 from lzsampler.models import default_model
 
 VECTORS = Path(__file__).with_name("vectors")

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from lzsampler import audit_files
-from lzsampler.auditing.run import Audit
+from lzsampler.auditing.audit_files import Audit
 from lzsampler.util.stats import wilson
 
 lzs = import_module("lzsampler.cli.main").lzs

@@ -12,11 +12,11 @@ import pytest
 
 from corpora import audited, finding
 from lzsampler import LzsError
+from lzsampler.auditing.audit_files import load
 from lzsampler.auditing.coverage import Coverage
 from lzsampler.auditing.records import Audited, BadRecord
-from lzsampler.auditing.run import load
-from lzsampler.auditing.store import VERSION, Outcome, WorkFolder
 from lzsampler.auditing.summary import Summary
+from lzsampler.auditing.work_folder import VERSION, Outcome, WorkFolder
 from lzsampler.util.files import locked
 
 MANIFEST: dict[str, Any] = {
@@ -120,7 +120,7 @@ def test_another_audit_is_refused_by_name(tmp_path: Path, changes: dict[str, Any
 
 def test_another_version_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder(tmp_path)
-    monkeypatch.setattr("lzsampler.auditing.store.__version__", "9.9")
+    monkeypatch.setattr("lzsampler.auditing.work_folder.__version__", "9.9")
     with pytest.raises(LzsError, match=r"it was made by lzsampler \d[\d.]+, this is 9\.9"):
         folder(tmp_path)
 

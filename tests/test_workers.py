@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lzsampler import LzsError
-from lzsampler.auditing.pool import Work, run
+from lzsampler.auditing.workers import Work, run
 from pool_work import work
 
 
@@ -94,7 +94,7 @@ def test_closing_early_kills_the_workers(tmp_path: Path) -> None:
 
 
 def test_workers_that_do_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lzsampler.auditing.pool._SERVE", "import no_such_module")
+    monkeypatch.setattr("lzsampler.auditing.workers._SERVE", "import no_such_module")
     why = "the worker process ended with status 1; it last wrote: .*No module named 'no_such_module'"
     with pytest.raises(LzsError, match=f"worker processes cannot be started: {why}"):
         results(tmp_path, [1], [2])

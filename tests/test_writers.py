@@ -6,7 +6,7 @@ import pytest
 
 from lzsampler import LzsError
 from lzsampler.errors import MissingExtra
-from lzsampler.util import writers
+from lzsampler.reports import writers
 
 
 @pytest.mark.parametrize("table", [writers.AUDIT, writers.EVALUATION], ids=["audit", "evaluation"])

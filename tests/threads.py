@@ -19,9 +19,9 @@ from lzsampler.decoding.lookup import Lookup
 from lzsampler.decoding.many import Request, generate_many
 from lzsampler.decoding.speculative import Draft
 from lzsampler.decoding.verification import Speculation
+from lzsampler.dropin.lzllama import LZLlama
 from lzsampler.llama.gguf import read
 from lzsampler.llama.graph import GraphSampler, missing
-from lzsampler.llama.lzllama import LZLlama
 from lzsampler.llama.vocabulary import Vocabulary
 from lzsampler.models import default_model, find_model
 

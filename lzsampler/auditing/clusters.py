@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ArgumentError
-from ..util.clusters import clustered
+from ..util.clustered import clustered
 from ..util.stats import Interval
 from .records import Audited
 
@@ -67,7 +67,7 @@ class Clusters:
         return int(self._by_conversation()["records"].size)
 
     def interval(self, of: Property) -> Interval:
-        """Return the interval of the share of records with a property (`lzsampler.util.clusters.clustered`)."""
+        """Return the interval of the share of records with a property (`lzsampler.util.clustered.clustered`)."""
         sums = self._by_conversation()
         return clustered(sums[of], sums["records"])
 

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from ..errors import LzsError
-from ..util.clusters import clustered, difference_interval, flip_test, group_test, paired_difference
+from ..util.clustered import clustered, difference_interval, flip_test, group_test, paired_difference
 from ..util.stats import CONFIDENCE, Interval
-from .store import Outcome
+from .work_folder import Outcome
 
 VERSION = 1  # of `to_json`
 ALPHA = 0.05

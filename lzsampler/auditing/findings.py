@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._check import INT32_MAX, token_array
+from ..decoding.reasoning import split_places
 from ..errors import ArgumentError, ArgumentTypeError
-from ..util.reasoning import split_places
 from .metrics import Metrics, intern, lines, repeated_4_grams, words
 from .middle import Middle, middle_of
 from .normalized import NormalizedText, Offsets, characters_before, to_bytes, whole_characters

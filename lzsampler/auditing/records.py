@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..util.reasoning import split
+from ..decoding.reasoning import split
 
 FieldName = Literal["reasoning", "answer", "turns"]  # "turns": those of a conversation
 Level = Literal["char", "word", "line", "token", "turn"]

@@ -1,17 +1,30 @@
 """`Automaton`: the states of a grammar, for people who want to see what it is."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .._check import INT32_MAX, check, integer
 from .._ffi import ffi, lib
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
-from ..sampler import Sampler
 from .grammar import Grammar
-from .part_masks import PartMasks
+from .tokens import PartMasks
 
 MAX_STATES = 2_000
+_FORMATS = ("date", "time", "date-time", "uuid")
+_VALUES: tuple[dict[str, Any], ...] = (
+    {"type": "string"},
+    {"type": "integer"},
+    {"type": "number"},
+    *({"type": "string", "format": name} for name in _FORMATS),
+)
+COMMON: tuple[dict[str, Any], ...] = (
+    *_VALUES,
+    *({"type": "object", "properties": {"name": value}, "required": ["name"]} for value in _VALUES),
+)
+_MOST_STATES = 500  # of a schema that are looked at
 
 
 @dataclass(frozen=True)
@@ -87,31 +100,16 @@ def automaton_of(grammar: Grammar, limit: int = MAX_STATES, *, part_masks: PartM
     return Automaton(tuple(states), complete)
 
 
-def forced_of(grammar: Grammar, text: str) -> tuple[int, int] | None:
-    """Return (tokens that the grammar forces, tokens) of a text that it allows, in the longest tokens that fit.
+def prepare_part_masks(masks: PartMasks, schemas: Iterable[dict[str, Any] | bool | str] = COMMON) -> None:
+    """Make the masks of the parts of some JSON Schemas: by default of strings, numbers, dates and UUIDs.
 
-    None where it does not allow the text, or where the text cannot be written so. The end is not counted.
+    Each state is visited, up to 500 of a schema, nearest to the beginning first. Errors as `Grammar.json_schema`.
     """
-    data = text.encode()
-    by_bytes = {piece: token for token, piece in reversed(list(enumerate(grammar.vocabulary.pieces))) if piece}
-    longest = max(map(len, by_bytes), default=0)
-    sampler = Sampler(grammar.vocabulary.n_vocab)
-    sampler.set_grammar(grammar)
-    forced = tokens = at = 0
-    while at < len(data):
-        only, words = sampler.forced(), sampler.allowed()
-        assert words is not None
-        for end in range(min(len(data), at + longest), at, -1):
-            token = by_bytes.get(data[at:end])
-            if token is not None and words[token // 32] >> (token % 32) & 1:
-                break
-        else:
-            return None
-        sampler.accept(token)
-        forced += only is not None
-        tokens += 1
-        at = end
-    return (forced, tokens) if grammar.match(text) == "yes" else None
+    if isinstance(schemas, dict | str) or not isinstance(schemas, Iterable):
+        raise ArgumentTypeError(f"schemas must be a list of schemas, got {schemas!r:.50}")
+    for schema in schemas:
+        grammar = Grammar.json_schema(schema, masks.vocabulary, share=False)
+        automaton_of(grammar, _MOST_STATES, part_masks=masks)
 
 
 def _check(grammar: Grammar, status: int) -> None:

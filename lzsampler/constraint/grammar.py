@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,13 +13,11 @@ from .._ffi import ffi, lib
 from .._values import shown
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..util.in_use import InUse, one_thread
-from .spelling import Spelling
-from .token_bytes import HasTokenBytes, TokenBytes, token_bytes_of
+from .matcher import DEAD, START, LongestTokens, Matcher, MatcherStates
+from .tokens import HasTokenBytes, PartMasks, Spelling, TokenBytes, token_bytes_of
 
 if TYPE_CHECKING:
-    from .engine import EngineGrammar
     from .json_schema import Translator
-    from .part_masks import PartMasks
 
 Tokenization = Literal["any", "forced", "proper"]
 _TOKENIZATIONS: dict[str, int] = {
@@ -172,9 +171,11 @@ class Grammar:
         at most one blank where JSON allows white space. llguidance passes over keywords that nobody knows. ValueError
         for what it refuses. docs/grammar.md says what such a grammar cannot do.
         """
-        from .llguidance_grammar import json_schema_source, llguidance_grammar
+        from .llguidance_grammar import json_schema_source, matchers
 
-        return llguidance_grammar({"llguidance_json_schema": schema}, json_schema_source(schema), vocabulary)
+        tokens = token_bytes_of(vocabulary)
+        made = matchers("schema", json_schema_source(schema), tokens)
+        return EngineGrammar({"llguidance_json_schema": schema}, tokens, made, "llguidance")
 
     @classmethod
     def llguidance_lark(cls, text: str, vocabulary: HasTokenBytes) -> "EngineGrammar":
@@ -182,9 +183,12 @@ class Grammar:
 
         Errors and limits as in `llguidance_json_schema`.
         """
-        from .llguidance_grammar import lark_source, llguidance_grammar
+        from .llguidance_grammar import lark_source, matchers
 
-        return llguidance_grammar({"llguidance_lark": text}, lark_source(text), vocabulary)
+        tokens = token_bytes_of(vocabulary)
+        return EngineGrammar(
+            {"llguidance_lark": text}, tokens, matchers("text", lark_source(text), tokens), "llguidance"
+        )
 
     @classmethod
     def gbnf(cls, text: str, vocabulary: HasTokenBytes) -> "EngineGrammar":
@@ -195,8 +199,6 @@ class Grammar:
         grammar that llama.cpp refuses, with its reason, and for more than 64 KiB. docs/grammar.md says what such a
         grammar cannot do.
         """
-        from .engine import EngineGrammar
-
         if not isinstance(text, str):
             raise ArgumentTypeError(f"text must be a str, got {text!r:.50}")
         _utf8("text", text)
@@ -311,7 +313,7 @@ class Grammar:
         return made
 
     @one_thread
-    def use_part_masks(self, masks: "PartMasks") -> None:
+    def use_part_masks(self, masks: PartMasks) -> None:
         """Keep masks of its parts in ``masks``, of the same `TokenBytes` (else ValueError), and look for them there."""
         if getattr(masks, "vocabulary", None) is not self.vocabulary:
             raise ArgumentError(f"masks must be of the grammar's own vocabulary, {self.vocabulary}, got {masks!r}")
@@ -365,6 +367,73 @@ class Grammar:
     def __repr__(self) -> str:
         text = repr(next(iter(self.source.items())))
         return f"<Grammar: {text if len(text) <= _SHOWN else text[:_SHOWN] + '...'}>"
+
+
+class EngineGrammar(Grammar):
+    """A `Grammar` whose masks another engine makes.
+
+    ``make`` returns a `Matcher` at the beginning of the grammar, and ``engine`` is its name. ``picks_first``: masks
+    take long, so that a greedy sampler picks among all tokens first, and one is made only where that is not allowed.
+    """
+
+    has_automaton = False
+
+    def __init__(
+        self,
+        source: Mapping[str, Any],
+        tokens: TokenBytes,
+        make: Callable[[], Matcher],
+        engine: str,
+        *,
+        picks_first: bool = False,
+    ) -> None:
+        self.engine, self.picks_first = engine, picks_first
+        self._states = MatcherStates(tokens, make, picks_first)
+        out = ffi.new("lzs_grammar **")
+        check(lib.lzs_grammar_new_engine(tokens.handle, self._states.functions, out))
+
+        def again() -> EngineGrammar:
+            return EngineGrammar(source, tokens, make, engine, picks_first=picks_first)
+
+        super().__init__(source, tokens, out[0], again)
+
+    @cached_property
+    def longest(self) -> LongestTokens:
+        """How texts are spelled to look whether they match."""
+        return LongestTokens(self.vocabulary)
+
+    @one_thread
+    def match(self, text: str | bytes) -> Match:
+        """Return "yes" where the text matches, "beginning" where only a longer one that begins so can, else "no"."""
+        if not isinstance(text, str | bytes):
+            raise ArgumentTypeError(f"text must be a str or bytes, got {text!r:.50}")
+        data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+        state, spelled = START, 0
+        for token in self.longest(data):
+            state = self._states.next(state, token)
+            spelled += len(self.vocabulary.pieces[token])
+            if state == DEAD:
+                return "no"
+        if spelled < len(data):
+            return "no"  # there is no token for what is left
+        return "yes" if self._states.accepts(state) else "beginning"
+
+    def use_part_masks(self, masks: PartMasks) -> None:
+        """Raise ValueError: the engine keeps what it needs itself."""
+        raise ArgumentError(f"a grammar of {self.engine} cannot share masks, got {masks!r}")
+
+    @property
+    @one_thread
+    def problem(self) -> str | None:
+        """What the engine said when it failed, in one line, or None. Raises what interrupted it, such as Ctrl-C."""
+        self._states.check_interrupted()
+        return self._states.problem
+
+    @property
+    @one_thread
+    def states(self) -> int:
+        """Number of states that it has at the moment."""
+        return len(self._states.nodes)
 
 
 def _spelling_of(vocabulary: HasTokenBytes) -> Spelling:

@@ -16,8 +16,8 @@ from ..errors import ArgumentError
 from . import ranges
 from .formats import FORMATS
 from .json_values import Shape, check_values, refusal, same, shape_of, type_of, written
-from .parts import MAX_WEIGHT, Parts, TooLargeError
 from .schema import ANYTHING, Conjunction, Document, Facts
+from .schema_parts import MAX_WEIGHT, Parts, TooLargeError
 
 MAX_DEPTH = 32
 _MAX_LEVELS = 100  # values within values

@@ -2,7 +2,7 @@
 
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ArgumentError, ArgumentTypeError, LzsError, MissingExtra, missing
-from .engine import EngineGrammar, LongestTokens
 from .json_values import parsed
-from .token_bytes import HasTokenBytes, TokenBytes, token_bytes_of
+from .matcher import LongestTokens
+from .tokens import TokenBytes
 
 try:
     import llguidance
@@ -47,21 +47,22 @@ def lark_source(text: str) -> str:
     return str(llguidance.LLMatcher.grammar_from_lark(text))
 
 
-def llguidance_grammar(source: Mapping[str, Any], text: str, vocabulary: HasTokenBytes) -> EngineGrammar:
-    """Return the `Grammar` of a text that `json_schema_source` or `lark_source` made."""
-    tokens = token_bytes_of(vocabulary)
+def matchers(name: str, text: str, tokens: TokenBytes) -> Callable[[], "LlguidanceMatcher"]:
+    """Return what makes places at the beginning of a grammar.
+
+    ``text``: what `json_schema_source` or `lark_source` made. ``name``: the argument that an error is about.
+    """
     tokenizer = _tokenizer(tokens)
     wrong, messages = llguidance.LLMatcher.validate_grammar_with_warnings(text, tokenizer)
     message = " ".join(" ".join(messages).split())[:_SHOWN]
     if wrong:
-        name = "schema" if "llguidance_json_schema" in source else "text"
         raise ArgumentError(f"{name} must be one that llguidance can use: {message}")
     if message:
         warnings.warn(f"llguidance says of the grammar: {message}", stacklevel=3)
-    return EngineGrammar(source, tokens, lambda: _LlguidanceMatcher(tokenizer, text, tokens.n_vocab), "llguidance")
+    return lambda: LlguidanceMatcher(tokenizer, text, tokens.n_vocab)
 
 
-class _LlguidanceMatcher:
+class LlguidanceMatcher:
     """A place in a grammar of llguidance."""
 
     def __init__(self, tokenizer: Any, text: str, n_vocab: int) -> None:

@@ -12,9 +12,9 @@ from ..llama.model import Model, refuse_other_model
 from ..params import Params
 from ..sampler import sequence_seed
 from ..util.in_use import InUse, one_thread
-from ..util.parts import Part, parts_of_grammar
-from ..util.rescue import LoopPolicy, LoopRule, OnLoop
 from .generate import Generation, generate
+from .parts import Part, parts_of_grammar
+from .recovery import LoopPolicy, LoopRule, OnLoop
 from .speculative import Draft, refuse_draft
 
 

@@ -16,9 +16,10 @@ from ..llama.graph import GraphSampler, Place
 from ..llama.model import Model, Prompt, Stepper, refuse_other_model
 from ..params import Params, warn_without_grammar
 from ..sampler import Loop, Sampler, Stuck
-from ..util.parts import PARTS, Part, PartTracker, parts_of_grammar
-from ..util.reasoning import closing, opened, split_reasoning
-from ..util.rescue import (
+from .parts import PARTS, Part, PartTracker, parts_of_grammar
+from .placement import placed
+from .reasoning import closing, opened, split_reasoning
+from .recovery import (
     DEFAULT_POLICY,
     Action,
     LoopPolicy,
@@ -31,10 +32,9 @@ from ..util.rescue import (
     unpriced,
     whole_character,
 )
-from .placement import placed
 from .speculative import Begun, Draft, Figured, Speculated, Speculator, common_length, refuse_draft
-from .stream import TextStream
 from .text_sampler import TextSampler, step_of
+from .text_stream import TextStream
 
 FinishReason = Literal["stop", "repetition", "length", "context", "interrupted"]
 

@@ -35,11 +35,11 @@ from ..llama import llama_cpp
 from ..llama.model import MAX_THREADS, Model, Prompt, refuse_other_model
 from ..params import Params
 from ..util.cores import physical_cores
-from ..util.interrupt import uninterrupted
-from ..util.parts import Part
 from ..util.pool import started_pool
-from ..util.rescue import DEFAULT_POLICY, LoopPolicy
+from ..util.signals import uninterrupted
 from .generate import Generation, Text
+from .parts import Part
+from .recovery import DEFAULT_POLICY, LoopPolicy
 from .sequences import Sequences
 from .speculative import Draft, common_length, refuse_draft, warn_of_change
 from .text_sampler import TextSampler

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..errors import ArgumentError, LzsError
 from ..llama.graph import GraphSampler, Place, check_place, missing
 from ..util.in_use import using
-from ..util.rescue import OnLoop
+from .recovery import OnLoop
 from .speculative import Draft
 
 if TYPE_CHECKING:

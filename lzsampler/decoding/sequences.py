@@ -9,9 +9,9 @@ from .._ffi import ffi
 from ..errors import LzsError
 from ..llama import llama_cpp
 from ..llama.attention import TYPES
-from ..llama.interrupt import Decoder
+from ..llama.decoder import Decoder
 from ..llama.model import MAX_UBATCH, Model
-from ..util.interrupt import uninterrupted
+from ..util.signals import uninterrupted
 
 
 class Sequences:

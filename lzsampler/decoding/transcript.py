@@ -17,9 +17,9 @@ from ..constraint.grammar import Grammar
 from ..errors import LzsError
 from ..llama.model import Messages, Model
 from ..params import SEPARATORS, Params, to_json
-from ..util.parts import Part
-from ..util.rescue import DEFAULT_POLICY, LoopPolicy
 from .generate import Generation
+from .parts import Part
+from .recovery import DEFAULT_POLICY, LoopPolicy
 from .speculative import Draft
 
 VERSION = 1

@@ -16,14 +16,14 @@ import numpy.typing as npt
 
 from .._check import INT32_MAX, integer
 from .._values import counted
+from ..decoding.parts import PARTS, PartTracker
+from ..decoding.reasoning import opened
 from ..decoding.speculative import common_length
 from ..errors import ArgumentError, LzsError
 from ..llama.model import Model
 from ..params import Params
 from ..sampler import Sampler
-from ..util.parts import PARTS, PartTracker
 from ..util.pool import started_pool
-from ..util.reasoning import opened
 from .cost_scores import Given, edited
 from .cost_texts import BadFile, Part, RightText, read_texts
 from .costs import SKIP, Charge, Cost, Costs, TextCosts, charges_of

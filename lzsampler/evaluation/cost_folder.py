@@ -11,7 +11,7 @@ from ..util.files import replacing
 from .cost_texts import BadFile, RightText
 from .costs import SKIP, Costs, TextCosts, charges_of
 from .grid import Grid
-from .store import COSTS, RunFolder
+from .run_folder import COSTS, RunFolder
 
 if TYPE_CHECKING:
     from .cost import Meter

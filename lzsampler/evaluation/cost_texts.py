@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..auditing.formats import FORMATS, ROW_FORMATS
-from ..auditing.formats.text import message
+from ..auditing.formats.plain_text import message
 from ..auditing.reading import decode
 from ..auditing.reading.read import read
 from ..auditing.reading.shard import find

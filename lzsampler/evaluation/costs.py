@@ -14,11 +14,11 @@ import numpy as np
 
 from .. import __version__
 from .._check import INT32_MAX
+from ..decoding.parts import PARTS
+from ..decoding.recovery import LoopPolicy
 from ..errors import ArgumentError
 from ..params import DETECTIONS, SAMPLING_FIELDS, Params, penalises
-from ..util import writers
-from ..util.parts import PARTS
-from ..util.rescue import LoopPolicy
+from ..reports import writers
 from ..util.stats import Interval, bootstrap_ratios
 from .cost_texts import BadFile
 from .grid import Grid, Setting

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .._check import INT32_MAX, boolean, integer
+from ..decoding.recovery import DEFAULT_POLICY, LoopPolicy
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..params import (
     LZ_WINDOW,
@@ -22,7 +23,6 @@ from ..params import (
     to_json,
     usual_buffer,
 )
-from ..util.rescue import DEFAULT_POLICY, LoopPolicy
 from ..util.typed import checked, of
 
 if sys.version_info >= (3, 11):

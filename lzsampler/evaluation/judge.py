@@ -17,7 +17,7 @@ from .._check import Tokens
 from ..errors import ArgumentError, LzsError
 from ..llama import gguf
 from .judged import Verdict
-from .store import sha256
+from .run_folder import sha256
 
 if TYPE_CHECKING:
     from ..decoding.many import Request

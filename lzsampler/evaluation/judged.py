@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .._values import counted
 from ..errors import ArgumentError
 from ..util.stats import Agreement, agreement
-from .store import JUDGED, TRANSCRIPTS, Key, RunFolder
+from .run_folder import JUDGED, TRANSCRIPTS, Key, RunFolder
 
 if TYPE_CHECKING:
     from .judge import Judge

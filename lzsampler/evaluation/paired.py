@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..util.clusters import paired_difference
+from ..util.clustered import paired_difference
 from ..util.stats import Interval, mcnemar
 from .counts import Outcome
 

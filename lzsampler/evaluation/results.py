@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import __version__
 from .._values import counted
 from ..errors import ArgumentError, LzsError, missing
-from ..util import writers
+from ..reports import writers
 from ..util.typed import checked
 from .cost_folder import read_costs
 from .costs import Costs, front
@@ -19,8 +19,8 @@ from .first_loop import FirstLoop, first_loop
 from .grid import Grid, Setting
 from .judged import Judged, read_judged
 from .paired import Paired, paired
-from .samples import Sample, Samples
-from .store import FAILED, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder
+from .run_folder import FAILED, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder
+from .shown_texts import Sample, Samples
 from .tasks import BadRow
 from .transcripts import audited_text, outcome_of
 

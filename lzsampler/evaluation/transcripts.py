@@ -12,7 +12,7 @@ from ..auditing.records import Audited, Field, Record
 from ..auditing.rules import Rules
 from ..auditing.summary import loops, wasted_tokens
 from .counts import Outcome
-from .store import TRANSCRIPTS, Key
+from .run_folder import TRANSCRIPTS, Key
 
 _RULES = Rules(levels=("char", "word", "line"))
 

@@ -1,6 +1,5 @@
 """llama.cpp through llama-cpp-python, which is imported when something here first needs it.
 
-- `attach` (dropin.py) and `LZLlama` (lzllama.py) put the penalties into an application of llama-cpp-python.
 - `Model` is a GGUF model and a context (model.py); `gguf` reads a file's header without llama.cpp.
 - `penalties_sampler` and `pipeline_sampler` are samplers for a llama.cpp chain that you build yourself (chain.py).
 """
@@ -11,19 +10,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .binding import llama_cpp
     from .chain import check_chain_sampler, penalties_sampler, pipeline_sampler
-    from .dropin import Attachment, attach
-    from .lzllama import LZLlama
     from .model import Model
-    from .settings import Stats
     from .vocabulary import DRY_BREAKERS, dry_breaker_ids, exempt_ids, lz_separators, token_bytes
 
 __all__ = [
     "DRY_BREAKERS",
-    "Attachment",
-    "LZLlama",
     "Model",
-    "Stats",
-    "attach",
     "check_chain_sampler",
     "dry_breaker_ids",
     "exempt_ids",
@@ -37,10 +29,7 @@ __all__ = [
 _MODULES = {
     "binding": ["llama_cpp"],
     "chain": ["check_chain_sampler", "penalties_sampler", "pipeline_sampler"],
-    "dropin": ["Attachment", "attach"],
-    "lzllama": ["LZLlama"],
     "model": ["Model"],
-    "settings": ["Stats"],
     "vocabulary": ["DRY_BREAKERS", "dry_breaker_ids", "exempt_ids", "lz_separators", "token_bytes"],
 }
 _LATE = {name: module for module, names in _MODULES.items() for name in names}

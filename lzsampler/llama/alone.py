@@ -8,7 +8,7 @@ from ..util.in_use import InUse, any_thread, one_thread
 from .binding import llama_cpp
 
 if TYPE_CHECKING:
-    from .dropin import Attachment
+    from ..dropin.attachment import Attachment
 
 
 class OneThread:

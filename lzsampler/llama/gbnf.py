@@ -10,12 +10,12 @@ from weakref import finalize
 import numpy as np
 import numpy.typing as npt
 
-from ..constraint.engine import words_of
+from ..constraint.matcher import words_of
 from ..errors import ArgumentError
 from .binding import llama_cpp
 from .gbnf_rules import check
-from .grammar import allowed_of, candidates_of
 from .log import captured_log, quiet
+from .pick_first import allowed_of, candidates_of
 from .vocabulary import Vocabulary
 
 ROOT = "root"  # the rule that stands for the whole text, as in llama.cpp
@@ -36,7 +36,7 @@ def matchers(text: str, path: Path, end: int) -> "Callable[[], GbnfMatcher]":
 
 
 class GbnfMatcher:
-    """A place in a grammar of GBNF (`lzsampler.constraint.engine.Matcher`), which frees its sampler of llama.cpp."""
+    """A place in a grammar of GBNF (`lzsampler.constraint.matcher.Matcher`), which frees its sampler of llama.cpp."""
 
     failed = False
 

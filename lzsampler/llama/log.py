@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from threading import Lock, RLock, local
 from typing import Any
 
-from ..util.interrupt import uninterrupted
+from ..util.signals import uninterrupted
 from .binding import llama_cpp
 
 _ERROR, _CONTINUED = 4, 5  # ggml_log_level

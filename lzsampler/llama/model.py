@@ -15,20 +15,20 @@ import numpy.typing as npt
 
 from .._check import INT32_MAX, Tokens, boolean, integer, row_of, token_array
 from .._ffi import ffi, lib
-from ..constraint.token_bytes import TokenBytes
+from ..constraint.tokens import TokenBytes
+from ..decoding.parts import TOOL_MARKS
+from ..decoding.reasoning import CONTROL_MARKS
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..params import SEPARATORS, Params, penalties_from
 from ..sampler import Sampler
 from ..util.cores import physical_cores
 from ..util.in_use import InUse, any_thread, one_thread
-from ..util.parts import TOOL_MARKS
-from ..util.reasoning import CONTROL_MARKS
 from . import gguf
 from .attention import AutoAttention, FlashAttention, check_flash_attention
 from .binding import llama_cpp
 from .chain import address
+from .decoder import Decoder
 from .graph import GraphSampler, on_device, reserve_outputs
-from .interrupt import Decoder
 from .log import captured_log, quiet, reason
 from .vocabulary import token_bytes, with_token_classes
 

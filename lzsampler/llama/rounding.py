@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import LzsError
-from ..util.interrupt import uninterrupted
+from ..util.signals import uninterrupted
 from .attention import flash_attention_of
 from .binding import llama_cpp
 

@@ -4,8 +4,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..constraint.spelling import Spelling, Words
-from ..constraint.token_bytes import TokenBytes
+from ..constraint.tokens import Spelling, TokenBytes, Words
 from ..errors import LzsError
 from . import gguf
 from .binding import llama_cpp

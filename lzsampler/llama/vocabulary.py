@@ -14,18 +14,18 @@ from weakref import WeakKeyDictionary, finalize
 import numpy as np
 import numpy.typing as npt
 
-from ..constraint.token_bytes import TokenBytes
+from ..constraint.tokens import TokenBytes
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..params import Params, uses_separators
+from ..separators import separators_of
 from ..util.in_use import InUse, any_thread
-from ..util.separators import separators_of
 from . import gguf
 from .alone import refuse_closed
 from .binding import llama_cpp
 from .log import captured_log, reason
 
 if TYPE_CHECKING:
-    from ..constraint.spelling import Spelling
+    from ..constraint.tokens import Spelling
     from .gbnf import GbnfMatcher
 
 DRY_BREAKERS = ("\n", ":", '"', "*")  # llama.cpp's default
@@ -246,7 +246,7 @@ def dry_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[
 
 
 def lz_separators(source: Any) -> dict[str, Any]:
-    """Return the separators of the LZ penalty, as fields of `Params`: `lzsampler.util.separators` says which they are.
+    """Return the separators of the LZ penalty, as fields of `Params`: `lzsampler.separators` says which they are.
 
     ``source``: as for `dry_breaker_ids`. The first call takes a second for 262,144 tokens.
     """

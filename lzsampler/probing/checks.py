@@ -8,7 +8,7 @@ from typing import Any
 from .client import Refused
 from .endpoint import Answer, Endpoint
 from .finding import PENALTIES, Finding, Verdict
-from .texts import DRAWN, GREEDY, PROMPTS, RUNS, SEEDS, TOKENS, Difference, Texts, quoted, told_apart
+from .server_texts import DRAWN, GREEDY, PROMPTS, RUNS, SEEDS, TOKENS, Difference, Texts, quoted, told_apart
 from .window import IDS, window
 
 _REPETITION = ("repetition_penalty", "repeat_penalty")

@@ -21,7 +21,7 @@ from typing import Any
 from .._values import counted
 from .client import Refused
 from .finding import Verdict
-from .texts import GREEDY, RUNS, Parameters, Texts, common_length, quoted
+from .server_texts import GREEDY, RUNS, Parameters, Texts, common_length, quoted
 
 LONGEST = 256  # tokens of a text
 IDS = (1000, 500, 2000, 300, 100)  # tokens that may be biased: which, does not matter

@@ -1,4 +1,4 @@
-"""Reports: each module writes one kind; `lzsampler.util.writers` says which file ending stands for which of them."""
+"""Reports: each module writes one kind; `lzsampler.reports.writers` says which file ending stands for which of them."""
 
 from .audit_terminal import terminal_table
 

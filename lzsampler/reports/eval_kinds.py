@@ -3,8 +3,8 @@
 from html import escape
 from typing import TYPE_CHECKING
 
+from ..decoding.parts import PARTS
 from ..params import PENALTIES, Params
-from ..util.parts import PARTS
 from .charts import tag
 from .text import visible
 

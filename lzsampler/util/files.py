@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import LzsError
-from .interrupt import uninterrupted
+from .signals import uninterrupted
 
 try:
     import fcntl

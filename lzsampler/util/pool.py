@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Barrier
 
-from .interrupt import uninterrupted
+from .signals import uninterrupted
 
 
 def started_pool(n_threads: int) -> ThreadPoolExecutor:

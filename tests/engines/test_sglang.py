@@ -1,4 +1,4 @@
-"""`lzsampler.sglang` with SGLang's own base class, requests and batches. `make engines` runs it."""
+"""`lzsampler.integrations.sglang` with SGLang's own base class, requests and batches. `make engines` runs it."""
 
 from array import array
 from types import SimpleNamespace
@@ -14,8 +14,8 @@ pytest.importorskip("sglang", exc_type=ImportError)
 import torch
 from sglang.srt.sampling.custom_logit_processor import CustomLogitProcessor
 
+from lzsampler.integrations.sglang import LZProcessor
 from lzsampler.params import PRESETS
-from lzsampler.sglang import LZProcessor
 
 V = 40
 
@@ -81,7 +81,7 @@ def late(request: Request) -> list[Any]:
     ids=["bad", "unknown", "not in the vocabulary", "no request", "nothing", "no list", "late", "drafts"],
 )
 def test_what_cannot_be_followed_is_left_alone(arguments: Any, message: str, caplog: pytest.LogCaptureFixture) -> None:
-    from lzsampler.engines.separators import warn_once
+    from lzsampler.integrations.tokenizer import warn_once
 
     warn_once.cache_clear()
     given = arguments(Request([7], LOOP))

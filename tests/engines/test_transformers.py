@@ -14,7 +14,7 @@ PROMPTS = ["The history of tea", "Once upon a time", "My shopping list:\n- apple
 
 
 def test_smollm2_loops_without_it_and_not_with_it(smollm2_folder: Path) -> None:
-    from lzsampler.hf import LZLogitsProcessor
+    from lzsampler.integrations.hf import LZLogitsProcessor
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(smollm2_folder, padding_side="left")
     model = transformers.AutoModelForCausalLM.from_pretrained(smollm2_folder)

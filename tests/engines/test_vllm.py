@@ -1,4 +1,4 @@
-"""`lzsampler.vllm` with vLLM's own classes: loaders, validators, batches of both runners. `make engines` runs it.
+"""`lzsampler.integrations.vllm` with vLLM's own classes: loaders, validators, batches of both runners. `make engines` runs it.
 
 The batch of V1 is vLLM's; of Model Runner V2, whose kernels need a GPU, the loader, the state of requests and the
 context of a step are, and what its kernels would write is written here.
@@ -22,10 +22,10 @@ from vllm.exceptions import VLLMValidationError
 from vllm.v1.sample.logits_processor import build_logitsprocs, validate_logits_processors_parameters
 from vllm.v1.worker.gpu_input_batch import CachedRequestState, InputBatch
 
-from lzsampler.vllm import LZProcessor
+from lzsampler.integrations.vllm import LZProcessor
 
 V = 40
-NAME = "lzsampler.vllm:LZProcessor"
+NAME = "lzsampler.integrations.vllm:LZProcessor"
 CPU = torch.device("cpu")
 
 
@@ -182,7 +182,7 @@ def test_v1_hides_tokens_from_a_processor_that_it_was_not_asked_for(caplog: pyte
     (processor,) = (each for each in batch.logitsprocs.all if isinstance(each, LZProcessor))
     assert processor.apply(torch.zeros(1, V)).count_nonzero() == 0
     assert processor.apply(torch.zeros(1, V)).count_nonzero() == 0
-    assert caplog.text.count("--logits-processors lzsampler.vllm:LZProcessor") == 1
+    assert caplog.text.count("--logits-processors lzsampler.integrations.vllm:LZProcessor") == 1
     text.output[-1] = 1
     assert processor.apply(torch.zeros(1, V)).count_nonzero() == 1
 

@@ -35,7 +35,7 @@ def llm(smollm2_folder: Path) -> Iterator[Any]:
             dtype="float32",
             max_model_len=1024,
             enforce_eager=True,
-            logits_processors=["lzsampler.vllm:LZProcessor"],
+            logits_processors=["lzsampler.integrations.vllm:LZProcessor"],
         )
 
 

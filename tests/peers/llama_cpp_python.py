@@ -18,7 +18,7 @@ import llama_cpp
 import pytest
 
 import random_models
-from lzsampler.llama import LZLlama
+from lzsampler.dropin import LZLlama
 from lzsampler.models import find_model
 
 _KINDS: dict[str, tuple[Any, dict[str, Any]]] = {

@@ -4,7 +4,6 @@ from ..reading import slot
 from ..reading.format import Format
 from . import (
     agents,
-    bench,
     chatgpt,
     codex,
     completion,
@@ -28,9 +27,16 @@ from . import (
     sillytavern,
     stream,
     strings,
-    text,
     textgen_webui,
-    transcript,
+)
+from . import (
+    bench_serving as bench,
+)
+from . import (
+    chat_text as transcript,
+)
+from . import (
+    plain_text as text,
 )
 
 ROW_FORMATS: tuple[Format, ...] = (

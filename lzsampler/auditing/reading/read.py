@@ -10,7 +10,9 @@ from typing import Any
 
 from ..._values import counted
 from ...errors import MissingExtra
-from ..formats import ROW_FORMATS, TEXT, by_name, text, transcript
+from ..formats import ROW_FORMATS, TEXT, by_name
+from ..formats import chat_text as transcript
+from ..formats import plain_text as text
 from ..records import BadRecord, Field, FileRead, PassedOver, Record, fields_of
 from . import decode, parquet, slot, sqlite, tables
 from .decode import JsonError, loads

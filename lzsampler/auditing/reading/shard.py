@@ -14,7 +14,8 @@ from typing import Any
 
 from ..._check import integer
 from ...errors import ArgumentError, MissingExtra
-from ..formats import FORMATS, ROW_FORMATS, SLOT, TEXT, TRANSCRIPT, by_name, transcript
+from ..formats import FORMATS, ROW_FORMATS, SLOT, TEXT, TRANSCRIPT, by_name
+from ..formats import chat_text as transcript
 from ..records import BadRecord
 from . import decode, parquet, sqlite, tables
 from .field import format_of

@@ -1,28 +1,22 @@
-"""Grammars whose masks another engine makes: llguidance, or llama.cpp for GBNF.
+"""States of a grammar in another engine, which makes the masks: llguidance, or llama.cpp for GBNF.
 
 Such an engine is at one place of its grammar at a time. Samplers have many, with clones and drafts: so states are
 numbers of a tree of tokens, and a matcher goes to the state that is asked for, on from where it is or from the
 beginning.
 """
 
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from .._check import check
 from .._ffi import ffi, lib
-from ..errors import ArgumentError, ArgumentTypeError
-from ..util.in_use import one_thread
-from .grammar import Grammar, Match
-from .part_masks import PartMasks
-from .token_bytes import TokenBytes
+from .tokens import TokenBytes
 
-_DEAD: int = lib.LZS_GRAMMAR_DEAD
-_ENDED: int = lib.LZS_GRAMMAR_ENDED
-_START: int = lib.LZS_GRAMMAR_START
+DEAD: int = lib.LZS_GRAMMAR_DEAD
+ENDED: int = lib.LZS_GRAMMAR_ENDED
+START: int = lib.LZS_GRAMMAR_START
 _MOST_STATES = 100_000  # then those that are not on the way to the one in use are forgotten
 _SHOWN = 200  # characters of an error
 
@@ -47,74 +41,7 @@ class Matcher(Protocol):
         """Return the tokens that may come next, uint32[ceil(n_vocab / 32)]; what is not text is ignored."""
 
 
-class EngineGrammar(Grammar):
-    """A `Grammar` whose masks another engine makes.
-
-    ``make`` returns a `Matcher` at the beginning of the grammar, and ``engine`` is its name. ``picks_first``: masks
-    take long, so that a greedy sampler picks among all tokens first, and one is made only where that is not allowed.
-    """
-
-    has_automaton = False
-
-    def __init__(
-        self,
-        source: Mapping[str, Any],
-        tokens: TokenBytes,
-        make: Callable[[], Matcher],
-        engine: str,
-        *,
-        picks_first: bool = False,
-    ) -> None:
-        self.engine, self.picks_first = engine, picks_first
-        self._states = _States(tokens, make, picks_first)
-        out = ffi.new("lzs_grammar **")
-        check(lib.lzs_grammar_new_engine(tokens.handle, self._states.functions, out))
-
-        def again() -> EngineGrammar:
-            return EngineGrammar(source, tokens, make, engine, picks_first=picks_first)
-
-        super().__init__(source, tokens, out[0], again)
-
-    @cached_property
-    def longest(self) -> "LongestTokens":
-        """How texts are spelled to look whether they match."""
-        return LongestTokens(self.vocabulary)
-
-    @one_thread
-    def match(self, text: str | bytes) -> Match:
-        """Return "yes" where the text matches, "beginning" where only a longer one that begins so can, else "no"."""
-        if not isinstance(text, str | bytes):
-            raise ArgumentTypeError(f"text must be a str or bytes, got {text!r:.50}")
-        data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
-        state, spelled = _START, 0
-        for token in self.longest(data):
-            state = self._states.next(state, token)
-            spelled += len(self.vocabulary.pieces[token])
-            if state == _DEAD:
-                return "no"
-        if spelled < len(data):
-            return "no"  # there is no token for what is left
-        return "yes" if self._states.accepts(state) else "beginning"
-
-    def use_part_masks(self, masks: PartMasks) -> None:
-        """Raise ValueError: the engine keeps what it needs itself."""
-        raise ArgumentError(f"a grammar of {self.engine} cannot share masks, got {masks!r}")
-
-    @property
-    @one_thread
-    def problem(self) -> str | None:
-        """What the engine said when it failed, in one line, or None. Raises what interrupted it, such as Ctrl-C."""
-        self._states.check_interrupted()
-        return self._states.problem
-
-    @property
-    @one_thread
-    def states(self) -> int:
-        """Number of states that it has at the moment."""
-        return len(self._states.nodes)
-
-
-class _States:
+class MatcherStates:
     """The functions that C calls, and where the matcher is."""
 
     def __init__(self, tokens: TokenBytes, make: Callable[[], Matcher], picks_first: bool) -> None:
@@ -122,18 +49,18 @@ class _States:
         self.problem: str | None = None
         self._interrupted: BaseException | None = None
         self._broken = False  # the matcher may be elsewhere than at the end of its way
-        self.nodes: dict[int, tuple[int, int, int]] = {_START: (0, -1, 0)}  # state before, token, tokens to it
+        self.nodes: dict[int, tuple[int, int, int]] = {START: (0, -1, 0)}  # state before, token, tokens to it
         self._following: dict[tuple[int, int], int] = {}
-        self._last: int = _START
+        self._last: int = START
         self._make = make
         self._matcher = make()
-        self._way = [_START]  # to where the matcher is
+        self._way = [START]  # to where the matcher is
         self._ends = frozenset(tokens.end)
         text = np.array([bool(piece) for piece in tokens.pieces])
         text[[*tokens.end, *tokens.special]] = False
         self._texts, self._end_words = words_of(text), words_of(np.isin(np.arange(len(text)), tokens.end))
         self._is_text = text
-        self._masked: int = _DEAD  # the state of the mask that was made last
+        self._masked: int = DEAD  # the state of the mask that was made last
         self._mask = self._texts
         self._callbacks = (
             ffi.callback("int32_t(void *, int32_t, int32_t, int32_t *)", self._c_accept, lib.LZS_ELIMIT, self._failed),
@@ -150,11 +77,11 @@ class _States:
 
     def _c_mask(self, _: Any, state: int, words: Any, n_words: int) -> int:
         target = np.frombuffer(ffi.buffer(words, 4 * n_words), np.uint32)
-        if state == _ENDED:
+        if state == ENDED:
             target[:] = self._end_words
-        elif state != _DEAD:
+        elif state != DEAD:
             if state != self._masked:
-                self._masked = _DEAD
+                self._masked = DEAD
                 ends = self.accepts(state)
                 self._mask = self._matcher.mask()[:n_words] & self._texts
                 if ends:
@@ -185,17 +112,17 @@ class _States:
 
     def next(self, state: int, token: int) -> int:
         """Return the state behind a token."""
-        if state in (_DEAD, _ENDED) or token in self._ends:
-            ends = state != _DEAD and token in self._ends and (state == _ENDED or self.accepts(state))
-            return _ENDED if ends else _DEAD
+        if state in (DEAD, ENDED) or token in self._ends:
+            ends = state != DEAD and token in self._ends and (state == ENDED or self.accepts(state))
+            return ENDED if ends else DEAD
         known = self._following.get((state, token))
         if known is not None:
             return known
         if not self._is_text[token]:
-            return _DEAD
+            return DEAD
         self._go(state)
         if not self._matcher.allows(token):
-            return _DEAD
+            return DEAD
         self._last += 1
         self.nodes[self._last] = (state, token, self.nodes[state][2] + 1)
         self._following[state, token] = self._last
@@ -222,7 +149,7 @@ class _States:
             on.append((at, token))
             at = before
         if depth < len(self._way) - 1:
-            while at != _START:
+            while at != START:
                 before, token, _ = self.nodes[at]
                 on.append((at, token))
                 at = before
@@ -232,12 +159,12 @@ class _States:
             self._way.append(number)
 
     def _renew(self) -> None:
-        self._matcher, self._way, self._broken = self._make(), [_START], False
+        self._matcher, self._way, self._broken = self._make(), [START], False
 
     def _forget(self, state: int) -> None:
-        kept = {_START: self.nodes[_START]}
+        kept = {START: self.nodes[START]}
         self._following = {}
-        while state > _START:
+        while state > START:
             before, token, _ = kept[state] = self.nodes[state]
             self._following[before, token] = state
             state = before

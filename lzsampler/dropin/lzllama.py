@@ -7,18 +7,18 @@ from typing import Any
 
 from .._check import unknown_keyword
 from ..errors import ArgumentError, LzsError
+from ..llama import gguf
+from ..llama.attention import AutoAttention, flash_attention_of
+from ..llama.binding import llama_cpp
+from ..llama.log import quiet
+from ..llama.model import refuse_without_weights
 from ..models import find_model
 from ..params import PENALTY_FIELDS, SAMPLING_FIELDS, Params, changed, penalties_from
 from ..sampler import refuse_tokens_outside
-from ..util.interrupt import uninterrupted
+from ..util.signals import uninterrupted
 from ..util.signature import keyword, settings, with_keywords
-from . import gguf
-from .attention import AutoAttention, flash_attention_of
-from .binding import llama_cpp
-from .dropin import Attachment, Hooks
+from .attachment import Attachment, Hooks
 from .keywords import TOKENS_OF, taken, with_token_ids
-from .log import quiet
-from .model import refuse_without_weights
 from .response import refuse_other_vocabulary
 from .settings import FLAGS, OURS, Settings
 

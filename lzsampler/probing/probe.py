@@ -7,7 +7,7 @@ from .checks import Checks
 from .client import Client, NotThere, OnRequest, Refused
 from .endpoint import PATHS, Endpoint, Kind
 from .finding import Finding, Probe
-from .texts import GREEDY
+from .server_texts import GREEDY
 
 _LONGEST_TIMEOUT = 86_400  # seconds, a day; the operating system takes no more than some weeks
 

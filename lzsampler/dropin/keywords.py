@@ -9,11 +9,11 @@ from typing import Any
 from .._check import unknown_keyword
 from ..constraint.grammar import Grammar
 from ..errors import ArgumentError, ArgumentTypeError
+from ..llama.binding import llama_cpp
+from ..llama.vocabulary import dry_breaker_ids, exempt_ids, lz_separators
 from ..params import PENALTY_FIELDS, PRESETS, SEPARATORS, Params, changed, uses_separators
-from .binding import llama_cpp
 from .response import refuse_other_vocabulary
 from .settings import FLAGS, OURS, Settings
-from .vocabulary import dry_breaker_ids, exempt_ids, lz_separators
 
 TOKENS_OF: dict[str, Callable[[Any, Any], tuple[int, ...]]] = {  # fields that may hold strings here
     "exempt": exempt_ids,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..constraint.grammar import Grammar
-from ..constraint.token_bytes import HasTokenBytes
+from ..constraint.tokens import HasTokenBytes
 from ..errors import ArgumentError, ArgumentTypeError
 
 _KEPT = 16  # grammars, with their masks

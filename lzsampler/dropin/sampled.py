@@ -13,16 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._ffi import lib
+from ..decoding.parts import PartTracker
+from ..decoding.reasoning import closing, opened
+from ..decoding.recovery import KICK_TOP_K, Rescue, fresh_start, whole_character
 from ..errors import ArgumentError, LzsError
-from ..params import PENALTIES, Params
-from ..sampler import Loop, Sampler, loop_found, stuck_found
-from ..util.parts import PartTracker
-from ..util.reasoning import closing, opened
-from ..util.rescue import KICK_TOP_K, Rescue, fresh_start, whole_character
-from .binding import llama_cpp
-from .chain import address, check_chain_sampler, penalties_sampler
-from .grammar import PickFirst, allows_other
-from .graph import (
+from ..llama.binding import llama_cpp
+from ..llama.chain import address, check_chain_sampler, penalties_sampler
+from ..llama.graph import (
     SEVERAL_OUTPUTS,
     UNSUPPORTED,
     Block,
@@ -34,6 +31,9 @@ from .graph import (
     set_chain,
     unset_chain,
 )
+from ..llama.pick_first import PickFirst, allows_other
+from ..params import PENALTIES, Params
+from ..sampler import Loop, Sampler, loop_found, stuck_found
 
 if TYPE_CHECKING:
     from .settings import Settings, Stats

@@ -22,12 +22,12 @@ from threading import Lock, Thread
 from typing import IO, Any, NamedTuple
 
 from ..errors import LzsError
-from ..util.interrupt import uninterrupted
+from ..util.signals import uninterrupted
 
 _ATTEMPTS = 2  # at a piece, before it is left out
 _STARTS = 4  # workers that may die in a row before they begin a piece: something outside may have killed the first ones
 _SAID_LINES, _SAID_BYTES = 3, 4096  # of the end of a worker's stderr that an error quotes, and that is looked at
-_SERVE = "import sys; sys.path[:] = {path!r}; from lzsampler.auditing.pool import serve; serve()"
+_SERVE = "import sys; sys.path[:] = {path!r}; from lzsampler.auditing.workers import serve; serve()"
 
 
 class Work(NamedTuple):

@@ -22,12 +22,12 @@ from llama_cpp.llama_types import (
 from typing_extensions import Unpack
 
 from ..constraint.grammar import Grammar
+from ..decoding.recovery import LoopRule, OnLoop
 from ..decoding.speculative import Draft
+from ..llama.attention import FlashAttention
+from ..llama.graph import Place
 from ..params import CallSettings, Params
-from ..util.rescue import LoopRule, OnLoop
-from .attention import FlashAttention
-from .dropin import Attachment, AttachSettings
-from .graph import Place
+from .attachment import Attachment, AttachSettings
 from .settings import LoopFinishReason
 
 class _LlamaSettings(AttachSettings, total=False):

@@ -21,27 +21,27 @@ import numpy.typing as npt
 
 from .._values import brief, counted
 from ..constraint.grammar import Grammar
-from ..constraint.token_bytes import TokenBytes
+from ..constraint.tokens import TokenBytes
+from ..decoding.recovery import LoopRule, OnLoop
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
+from ..llama.alone import OneThread, refuse_closed
+from ..llama.binding import llama_cpp
+from ..llama.graph import Place
+from ..llama.vocabulary import token_bytes
 from ..params import PENALTY_FIELDS, Params, PenaltySettings, penalties_from
 from ..sampler import refuse_tokens_outside, sequence_seed
 from ..util.in_use import InUse, any_thread, one_thread, using
-from ..util.rescue import LoopRule, OnLoop
 from ..util.signature import keyword, settings, with_keywords
-from .alone import OneThread, refuse_closed
-from .binding import llama_cpp
-from .graph import Place
 from .keywords import merged, ours_beside, refuse_unknown, taken, taken_grammar, with_token_ids
 from .response import Schemas, refuse_other_vocabulary
 from .sampled import LoopEnd, NothingAllowed, SampledText, TextCut
 from .settings import FLAGS, LoopFinishReason, Settings, Stats
-from .vocabulary import token_bytes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ..llama.model import Model
     from .drafted import Draft, Drafter
-    from .model import Model
 
 
 class AttachSettings(PenaltySettings, total=False):

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..auditing.records import Audited
 from ..auditing.summary import wasted_tokens
-from .store import Key
+from .run_folder import Key
 
 LOOPING_SAMPLES, OTHER_SAMPLES = 300, 100  # texts that are kept to be shown
 _OF_A_SETTING = 25  # of each

@@ -12,12 +12,12 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ..engines.history import Edits, Request
-from ..engines.rows import apply_edits
-from ..engines.separators import LOG, separators_of_server, warn_once
-from ..engines.settings import TokenSets, request_params
 from ..errors import MissingExtra, missing
 from ..params import Params, reach
+from .history import Edits, Request
+from .logit_rows import apply_edits
+from .request_settings import TokenSets, request_params
+from .tokenizer import LOG, separators_of_server, warn_once
 
 try:
     from vllm.v1.sample.logits_processor import LogitsProcessor as ForV1
@@ -36,7 +36,7 @@ except ImportError:
 
 _UNKNOWN_TOKENS = (
     "vLLM hides the last tokens from lzsampler, which applies no penalty then: start it with "
-    "--logits-processors lzsampler.vllm:LZProcessor, or with --no-async-scheduling"
+    "--logits-processors lzsampler.integrations.vllm:LZProcessor, or with --no-async-scheduling"
 )
 
 

@@ -6,7 +6,7 @@ from itertools import count
 from pathlib import Path
 
 from ..errors import ArgumentError
-from .store import digest
+from .run_folder import digest
 from .tasks import BadRow, Task, read_tasks, spread
 
 _BY_LINE = re.compile(r"(tasks|prompts):\d+")  # the id of a row that has none in its file

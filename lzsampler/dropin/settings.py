@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from .._check import boolean
 from ..constraint.grammar import Grammar
+from ..decoding.recovery import Action, LoopPolicy, LoopRule, OnLoop
 from ..errors import ArgumentError, ArgumentTypeError
+from ..llama.binding import llama_cpp
+from ..llama.graph import Place, check_place
 from ..params import PENALTY_FIELDS, Params, sampling_fields
 from ..sampler import Loop
-from ..util.rescue import Action, LoopPolicy, LoopRule, OnLoop
-from .binding import llama_cpp
-from .graph import Place, check_place
 
 if TYPE_CHECKING:
     from .drafted import Draft, Speculated

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .._values import shown
-from ..errors import ArgumentTypeError
+from ._values import shown
+from .errors import ArgumentTypeError
 
 SENTENCE_MARKS = frozenset(".,!?;'-\"‘’‚“”„«»¿¡。．｡，、！？；「」『』،؛؟۔।॥։՞።፣၊။")
 COMMAS = frozenset(",，、،")

@@ -31,12 +31,12 @@ from .cost_texts import BadFile, read_texts
 from .costs import SKIP, charges_of
 from .fitting import params_for
 from .grid import Grid, Setting, read_grid
+from .input_rows import known, read_rows
 from .judge import Judge
 from .judged import judge_folder, refuse_another
 from .placebo import Placebo
 from .results import Results
-from .rows import known, read_rows
-from .store import FAILED, JUDGED, RUN, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, digest, sha256
+from .run_folder import FAILED, JUDGED, RUN, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, digest, sha256
 from .tasks import BadRow, Task
 
 _PROMPT_ROOM = 1024  # tokens of the context that are left for the prompt where the texts need more than the usual

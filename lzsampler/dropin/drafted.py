@@ -36,10 +36,10 @@ from ..decoding.speculative import (
     warn_of_change,
 )
 from ..errors import ArgumentError, ArgumentTypeError
-from . import gguf
-from .attention import flash_attention_of
-from .binding import llama_cpp
-from .model import Model
+from ..llama import gguf
+from ..llama.attention import flash_attention_of
+from ..llama.binding import llama_cpp
+from ..llama.model import Model
 
 if TYPE_CHECKING:
     from .sampled import SampledText

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from .._check import INT32_MAX, token_array
 from ..errors import ArgumentError, LzsError
+from ..reports.writers import AUDIT, EVALUATION
 from ..util.files import LOCKS, UNFINISHED, replacing
 from ..util.typed import of
-from ..util.writers import AUDIT, EVALUATION
 
 VERSION = 1  # of run.json and results.json
 RUN, TRANSCRIPTS, TIMINGS, JUDGED = "run.json", "transcripts.jsonl", "timings.jsonl", "judge.jsonl"

@@ -22,20 +22,20 @@ from .._check import integer
 from .._values import shown
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..models import find_model
-from ..util import writers
+from ..reports import writers
 from ..util.cores import usable_cores
 from ..util.files import TemporaryFolder, locked
 from . import coverage
 from .findings import audit_record
-from .pool import Work, run
 from .reading.read import read
 from .reading.shard import Shard, find
 from .records import Audited, BadRecord, FileRead, PassedOver, Record, TurnsRead
 from .rules import RuleOptions, Rules, names, takes_rules
-from .store import Outcome, WorkFolder, unpack_bad
 from .summary import Summary
 from .tokens import tokenizer_of
 from .turns import Turns
+from .work_folder import Outcome, WorkFolder, unpack_bad
+from .workers import Work, run
 
 if TYPE_CHECKING:
     import pandas
@@ -87,7 +87,7 @@ class Audit:
         return self._folder
 
     def save(self, path: str | Path) -> None:
-        """Write a report, chosen by the ending of ``path`` (`lzsampler.util.writers.AUDIT`, docs/report.md).
+        """Write a report, chosen by the ending of ``path`` (`lzsampler.reports.writers.AUDIT`, docs/report.md).
 
         .html is a page for the browser; .parquet, .csv and .jsonl have a row for each loop; .json is the summary;
         .sarif is for code scanners. ValueError for another ending, LzsError if the file cannot be written.

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from ..params import SEPARATORS, Params
-from ..util.separators import separators_of
+from ..separators import separators_of
 
 LOG = logging.getLogger("lzsampler")
 

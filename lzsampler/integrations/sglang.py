@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..engines.history import Request
-from ..engines.rows import apply_edits
-from ..engines.separators import LOG, separators_of_server, warn_once
-from ..engines.settings import NAME, request_params
 from ..errors import MissingExtra, missing
+from .history import Request
+from .logit_rows import apply_edits
+from .request_settings import NAME, request_params
+from .tokenizer import LOG, separators_of_server, warn_once
 
 try:
     from sglang.srt.sampling.custom_logit_processor import CustomLogitProcessor

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from .._ffi import ffi, lib
-from ..util.interrupt import interrupt, interrupting
+from ..util.signals import interrupt, interrupting
 from .binding import llama_cpp
 from .chain import address
 from .log import captured_log

@@ -11,22 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ._check import INT32_MAX, integer
-from .engines.history import Edits, edits_of
-from .engines.rows import apply_edits
-from .engines.separators import fitted, lz_separators
-from .engines.settings import refuse_what_the_host_does, with_separators
-from .errors import ArgumentError, ArgumentTypeError, MissingExtra, missing
-from .params import (
-    DETECTIONS,
-    PENALTY_FIELDS,
-    Params,
-    PenaltySettings,
-    penalties_from,
-    reach,
-)
-from .sampler import Sampler
-from .util.signature import settings, with_keywords
+from .._check import INT32_MAX, integer
+from ..errors import ArgumentError, ArgumentTypeError, MissingExtra, missing
+from ..params import DETECTIONS, PENALTY_FIELDS, Params, PenaltySettings, penalties_from, reach
+from ..sampler import Sampler
+from ..util.signature import settings, with_keywords
+from .history import Edits, edits_of
+from .logit_rows import apply_edits
+from .request_settings import refuse_what_the_host_does, with_separators
+from .tokenizer import fitted, lz_separators
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from .._ffi import ffi, lib
 from ..params import Params
 from ..sampler import Sampler
-from .separators import fitted
+from .tokenizer import fitted
 
 EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit
 Edits = npt.NDArray[Any]  # EDIT[k]
