@@ -32,6 +32,7 @@ import numpy.typing as npt
 
 from constraints import VECTORS, exact, passed
 from lzsampler import Grammar, Sampler, TokenBytes
+from lzsampler.constraint.automaton import prepare_part_masks
 from lzsampler.constraint.json_schema import forget_parts
 from lzsampler.constraint.tokens import PartMasks
 from lzsampler.llama.vocabulary import Vocabulary
@@ -119,7 +120,7 @@ def measured(row: dict[str, Any], vocabulary: Vocabulary, tokens: TokenBytes) ->
 
     def prepared() -> PartMasks:
         masks = PartMasks(tokens)
-        masks.prepare()
+        prepare_part_masks(masks)
         forget_parts()
         return masks
 
@@ -187,7 +188,7 @@ def main() -> None:
         tokens = vocabulary.token_bytes
         masks = PartMasks(tokens)
         begin = thread_time_ns()
-        masks.prepare()
+        prepare_part_masks(masks)
         prepare_ms = (thread_time_ns() - begin) / 1e6
         made = [measured(row, vocabulary, tokens) for row in rows]
         vocabulary.close()

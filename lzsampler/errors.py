@@ -11,7 +11,7 @@ class LzsError(RuntimeError):
 class MissingExtra(LzsError, ModuleNotFoundError):  # noqa: N818 (it says what is missing)
     """A package that an extra brings is not installed, or does not load; the message says what to install.
 
-    It is an ImportError, so that ``try: import lzsampler.integrations.hf`` and `pytest.importorskip` work as for any module.
+    It is an ImportError, so that `pytest.importorskip` and ``try: import`` work as for any module.
     """
 
 

@@ -24,9 +24,9 @@ llama_cpp = pytest.importorskip("llama_cpp")
 from applications import CHAT, LOOPING, LZ, PROMPT, by_chain, default, new, run_python, streamed, text_of  # noqa: E402 (needs llama_cpp)
 from lzsampler import llama  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402
+from lzsampler.dropin import LZLlama, attach  # noqa: E402
 from lzsampler.dropin import attachment as dropin  # noqa: E402
 from lzsampler.dropin.settings import OURS  # noqa: E402
-from lzsampler.dropin import LZLlama, attach
 from lzsampler.llama.model import Model  # noqa: E402
 
 # ---- applications, as the README of llama-cpp-python has them ----

@@ -42,7 +42,7 @@ class LlamaDry:
         more = (LONGEST,) if OLD else ()
         numbers = (multiplier, base, allowed_length, LONGEST if last_n == -1 else last_n)
         self._sampler = llama_cpp.llama_sampler_init_dry(
-            VOCABULARY._vocab, *more, *numbers, strings, len(breakers)
+            VOCABULARY.pointer, *more, *numbers, strings, len(breakers)
         )  # fmt: skip
 
     def penalties(self, history: Sequence[int], candidates: Sequence[int]) -> dict[int, float]:

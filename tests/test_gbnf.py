@@ -14,7 +14,7 @@ import pytest
 
 from lzsampler import Grammar, LzsError, Params, Sampler, TokenBytes
 from lzsampler.constraint.automaton import automaton_of
-from lzsampler.constraint.matcher import EngineGrammar
+from lzsampler.constraint.grammar import EngineGrammar
 
 pytest.importorskip("llama_cpp")
 

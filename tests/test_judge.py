@@ -17,8 +17,8 @@ llama_cpp = pytest.importorskip("llama_cpp")
 from lzsampler import LzsError, Params, Results, evaluate  # noqa: E402 (needs llama_cpp)
 from lzsampler.decoding import many as parallel  # noqa: E402
 from lzsampler.evaluation.grid import Grid, Setting  # noqa: E402
-from lzsampler.evaluation.judge import Judge  # noqa: E402
-from lzsampler.evaluation.judged import Verdict, judge_folder  # noqa: E402
+from lzsampler.evaluation.judge import Judge, judge_folder  # noqa: E402
+from lzsampler.evaluation.judged import Verdict  # noqa: E402
 from lzsampler.evaluation.run_folder import RunFolder  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_draft, default_model, default_prompts, default_tasks  # noqa: E402

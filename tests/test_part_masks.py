@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lzsampler import Grammar, Sampler, TokenBytes
-from lzsampler.constraint.automaton import automaton_of
+from lzsampler.constraint.automaton import automaton_of, prepare_part_masks
 from lzsampler.constraint.tokens import PartMasks
 from schemas import TOKENS
 
@@ -119,7 +119,7 @@ def test_a_grammar_copies_with_them_and_says_whose_they_are() -> None:
 def test_common_parts_are_prepared() -> None:
     tokens = fresh()
     masks = tokens.part_masks
-    masks.prepare()
+    prepare_part_masks(masks)
     before = masks.figures
     assert before.parts >= 5
     schema = {"type": "object", "properties": {"day": {"type": "string", "format": "date"}, "n": {"type": "integer"}}}
@@ -166,4 +166,4 @@ def test_wrong_arguments_are_named() -> None:
     masks = PartMasks(TOKENS)
     for schemas in (3, {"type": "string"}, "{}"):
         with pytest.raises(TypeError, match="schemas must be a list of schemas"):
-            masks.prepare(schemas)  # type: ignore[arg-type]
+            prepare_part_masks(masks, schemas)  # type: ignore[arg-type]

@@ -22,9 +22,9 @@ llama_cpp = pytest.importorskip("llama_cpp")
 from applications import LOOPING, by_chain, default, new  # noqa: E402 (needs llama_cpp)
 from lzsampler import llama  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402
+from lzsampler.dropin import LZLlama, attach  # noqa: E402
 from lzsampler.evaluation.fitting import params_for  # noqa: E402
 from lzsampler.evaluation.grid import quick  # noqa: E402
-from lzsampler.dropin import LZLlama, attach  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 
 N = 150

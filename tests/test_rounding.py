@@ -23,8 +23,8 @@ from lzsampler.decoding.generate import generate
 from lzsampler.decoding.many import Request, generate_many
 from lzsampler.decoding.sequences import Sequences
 from lzsampler.decoding.speculative import Draft
-from lzsampler.evaluation.evaluate import evaluate
 from lzsampler.dropin import LZLlama
+from lzsampler.evaluation.evaluate import evaluate
 from lzsampler.llama import rounding as module
 from lzsampler.llama.attention import TYPES
 from lzsampler.llama.model import Model

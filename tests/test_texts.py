@@ -15,8 +15,9 @@ from lzsampler import Rules, audit, audit_files
 from lzsampler.auditing.audit_texts import audit_texts
 from lzsampler.auditing.batches import BatchAudit
 from lzsampler.auditing.rules import RuleOptions, names
-from lzsampler.decoding.reasoning import MARKS, split
+from lzsampler.decoding.reasoning import split
 from lzsampler.errors import ArgumentError, ArgumentTypeError
+from lzsampler.llama.marks import MARKS
 from lzsampler.util.stats import wilson
 
 LOOP = "Wait, let me think. " * 30

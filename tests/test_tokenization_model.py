@@ -86,13 +86,14 @@ def test_wrong_flags_are_refused_in_one_line(flags: list[str], message: str) -> 
 
 
 def test_a_model_whose_tokenizer_is_not_known_is_refused(tale: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lzsampler.llama import spelling
+    from lzsampler.llama import gguf, spelling
+    from lzsampler.llama.vocabulary import Vocabulary
 
     monkeypatch.setattr(spelling, "WORDS_OF", {})
     with pytest.raises(
         LzsError, match=r"it is not known how the tokenizer of tale-7m-q8_0.gguf writes texts: its pre-"
     ):
-        spelling.spelling(tale.path, tale.token_bytes)
+        spelling.spelling_of(Vocabulary(tale.path), gguf.read(tale.path), tale.token_bytes)
 
 
 # ---- the article's effects on a real model ----

@@ -25,7 +25,8 @@ _BOOKS = (
 )
 _CODE = {
     "python": (
-        "cli/bench.py lzsampler/evaluation/results.py lzsampler/integrations/hf.py lzsampler/util/stats.py tests/test_batch.py"
+        "cli/bench.py lzsampler/evaluation/results.py lzsampler/integrations/hf.py lzsampler/util/stats.py "
+        "tests/test_batch.py"
     ),
     "c": "c/sampler.c c/constraint/regex.c c/backend/truncate.c c/state/history.c c/text/runs.c",
 }

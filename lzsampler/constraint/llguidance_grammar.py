@@ -71,21 +71,26 @@ class LlguidanceMatcher:
 
     @property
     def failed(self) -> bool:
+        """Whether it raised an error and cannot be used any more."""
         return bool(self._matcher.is_error())
 
     def allows(self, token: int) -> bool:
+        """Return whether a token of text may come next."""
         allowed = not self._matcher.is_stopped() and self._matcher.validate_tokens([token]) == 1
         self._check()
         return allowed
 
     def take(self, token: int) -> None:
+        """Go on after a token that is allowed."""
         if not self._matcher.consume_token(token):
             self._check()
 
     def accepts(self) -> bool:
+        """Return whether the text may end here."""
         return bool(self._matcher.is_accepting())
 
     def mask(self) -> npt.NDArray[np.uint32]:
+        """Return the tokens that may come next, uint32[ceil(n_vocab / 32)]."""
         if self._matcher.is_stopped():
             return self._none
         made = np.frombuffer(self._matcher.compute_bitmask(), np.uint32)

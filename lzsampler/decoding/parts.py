@@ -6,25 +6,12 @@ from typing import Literal, get_args
 
 from .._check import integer
 from ..errors import ArgumentError, ArgumentTypeError
-from .reasoning import ANSWER_OF_CHANNELS, MARKS
+from ..llama.marks import MARKS, TOOL_MARKS
+from .reasoning import ANSWER_OF_CHANNELS
 
 Part = Literal["thinking", "answer", "tool"]
 PARTS: tuple[Part, ...] = get_args(Part)
 
-# Opening mark of a tool call: closing mark, "" where the call reaches to the end of the text.
-TOOL_MARKS = {
-    "<tool_call>": "</tool_call>",  # Qwen, Hermes, Granite, GLM
-    "<function=": "</function>",  # Llama 3.1
-    "<function_call>": "</function_call>",
-    "<|tool_call>": "<tool_call|>",
-    "[TOOL_CALLS]": "",  # Mistral
-    "<|python_tag|>": "",  # Llama 3.1
-    "<|tool_call|>": "",  # Granite 3, Phi 4
-    "<｜tool▁calls▁begin｜>": "<｜tool▁calls▁end｜>",  # DeepSeek
-    "<|tool_calls_section_begin|>": "<|tool_calls_section_end|>",  # Kimi K2
-    "<|START_ACTION|>": "<|END_ACTION|>",  # Command A
-    "<|channel|>commentary to=": "<|call|>",  # gpt-oss
-}
 _ANALYSIS = ("<|channel|>analysis", "<|start|>assistant<|channel|>analysis")
 _FINAL = "<|channel|>final"
 _THINKING = {

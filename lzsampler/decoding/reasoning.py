@@ -2,23 +2,11 @@
 
 import re
 
+from ..llama.marks import MARKS
+
 Place = tuple[int, int]  # where a part begins and ends
 
-# Opening mark: closing mark. A mark counts at the beginning of a text only, so that an answer may talk about it.
-MARKS = {
-    "<think>": "</think>",  # DeepSeek R1, Qwen3 and most others
-    "<thinking>": "</thinking>",
-    "<thought>": "</thought>",
-    "<reasoning>": "</reasoning>",
-    "<seed:think>": "</seed:think>",
-    "[THINK]": "[/THINK]",  # Magistral
-    "◁think▷": "◁/think▷",  # Kimi
-    "<|begin_of_thought|>": "<|end_of_thought|>",
-    "<|START_THINKING|>": "<|END_THINKING|>",
-}
 _OPENING = tuple(MARKS)
-# What `split` looks for. Some models have these as control tokens, whose text is left out of a text unless asked for.
-CONTROL_MARKS = frozenset({*MARKS, *MARKS.values(), "<|channel|>", "<|message|>", "<|start|>", "<|end|>"})
 _END = "</think>"
 ANSWER_OF_CHANNELS = "<|end|><|start|>assistant<|channel|>final<|message|>"  # what gpt-oss writes after its analysis
 _ANALYSIS = re.compile(r"\s*(?:<\|start\|>assistant)?<\|channel\|>analysis[^<]{0,80}<\|message\|>")

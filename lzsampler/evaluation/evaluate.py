@@ -32,8 +32,7 @@ from .costs import SKIP, charges_of
 from .fitting import params_for
 from .grid import Grid, Setting, read_grid
 from .input_rows import known, read_rows
-from .judge import Judge
-from .judged import judge_folder, refuse_another
+from .judge import Judge, judge_folder, refuse_another
 from .placebo import Placebo
 from .results import Results
 from .run_folder import FAILED, JUDGED, RUN, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, digest, sha256

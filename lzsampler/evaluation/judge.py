@@ -4,7 +4,8 @@ The paper counts a text as degenerate if a rule finds a loop and a judge, GPT-4o
 4.1). Here the judge can be any GGUF model, and its verdict is reported beside that of the rule, never in its place.
 """
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -16,8 +17,8 @@ import numpy.typing as npt
 from .._check import Tokens
 from ..errors import ArgumentError, LzsError
 from ..llama import gguf
-from .judged import Verdict
-from .run_folder import sha256
+from .judged import Verdict, digest_of, text_of, verdict_of
+from .run_folder import JUDGED, TRANSCRIPTS, Key, RunFolder, sha256
 
 if TYPE_CHECKING:
     from ..decoding.many import Request
@@ -153,6 +154,47 @@ class Judge:
         if not tokens:
             raise LzsError(f"{self.model.path.name} cannot judge: it has no token for {word!r}")
         return np.array(tokens)
+
+
+def refuse_another(judge: Judge, folder: RunFolder) -> None:
+    """Raise ValueError if a folder has verdicts of another judge."""
+    for line in folder.lines(JUDGED):
+        if line.row is not None and line.row.get("judge") != judge.identity:
+            raise ArgumentError(
+                f"{folder.path / JUDGED} was written by another judge, context or version: "
+                "use that judge, or move the file away to judge again"
+            )
+
+
+def judge_folder(judge: Judge, folder: RunFolder, *, on_text: Callable[[int, int], object] | None = None) -> None:
+    """Judge the texts of a folder that have no verdict yet; each verdict is a line of judge.jsonl at once.
+
+    ``on_text`` is called with (done, all) after each. Raises as `refuse_another`, and LzsError for files and the
+    model.
+    """
+    from ..decoding.transcript import TranscriptFile
+
+    refuse_another(judge, folder)
+    done = {line.key: line.row["text"] for line in folder.lines(JUDGED) if line.row and verdict_of(line.row)}
+    texts = {line.key: digest_of(line.row) for line in folder.lines(TRANSCRIPTS) if line.key and line.row}
+    missing = {key: digest for key, digest in texts.items() if done.get(key) != digest}
+    asked: deque[Key] = deque()
+
+    def to_judge() -> Iterator[str]:
+        for line in folder.lines(TRANSCRIPTS):
+            if line.key in missing and line.key is not None and line.row is not None:
+                asked.append(line.key)
+                yield text_of(line.row)
+
+    n = len(texts) - len(missing)
+    with TranscriptFile(folder.path / JUDGED) as file:
+        for verdict in judge.verdicts(to_judge()):
+            key = asked.popleft()
+            names = dict(zip(("setting", "prompt", "seed"), key, strict=True))
+            file.append({**names, **verdict._asdict(), "text": missing[key], "judge": judge.identity})
+            n += 1
+            if on_text is not None:
+                on_text(n, len(texts))
 
 
 class _Answer:

@@ -1,20 +1,23 @@
 """`OneThread`: what a `llama_cpp.Llama` does with its context, for one thread at a time."""
 
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ..errors import LzsError
 from ..util.in_use import InUse, any_thread, one_thread
 from .binding import llama_cpp
 
-if TYPE_CHECKING:
-    from ..dropin.attachment import Attachment
+
+class HasUser(Protocol):
+    """An `Attachment`."""
+
+    in_use: InUse
 
 
 class OneThread:
     """Overrides of `llama_cpp.Llama` that raise LzsError while another thread uses it."""
 
-    lz: "Attachment"
+    lz: HasUser
 
     @property
     def in_use(self) -> InUse:

@@ -3,8 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from weakref import finalize
 
 import numpy as np
@@ -16,22 +15,30 @@ from .binding import llama_cpp
 from .gbnf_rules import check
 from .log import captured_log, quiet
 from .pick_first import allowed_of, candidates_of
-from .vocabulary import Vocabulary
 
 ROOT = "root"  # the rule that stands for the whole text, as in llama.cpp
 MOST_BYTES = 1 << 16  # llama.cpp follows rules by recursion, so that a longer text could end the process
 _SHOWN = 200  # characters of an error
 
 
-def matchers(text: str, path: Path, end: int) -> "Callable[[], GbnfMatcher]":
-    """Return what makes places at the beginning of a grammar, for the vocabulary of a GGUF file.
+class LoadedVocabulary(Protocol):
+    """A `Vocabulary`, which llama.cpp looks at as long as a grammar of it is used."""
 
-    ``end``: a token that ends a text. The vocabulary is loaded for them, so that they outlive the model. ValueError for
-    a text that llama.cpp cannot read, with its reason; LzsError as of `Vocabulary`.
+    n_vocab: int
+
+    @property
+    def pointer(self) -> Any:
+        """The ``llama_vocab *``."""
+
+
+def matchers(text: str, vocabulary: LoadedVocabulary, end: int) -> "Callable[[], GbnfMatcher]":
+    """Return what makes places at the beginning of a grammar.
+
+    ``vocabulary``: one of their own, so that they outlive the model. ``end``: a token that ends a text. ValueError for
+    a text that llama.cpp cannot read, with its reason.
     """
     _check(text)
-    vocabulary = Vocabulary(path)
-    beginning = GbnfMatcher(_sampler_of(text, vocabulary._vocab), vocabulary, end)
+    beginning = GbnfMatcher(_sampler_of(text, vocabulary.pointer), vocabulary, end)
     return beginning.copy
 
 
@@ -40,7 +47,7 @@ class GbnfMatcher:
 
     failed = False
 
-    def __init__(self, sampler: Any, vocabulary: Vocabulary, end: int) -> None:
+    def __init__(self, sampler: Any, vocabulary: LoadedVocabulary, end: int) -> None:
         self._sampler = sampler
         self._vocabulary = vocabulary  # which llama.cpp looks at as long as the sampler is used
         self._end = end

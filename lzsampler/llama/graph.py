@@ -9,7 +9,7 @@ import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from .._check import check
 from .._ffi import ffi, lib
@@ -19,9 +19,6 @@ from ..util.in_use import one_thread
 from .binding import llama_cpp
 from .chain import address
 from .log import captured_log, reason
-
-if TYPE_CHECKING:
-    from .model import Model
 
 Place = Literal["auto", "cpu", "graph"]
 """Where penalties and masks are applied. "graph": in llama.cpp's graph, on the device that has the logits. "auto":
@@ -78,7 +75,7 @@ class GraphSampler:
     llama.cpp or the device cannot do it.
     """
 
-    def __init__(self, model: "Model", sampler: Sampler, *, best: bool, masked: bool) -> None:
+    def __init__(self, model: Any, sampler: Sampler, *, best: bool, masked: bool) -> None:
         self._model, self._sampler, self.in_use = model, sampler, model.in_use  # C borrows the sampler
         self._chain = None
         self._set(best=best, masked=masked)

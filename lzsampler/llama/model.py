@@ -16,8 +16,6 @@ import numpy.typing as npt
 from .._check import INT32_MAX, Tokens, boolean, integer, row_of, token_array
 from .._ffi import ffi, lib
 from ..constraint.tokens import TokenBytes
-from ..decoding.parts import TOOL_MARKS
-from ..decoding.reasoning import CONTROL_MARKS
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..params import SEPARATORS, Params, penalties_from
 from ..sampler import Sampler
@@ -28,12 +26,11 @@ from .attention import AutoAttention, FlashAttention, check_flash_attention
 from .binding import llama_cpp
 from .chain import address
 from .decoder import Decoder
+from .gbnf import GbnfMatcher, matchers
 from .graph import GraphSampler, on_device, reserve_outputs
 from .log import captured_log, quiet, reason
-from .vocabulary import token_bytes, with_token_classes
-
-if TYPE_CHECKING:
-    from .gbnf import GbnfMatcher
+from .marks import CONTROL_MARKS, TOOL_MARKS
+from .vocabulary import Vocabulary, token_bytes, with_token_classes
 
 DEFAULT_CONTEXT = 4096  # tokens; the key-value cache of a model's whole trained context may not fit in memory
 MAX_UBATCH = 512  # tokens computed together, llama.cpp's default; more costs memory only
@@ -293,11 +290,9 @@ class Model:
         """The bytes of its tokens, which a `Grammar` needs; read once."""
         return token_bytes(self.llm)
 
-    def gbnf(self, text: str) -> "Callable[[], GbnfMatcher]":
+    def gbnf(self, text: str) -> Callable[[], GbnfMatcher]:
         """Return what makes places at the beginning of a grammar of GBNF, for `Grammar.gbnf`."""
-        from .gbnf import matchers
-
-        return matchers(text, self.path, self.token_bytes.end[0])
+        return matchers(text, Vocabulary(self.path), self.token_bytes.end[0])
 
     def asked(self, prompt: Prompt) -> tuple[list[int], str]:
         """Return the tokens of a prompt, and its text, which is "" where tokens were given.

@@ -3,12 +3,15 @@
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from ..constraint.tokens import Spelling, TokenBytes, Words
 from ..errors import LzsError
 from . import gguf
 from .binding import llama_cpp
-from .vocabulary import Vocabulary
 
 # The pre-tokenizers of llama.cpp whose regular expressions are those of a kind of words.
 WORDS_OF: dict[str, Words] = {
@@ -40,23 +43,28 @@ TEXTS = (
 )
 
 
-def spelling(path: str | Path, tokens: TokenBytes) -> Spelling:
+class Tokenizer(Protocol):
+    """A `Vocabulary`."""
+
+    def tokenize(self, text: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """Return the tokens of a text, and where each starts."""
+
+    def ids_with(self, attribute: int) -> list[int]:
+        """Return the tokens that have an attribute of llama.cpp."""
+
+
+def spelling_of(loaded: Tokenizer, header: gguf.Header, tokens: TokenBytes) -> Spelling:
     """Return how the tokenizer of a GGUF file writes texts. ``tokens``: the bytes of its tokens.
 
     It is compared with the tokenizer, on texts of all kinds and on pairs of tokens. LzsError, with the reason, for a
     tokenizer that is not known or that does something else.
     """
-    header = gguf.read(path)
-    loaded = Vocabulary(path)
-    try:
-        made = _read(header, loaded, tokens)
-        _compare(made, loaded, header.path)
-    finally:
-        loaded.close()
+    made = _read(header, loaded, tokens)
+    _compare(made, loaded, header.path)
     return made
 
 
-def _read(header: gguf.Header, loaded: Vocabulary, tokens: TokenBytes) -> Spelling:
+def _read(header: gguf.Header, loaded: Tokenizer, tokens: TokenBytes) -> Spelling:
     kind = header.metadata.get("tokenizer.ggml.model")
     whole, byte_tokens = loaded.ids_with(llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED), []
     if kind == "llama":
@@ -90,7 +98,7 @@ def _refusal(path: Path, reason: str) -> LzsError:
     return LzsError(f"it is not known how the tokenizer of {path.name} writes texts: {reason}; use tokenization any")
 
 
-def _compare(made: Spelling, loaded: Vocabulary, path: Path) -> None:
+def _compare(made: Spelling, loaded: Tokenizer, path: Path) -> None:
     """Raise LzsError where the tokenizer writes something that the spelling forbids, or the other way round."""
     for text in TEXTS:
         ids = loaded.tokenize(text)[0]

@@ -8,13 +8,13 @@ from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary, finalize
 
 import numpy as np
 import numpy.typing as npt
 
-from ..constraint.tokens import TokenBytes
+from ..constraint.tokens import Spelling, TokenBytes
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..params import Params, uses_separators
 from ..separators import separators_of
@@ -22,11 +22,9 @@ from ..util.in_use import InUse, any_thread
 from . import gguf
 from .alone import refuse_closed
 from .binding import llama_cpp
+from .gbnf import GbnfMatcher, matchers
 from .log import captured_log, reason
-
-if TYPE_CHECKING:
-    from ..constraint.tokens import Spelling
-    from .gbnf import GbnfMatcher
+from .spelling import spelling_of
 
 DRY_BREAKERS = ("\n", ":", '"', "*")  # llama.cpp's default
 
@@ -50,11 +48,12 @@ class Vocabulary:
         # Called when nothing refers to it any more, or when Python ends: later, llama_cpp itself may be gone.
         self._freed = finalize(self, llama_cpp.llama_model_free, self._model)
         self.in_use = InUse(f"this Vocabulary ({self.path.name})", "open the file again")
-        self.n_vocab = int(llama_cpp.llama_vocab_n_tokens(self._vocab))
+        self.n_vocab = int(llama_cpp.llama_vocab_n_tokens(self.pointer))
         self._pieces: dict[int, bytes] = {}
 
     @property
-    def _vocab(self) -> Any:
+    def pointer(self) -> Any:
+        """The ``llama_vocab *``; LzsError once it is closed."""
         if not self._model:
             raise LzsError(f"the vocabulary of {self.path.name} is closed: open it again")
         return llama_cpp.llama_model_get_vocab(self._model)
@@ -63,18 +62,16 @@ class Vocabulary:
     @any_thread
     def token_bytes(self) -> TokenBytes:
         """The bytes of its tokens, for a `Grammar`."""
-        return _token_bytes(self._vocab, self.path)
+        return _token_bytes(self.pointer, self.path)
 
-    def gbnf(self, text: str) -> "Callable[[], GbnfMatcher]":
+    def gbnf(self, text: str) -> Callable[[], GbnfMatcher]:
         """Return what makes places at the beginning of a grammar of GBNF, for `Grammar.gbnf`."""
-        from .gbnf import matchers
-
-        return matchers(text, self.path, self.token_bytes.end[0])
+        return matchers(text, Vocabulary(self.path), self.token_bytes.end[0])
 
     @any_thread
     def ids_with(self, attribute: int) -> list[int]:
         """Return the tokens that have an attribute of llama.cpp (LLAMA_TOKEN_ATTR_...)."""
-        vocab = self._vocab
+        vocab = self.pointer
         return [i for i in range(self.n_vocab) if llama_cpp.llama_vocab_get_attr(vocab, i) & attribute]
 
     def close(self) -> None:
@@ -129,14 +126,14 @@ class Vocabulary:
     @any_thread
     def token_texts(self) -> "_TokenTexts":
         """Return the texts of its tokens."""
-        return _TokenTexts(self._vocab)
+        return _TokenTexts(self.pointer)
 
     def _tokens(self, data: bytes) -> npt.NDArray[np.int32]:
         room = len(data) // 2 + 16
         while True:
             tokens = np.empty(room, np.int32)
             pointer = tokens.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
-            n = llama_cpp.llama_tokenize(self._vocab, data, len(data), pointer, room, False, False)
+            n = llama_cpp.llama_tokenize(self.pointer, data, len(data), pointer, room, False, False)
             if n >= 0:
                 return tokens[:n]
             if n == -(2**31):
@@ -146,7 +143,7 @@ class Vocabulary:
     def _piece(self, token: int) -> bytes:
         piece = self._pieces.get(token)
         if piece is None:
-            piece = self._pieces[token] = _piece(self._vocab, token, ctypes.create_string_buffer(64))
+            piece = self._pieces[token] = _piece(self.pointer, token, ctypes.create_string_buffer(64))
         return piece
 
 
@@ -195,10 +192,12 @@ def _token_bytes(vocab: Any, path: str | Path) -> TokenBytes:
     return TokenBytes(pieces, end=end, special=special - set(end), speller=partial(_spelling, path))
 
 
-def _spelling(path: str | Path, tokens: TokenBytes) -> "Spelling":
-    from .spelling import spelling
-
-    return spelling(path, tokens)
+def _spelling(path: str | Path, tokens: TokenBytes) -> Spelling:
+    loaded = Vocabulary(path)
+    try:
+        return spelling_of(loaded, gguf.read(path), tokens)
+    finally:
+        loaded.close()
 
 
 def exempt_ids(llm: Any, strings: Iterable[str]) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""`lzsampler.integrations.vllm` with vLLM's own classes: loaders, validators, batches of both runners. `make engines` runs it.
+"""The processor for vLLM with vLLM's own classes: loaders, validators, batches of both runners. `make engines` runs it.
 
 The batch of V1 is vLLM's; of Model Runner V2, whose kernels need a GPU, the loader, the state of requests and the
 context of a step are, and what its kernels would write is written here.
