@@ -169,7 +169,7 @@ def audited(paths: Sequence[str], flags: dict[str, Any], **more: Any) -> Iterato
     start = monotonic()
     rules = _rules(flags)
     if flags.get("lz_bits"):
-        from lzsampler.auditing.tokens import vocabulary_of
+        from lzsampler.auditing.gguf_tokenizer import vocabulary_of
 
         rules["lz_vocab"] = vocabulary_of(flags["tokenizer"]).n_vocab
     read = {name: flags[name] for name in ("format", "field", "workers", "tokenizer")}
@@ -260,7 +260,7 @@ def _check_outputs(paths: Sequence[str], flags: dict[str, Any]) -> None:
 
 
 def _table(summary: "Summary") -> str:
-    from lzsampler.reports import terminal_table
+    from lzsampler.reports.audit_terminal import terminal_table
     from lzsampler.util.stats import records_needed
 
     table = terminal_table(summary, shutil.get_terminal_size((110, 0)).columns, color=console.colored(sys.stdout))

@@ -10,8 +10,8 @@ import pytest
 
 from lzsampler import audit, audit_texts
 from lzsampler.auditing.metrics import code_length
-from lzsampler.reports import terminal_table
 from lzsampler.reports.audit_html import write_html
+from lzsampler.reports.audit_terminal import terminal_table
 from reference_lz import code_length as twin
 
 

@@ -13,7 +13,7 @@ import pytest
 from corpora import PROSE, transcript
 from lzsampler import audit_files
 from lzsampler.auditing.records import LOOPING, RULES
-from lzsampler.reports import terminal_table
+from lzsampler.reports.audit_terminal import terminal_table
 from lzsampler.reports.text import count, percent
 
 UNITS = ("and so on ", "!", "-", "x = 1\n", "\n", "Wait, let me think about it once more. ", "0, ")

@@ -24,7 +24,7 @@ from lzsampler.auditing.reading.shard import find
 from lzsampler.auditing.reading.tables import TableError, xml_rows
 from lzsampler.auditing.records import LOOPING
 from lzsampler.auditing.summary import Summary
-from lzsampler.reports import terminal_table
+from lzsampler.reports.audit_terminal import terminal_table
 from transcripts import CHAT, USER, Write, chunk, everything, jsonl, said, texts, told
 
 DATA = Path(__file__).parent / "data" / "formats"

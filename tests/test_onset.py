@@ -12,7 +12,7 @@ from lzsampler.auditing.findings import audit_record
 from lzsampler.auditing.records import Audited, Field, Record, fields_of
 from lzsampler.auditing.rules import Rules
 from lzsampler.auditing.summary import begins, loops
-from lzsampler.reports import terminal_table
+from lzsampler.reports.audit_terminal import terminal_table
 from lzsampler.reports.samples import sample
 
 PROSE = "Once upon a time there was a small town by the sea, where nobody had ever seen a ship with red sails. "

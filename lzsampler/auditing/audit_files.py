@@ -27,12 +27,12 @@ from ..util.cores import usable_cores
 from ..util.files import TemporaryFolder, locked
 from . import coverage
 from .findings import audit_record
+from .gguf_tokenizer import tokenizer_of
 from .reading.read import read
 from .reading.shard import Shard, find
 from .records import Audited, BadRecord, FileRead, PassedOver, Record, TurnsRead
 from .rules import RuleOptions, Rules, names, takes_rules
 from .summary import Summary
-from .tokens import tokenizer_of
 from .turns import Turns
 from .work_folder import Outcome, WorkFolder, unpack_bad
 from .workers import Work, run

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..._values import counted
 from ...errors import ArgumentError
-from ..tokens import vocabulary_of
+from ..gguf_tokenizer import vocabulary_of
 from .sniff import SLOT_MAGIC
 
 NAME = "llama-slot"
