@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lzsampler._values import counted, noun
-from lzsampler.reports.writers import AUDIT, described
+from lzsampler.reports.save import AUDIT, check, described, save
 
 from .console import console, general_options
 from .help import GroupedCommand, ModelFile, option, options
@@ -143,7 +143,7 @@ def audit(paths: tuple[str, ...], **flags: Any) -> None:
     with audited(paths, flags, by=flags["by"], resume=flags["resume"], without=flags["outputs"]) as result:
         summary = result.summary
         for path in flags["outputs"]:
-            result.save(path)
+            save(result, path)
         if flags["as_json"]:
             console.json(summary.to_json())
         elif not console.quiet:
@@ -241,11 +241,10 @@ def check_counted(what: str, rate: str, flags: dict[str, Any]) -> None:
 
 
 def _check_outputs(paths: Sequence[str], flags: dict[str, Any]) -> None:
-    from lzsampler.auditing.audit_files import check_output
     from lzsampler.auditing.reading.shard import find
 
     for output in flags["outputs"]:
-        check_output(output)
+        check(output, AUDIT)
     there = {os.path.realpath(output): output for output in flags["outputs"] if output.is_file()}
     if not there:
         return

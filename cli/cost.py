@@ -14,7 +14,7 @@ import click
 from lzsampler._values import counted
 from lzsampler.errors import ArgumentError
 from lzsampler.evaluation.right_texts import ALL, SETS
-from lzsampler.reports.writers import COSTS, described
+from lzsampler.reports.save import COSTS, described
 
 from .console import console, general_options
 from .help import GroupedCommand, ModelFile, option, options
@@ -80,7 +80,8 @@ def cost(paths: tuple[str, ...], **flags: Any) -> None:
     without, in nats, for every setting of a grid.
     """
     from lzsampler.evaluation.grid import read_grid
-    from lzsampler.reports.writers import check
+    from lzsampler.reports.cost_terminal import costs_table
+    from lzsampler.reports.save import check, save
 
     _check_paths(paths, flags["sets"])
     for output in flags["outputs"]:
@@ -99,14 +100,14 @@ def cost(paths: tuple[str, ...], **flags: Any) -> None:
         click.echo(json.dumps(made.to_json()))
     else:
         colored = console.colored(sys.stdout)
-        console.print(made.table(shutil.get_terminal_size((_WHOLE, 0)).columns, color=colored))
+        console.print(costs_table(made, shutil.get_terminal_size((_WHOLE, 0)).columns, color=colored))
         say_if_unfit(made, flags)
     for bad in made.bad[:_BAD_FILES]:
         console.error(str(bad))
     if len(made.bad) > _BAD_FILES:
         console.error(f"... and {len(made.bad) - _BAD_FILES:,} more (--json and -o cost.json list all)")
     for output in flags["outputs"]:  # after the table, which a full disk does not take away
-        made.save(output)
+        save(made, output)
     if made.interrupted:
         n = counted(len(made.texts), "text")
         console.error(

@@ -84,7 +84,8 @@ def evaluate_command(**flags: Any) -> None:
     Every text is saved in FOLDER when it
     ends, so that --resume can continue after any interruption. FOLDER/report.html shows the results.
     """
-    from lzsampler import Results
+    from lzsampler import Results, save
+    from lzsampler.reports.eval_markdown import markdown_table
     from lzsampler.reports.text import visible
 
     check_draft(flags)
@@ -93,9 +94,9 @@ def evaluate_command(**flags: Any) -> None:
     except KeyboardInterrupt:
         console.error(f"interrupted: {_saved(flags['out'])}")
         raise
-    click.echo(json.dumps(results.to_json()) if flags["as_json"] else results.table())
+    click.echo(json.dumps(results.to_json()) if flags["as_json"] else markdown_table(results))
     if console.verbose and not flags["as_json"]:
-        click.echo(f"\n{results.table(terms=True)}")
+        click.echo(f"\n{markdown_table(results, terms=True)}")
     if results.judged is not None and not flags["as_json"]:
         click.echo(f"\n{harmless(str(results.judged))}")
     done = f"{len(results.outcomes):,} of {counted(results.expected or 0, 'text')}"
@@ -112,8 +113,7 @@ def evaluate_command(**flags: Any) -> None:
         say_if_unfit(results.costs, flags)
     if results.speculated is not None:
         console.note(f"speculation: {results.speculated}")
-    if flags["so_far"]:  # after the table, which a folder that cannot be written does not take away
-        results.save(flags["out"] / "report.html")
+    save(results, flags["out"] / "report.html")  # after the table, which a full disk does not take away
     console.note(f"report: {flags['out'] / 'report.html'}")
     if results.failed:
         console.error(f"{visible(results.failure, 1000)}; --resume tries again")

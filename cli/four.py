@@ -42,7 +42,7 @@ def check_flags(flags: dict[str, Any]) -> None:
     if flags["prompts"] is not None and given("prompt") is click.core.ParameterSource.COMMANDLINE:
         raise click.UsageError("-p and --prompts both give prompts: leave one of them out")
     if flags["output"] is not None:
-        from lzsampler.reports.writers import FOUR, check
+        from lzsampler.reports.save import FOUR, check
 
         check(flags["output"], FOUR)
 
@@ -51,7 +51,7 @@ def measure(params: "Params", flags: dict[str, Any]) -> None:
     """Measure the four ways and print them."""
     from lzsampler.decoding.speculative import N_MAX
     from lzsampler.quantizing.four import four
-    from lzsampler.reports.writers import FOUR, save
+    from lzsampler.reports.save import FOUR, write
 
     prompts = [flags["prompt"]] if flags["prompts"] is None else _prompts(flags["prompts"])
     with open_model(flags) as model:
@@ -80,7 +80,7 @@ def measure(params: "Params", flags: dict[str, Any]) -> None:
     else:
         click.echo(described(made, brief=console.quiet))
     if flags["output"] is not None:
-        save(flags["output"], FOUR, made)
+        write(flags["output"], FOUR, made)
 
 
 def _prompts(path: Path) -> "list[Prompt]":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lzsampler._values import counted
-from lzsampler.reports.writers import AUTOMATON, check, save
+from lzsampler.reports.save import AUTOMATON, check, write
 
 from .console import console, general_options
 from .grammars import ANY, bytes_of, given_grammar, grammar_from, grammar_options, text_of
@@ -134,7 +134,7 @@ def _show(made: "Grammar", flags: dict[str, Any]) -> None:
 
     automaton = automaton_of(made)
     if flags["output"] is not None:
-        save(flags["output"], AUTOMATON, automaton)
+        write(flags["output"], AUTOMATON, automaton)
         console.note(f"picture: {flags['output']}")
     masks = [state.allowed for state in automaton.states]
     figures = {

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .params import Params
     from .probing.probe import probe
     from .quantizing.quantize import quantize
+    from .reports.save import save, table
     from .sampler import Loop, Sampler, Stuck, lz_bits, sequence_seed
     from .separators import separators_of
 
@@ -77,8 +78,10 @@ __all__ = [
     "lz_bits",
     "probe",
     "quantize",
+    "save",
     "separators_of",
     "sequence_seed",
+    "table",
 ]
 
 _LATE = {  # name: its module, which is loaded when the name is first used
@@ -109,7 +112,9 @@ _LATE = {  # name: its module, which is loaded when the name is first used
     "probe": "probing.probe",
     "quantize": "quantizing.quantize",
     "separators_of": "separators",
+    "save": "reports.save",
     "sequence_seed": "sampler",
+    "table": "reports.save",
     "cost": "evaluation.cost",
 }
 

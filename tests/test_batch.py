@@ -14,17 +14,19 @@ import pytest
 
 import lzsampler
 from corpora import PROSE, corpus, looping, transcript
-from lzsampler import LzsError, audit_files
+from lzsampler import LzsError, audit_files, save
 from lzsampler.auditing import audit_files as batch
-from lzsampler.auditing.audit_files import Audit, Progress, check_output, is_audit, load
+from lzsampler.auditing.audit_files import Audit, Progress, is_audit, load
 from lzsampler.auditing.workers import Work
 from lzsampler.errors import MissingExtra
+from lzsampler.reports.save import AUDIT, check
 
 OUTPUTS = ("report.html", "loops.csv", "loops.jsonl", "loops.parquet", "summary.json", "loops.sarif")
 RUN = """
 import sys
 from lzsampler import audit_files
 from lzsampler.auditing import run as batch
+from lzsampler import save
 batch.TASK_BYTES = 1
 folder, resume, workers = sys.argv[1:]
 said = lambda progress: print(progress.records, flush=True)
@@ -42,7 +44,7 @@ def outputs(audit: Audit, folder: Path) -> dict[str, bytes]:
     pytest.importorskip("pyarrow")
     folder.mkdir()
     for name in OUTPUTS:
-        audit.save(folder / name)
+        save(audit, folder / name)
     return {name: (folder / name).read_bytes() for name in OUTPUTS}
 
 
@@ -153,7 +155,7 @@ def test_what_is_left_out(tmp_path: Path) -> None:
     """Reports in a folder that is audited are no transcripts, nor is the folder of --resume."""
     folder = corpus(tmp_path / "in", files=2)
     with audit_files(folder, workers=1) as first:
-        first.save(folder / "loops.jsonl")
+        save(first, folder / "loops.jsonl")
     work = folder / "work"
     for _ in range(2):
         with audit_files(folder, workers=1, resume=work, without=[folder / "loops.jsonl"]) as again:
@@ -386,7 +388,7 @@ def test_a_closed_audit_says_so(tmp_path: Path) -> None:
     with audit_files(corpus(tmp_path / "in", files=1), workers=1) as audit:
         before = list(audit)
     assert before
-    for use in (lambda: list(audit), lambda: list(audit.outcomes()), lambda: audit.save(tmp_path / "x.csv")):
+    for use in (lambda: list(audit), lambda: list(audit.outcomes()), lambda: save(audit, tmp_path / "x.csv")):
         with pytest.raises(LzsError, match=r"this audit is closed: use it inside its with block, or keep .* resume"):
             use()
     assert not (tmp_path / "x.csv").exists()
@@ -396,14 +398,14 @@ def test_a_closed_audit_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["out.txt", "out", "out.jsonl.gz"])
 def test_an_output_of_no_known_kind(tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match=r"its name must end in one of \.html, \.parquet"):
-        check_output(tmp_path / name)
+        check(tmp_path / name, AUDIT)
 
 
 def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "x.json").mkdir()
     for path, why in (("x.json", "it is a folder"), ("none/x.csv", "there is no folder .*none")):
         with pytest.raises(LzsError, match=why):
-            check_output(tmp_path / path)
+            check(tmp_path / path, AUDIT)
 
 
 # -- much of it --
@@ -449,7 +451,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
 
 def test_a_json_summary_is_what_summary_json_holds(tmp_path: Path) -> None:
     with audit_files(corpus(tmp_path / "in", files=1), workers=1) as audit:
-        audit.save(tmp_path / "s.json")
+        save(audit, tmp_path / "s.json")
         assert json.loads((tmp_path / "s.json").read_text("utf-8")) == audit.summary.to_json()
 
 
@@ -460,7 +462,7 @@ def test_loops_as_a_table_of_arrow(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     with audit_files(corpus(tmp_path / "in", files=2), workers=1) as audit:
-        audit.save(tmp_path / "l.parquet")
+        save(audit, tmp_path / "l.parquet")
         table = audit.to_arrow()
         assert table.num_rows == sum(len(record.findings) for record in audit) > 0
     assert table.to_pylist() == parquet.read_table(tmp_path / "l.parquet").to_pylist()

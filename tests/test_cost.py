@@ -13,10 +13,12 @@ import numpy.typing as npt
 import pytest
 
 import reference
-from lzsampler import LzsError, Params, Sampler
+from lzsampler import LzsError, Params, Sampler, save
 from lzsampler.evaluation.cost_scores import Given, edited
 from lzsampler.evaluation.costs import Charge, Cost, Costs, TextCosts, charges_of, front
 from lzsampler.evaluation.grid import Grid, Setting, paper, quick, read_grid
+from lzsampler.reports.cost_terminal import costs_table
+from lzsampler.reports.eval_markdown import markdown_table
 from lzsampler.util.stats import bootstrap_ratios
 from runs import LOOP, transcript, write_run
 
@@ -195,7 +197,7 @@ def test_a_forbidden_token_is_infinite_in_words_and_null_in_json() -> None:
     assert lz.extra_nats == math.inf
     assert lz.possible_nats == pytest.approx(30 / 398)
     assert lz.extra_interval is None
-    assert "infinite (2 forbidden)" in made.table()
+    assert "infinite (2 forbidden)" in costs_table(made, 110)
     row = made.to_json()["settings"][1]
     assert row["extra_nats"] is None
     assert row["forbidden"] == 2
@@ -206,7 +208,7 @@ def test_a_forbidden_token_is_infinite_in_words_and_null_in_json() -> None:
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
 def test_the_table_fits(width: int) -> None:
     made = made_costs(*(text(f"t{i}", f"kind {i} \x1b[31m", 100, 10.0) for i in range(9)))
-    table = made.table(width)
+    table = costs_table(made, width)
     assert "\x1b" not in table
     head, rows = table.split("\n\n", 1)
     assert head.startswith("9 texts")
@@ -219,9 +221,9 @@ def test_the_table_fits(width: int) -> None:
 def test_a_single_kind_takes_no_room_from_the_columns() -> None:
     made = made_costs(text("a", "x", 100, 10.0))
     alone = replace(made, charges=made.charges[1:])
-    head = alone.table(58).split("\n\n", 1)[1].splitlines()[0].split()
+    head = costs_table(alone, 58).split("\n\n", 1)[1].splitlines()[0].split()
     assert head == ["setting", "extra", "nats", "95", "%", "interval", "perplexity", "lost"]
-    assert "kind" in made.table(200)
+    assert "kind" in costs_table(made, 200)
 
 
 def test_the_front_against_all_pairs() -> None:
@@ -388,7 +390,7 @@ def test_a_token_that_is_forbidden(model: Model, write: Callable[[str, bytes], P
     assert figures.extra_nats == math.inf
     assert figures.forbidden == tokens[5:].count(forbidden)
     assert figures.possible_nats < 0  # the others share its probability
-    assert "forbidden" in made.table()
+    assert "forbidden" in costs_table(made, 110)
 
 
 def test_short_texts_are_counted_and_nothing_to_score_is_an_error(write: Callable[[str, bytes], Path]) -> None:
@@ -545,7 +547,7 @@ def test_loops_stopped_against_their_cost(tmp_path: Path) -> None:
         ("lz=0.2", pytest.approx(0.05), 0.75, False),
         ("lz=0.3", pytest.approx(0.04), 0.75, True),
     ]
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in results.table().splitlines()]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in markdown_table(results).splitlines()]
     assert rows[0][-3:] == ["cost", "lost", "front"]
     assert [row[-1] for row in rows[2:]] == ["yes", "yes", "", "yes"]
     assert [row[-3] for row in rows[2:]] == [
@@ -557,7 +559,7 @@ def test_loops_stopped_against_their_cost(tmp_path: Path) -> None:
 
 def test_the_report_shows_the_front_and_nothing_gets_out_of_its_place(tmp_path: Path) -> None:
     results = made_up(tmp_path / "run", COSTS, LOOPS)
-    results.save(tmp_path / "report.html")
+    save(results, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     chart = page[page.index("Loops stopped against their cost") :].partition("</section>")[0]
     assert chart.count('class="dot literal"') == 2
@@ -570,11 +572,11 @@ def test_the_report_shows_the_front_and_nothing_gets_out_of_its_place(tmp_path: 
 
 
 def test_of_kinds_with_as_few_loops_the_report_names_the_one_with_the_lowest_cost(tmp_path: Path) -> None:
-    made_up(tmp_path / "run", COSTS, LOOPS, ("a", "b", "c")).save(tmp_path / "report.html")
+    save(made_up(tmp_path / "run", COSTS, LOOPS, ("a", "b", "c")), tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "loop, without a penalty and with c 0.3<" in page
     dearer = {**COSTS, "lz=0.3": 0.06}
-    made_up(tmp_path / "other", dearer, LOOPS, ("a", "b", "c")).save(tmp_path / "report.html")
+    save(made_up(tmp_path / "other", dearer, LOOPS, ("a", "b", "c")), tmp_path / "report.html")
     assert "loop, without a penalty and with b 0.2<" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
@@ -587,7 +589,7 @@ def test_without_loops_there_is_no_chart_and_infinite_costs_are_not_on_it(
 ) -> None:
     results = made_up(tmp_path / "run", costs, loops)
     assert len(results.tradeoffs) == n
-    results.save(tmp_path / "report.html")
+    save(results, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert ("Loops stopped against their cost" in page) == bool(n)
     assert "The cost on right texts" in page
@@ -598,14 +600,14 @@ def test_the_page_of_a_cost(tmp_path: Path) -> None:
     made = made_costs(
         text("a", "<b>x", 100, 10.0, 5), text("b", "<b>x", 300, 20.0, forbidden=1), text("c", "y", 100, -1.0)
     )
-    made.save(tmp_path / "cost.html")
+    save(made, tmp_path / "cost.html")
     page = (tmp_path / "cost.html").read_text(encoding="utf-8")
     assert "<b>x" not in page
     assert "infinite (1 forbidden)" in page
-    made.save(tmp_path / "cost.json")
+    save(made, tmp_path / "cost.json")
     assert json.loads((tmp_path / "cost.json").read_text()) == made.to_json()
     with pytest.raises(ValueError, match=r"its name must end in one of .html, .json"):
-        made.save(tmp_path / "cost.csv")
+        save(made, tmp_path / "cost.csv")
 
 
 def test_damaged_lines_of_the_cost_are_left_out(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from corpora import PROSE, transcript
-from lzsampler import audit_files
+from lzsampler import audit_files, save
 from lzsampler.auditing.records import LOOPING, RULES
 from lzsampler.reports.audit_terminal import terminal_table
 from lzsampler.reports.text import count, percent
@@ -38,7 +38,7 @@ def test_figures_of_one_name_are_equal(seed: int, tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text("".join(rows), encoding="utf-8")
     with audit_files(tmp_path / "in.jsonl", by="model", workers=1) as audit:
         for ending in ("json", "csv", "html"):
-            audit.save(tmp_path / f"out.{ending}")
+            save(audit, tmp_path / f"out.{ending}")
         terminal = terminal_table(audit.summary, 200)
     summary = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
     of_the_table(summary, tmp_path / "out.csv")

@@ -15,7 +15,7 @@ import pytest
 
 import runs
 import transcripts
-from lzsampler import audit_files, compare
+from lzsampler import audit_files, compare, save
 from lzsampler.auditing.formats import stream
 from lzsampler.auditing.reading.field import format_of
 from lzsampler.auditing.reading.format import Source
@@ -577,7 +577,7 @@ def test_terminal_and_report_say_what_was_read(tmp_path: Path) -> None:
     (tmp_path / "p.html").write_bytes(b"<p>")
     with audit_files(tmp_path, workers=1) as audit:
         table = terminal_table(audit.summary, 160)
-        audit.save(tmp_path / "report.html")
+        save(audit, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "2 files read: 1 as completion, 1 as stream" in table
     assert "(220 times)" in " ".join(table.split())  # a long reason goes on in the next line

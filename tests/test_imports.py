@@ -88,7 +88,7 @@ def test_exports_are_pinned() -> None:
     ]
     classes += ["Stuck", "StuckDetection", "TokenBytes"]
     functions = ["attach", "audit", "audit_files", "audit_texts", "compare", "cost", "evaluate", "generate", "lz_bits"]
-    functions += ["probe", "quantize", "separators_of", "sequence_seed"]
+    functions += ["probe", "quantize", "save", "separators_of", "sequence_seed", "table"]
     assert lzsampler.__all__ == ["STOP_ON_LOOP", "STOP_ON_STUCK", *classes, "__version__", *functions]
     assert all(hasattr(lzsampler, name) for name in lzsampler.__all__)
     assert set(lzsampler.__all__) <= set(dir(lzsampler))
@@ -231,7 +231,7 @@ LAYERS = {
     "quantizing": {"util", "llama", "decoding"},
     "auditing": {"util", "models", "llama", "decoding"},
     "evaluation": {"util", "llama", "decoding", "auditing"},
-    "reports": {"util", "constraint", "quantizing", "auditing", "evaluation"},
+    "reports": {"util", "constraint", "decoding", "quantizing", "auditing", "evaluation"},
     "probing": {"util"},
     "integrations": {"util"},
 }

@@ -14,7 +14,13 @@ import pytest
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler import LzsError, Params, Results, evaluate  # noqa: E402 (needs llama_cpp)
+from lzsampler import (  # noqa: E402 (needs llama_cpp)
+    LzsError,
+    Params,
+    Results,
+    evaluate,
+    save,
+)
 from lzsampler.decoding import many as parallel  # noqa: E402
 from lzsampler.evaluation.grid import Grid, Setting  # noqa: E402
 from lzsampler.evaluation.judge import Judge, judge_folder  # noqa: E402
@@ -232,7 +238,7 @@ def test_a_run_without_a_judge_has_none(run: Path, tmp_path: Path) -> None:
     results = Results.read(out)
     assert results.judged is None
     assert results.to_json()["judge"] is None
-    results.save(out / "report.html")
+    save(results, out / "report.html")
     assert "opinion" not in (out / "report.html").read_text(encoding="utf-8")
 
 

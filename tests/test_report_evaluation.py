@@ -13,12 +13,13 @@ import pytest
 import runs
 from audits import HOSTILE
 from browsing import attacks, check_harmless, counting_server, dom
-from lzsampler import Params, Results
+from lzsampler import Params, Results, save
 from lzsampler.decoding.recovery import LoopPolicy
 from lzsampler.evaluation.grid import Grid, Setting
 from lzsampler.evaluation.tasks import BadRow
 from lzsampler.params import PENALTIES, PRESETS
 from lzsampler.reports.charts import Cell, decline, heat, ruler, trend
+from lzsampler.reports.eval_markdown import markdown_table
 from lzsampler.reports.text import percent
 
 TASKS = ("sort", "add")
@@ -46,7 +47,7 @@ def results(tmp_path: Path) -> Results:
 
 @pytest.fixture
 def page(results: Results, tmp_path: Path) -> str:
-    results.save(tmp_path / "r.html")
+    save(results, tmp_path / "r.html")
     return (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
@@ -141,7 +142,7 @@ def test_p_of_several_seeds_is_never_bold(tmp_path: Path) -> None:
             for setting in grid.settings for i in range(20) for seed in seeds
         ]  # fmt: skip
         results = Results.read(runs.write_run(tmp_path / f"run{len(seeds)}", grid, texts))
-        results.save(tmp_path / "r.html")
+        save(results, tmp_path / "r.html")
         made = static((tmp_path / "r.html").read_text(encoding="utf-8")).split('id="settings"')[1]
         assert ("<b>&lt;0.0001</b>" in made) == bold
         assert (">sd<" in made) == (len(seeds) > 1)
@@ -150,7 +151,7 @@ def test_p_of_several_seeds_is_never_bold(tmp_path: Path) -> None:
 def test_the_head_says_that_texts_could_not_end(tmp_path: Path) -> None:
     for ignore_eos in (False, True):
         grid = replace(runs.grid(), ignore_eos=ignore_eos)
-        Results.read(runs.write_run(tmp_path / f"run{ignore_eos}", grid, [])).save(tmp_path / "r.html")
+        save(Results.read(runs.write_run(tmp_path / f"run{ignore_eos}", grid, [])), tmp_path / "r.html")
         head = text_of(static((tmp_path / "r.html").read_text(encoding="utf-8")))
         assert ("at most 200 tokens each, with the end token forbidden" in head) == ignore_eos
 
@@ -186,7 +187,7 @@ def test_loops_and_answers_are_told_on_the_same_texts(page: str, results: Result
     assert rows[1][:1] == ["sort"]
     assert rows[2][1:] == ["50"]
     calm = Results(results.grid, [o for o in results.outcomes if not o.looping])
-    calm.save(tmp_path / "calm.html")
+    save(calm, tmp_path / "calm.html")
     assert "Loops and answers" not in (tmp_path / "calm.html").read_text(encoding="utf-8")
 
 
@@ -195,7 +196,7 @@ def test_overhead_is_shown_where_it_is_known(page: str, tmp_path: Path) -> None:
     assert percent(0.25 / 3.25) in best
     assert percent(0.25) in best
     assert "texts with timings;" in text_of(page)
-    made_up(tmp_path / "untimed", timed=False).save(tmp_path / "u.html")
+    save(made_up(tmp_path / "untimed", timed=False), tmp_path / "u.html")
     without = static((tmp_path / "u.html").read_text(encoding="utf-8"))
     assert "in the sampler" not in without
     assert "timings" not in without
@@ -247,7 +248,7 @@ def test_a_large_run_makes_a_small_page(tmp_path: Path) -> None:
             made["eval"] = {**made["eval"], "setting": setting.name, "kind": setting.kind, "prompt": f"p{i}"}
             texts.append(made)
     results = Results.read(runs.write_run(tmp_path / "run", grid, texts))
-    results.save(tmp_path / "r.html")
+    save(results, tmp_path / "r.html")
     assert len(results.samples) == 400
     assert (tmp_path / "r.html").stat().st_size < 3_000_000
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
@@ -261,12 +262,12 @@ def test_grids_of_any_form(tmp_path: Path, temperatures: tuple[float, ...]) -> N
     no_none = Grid("g", tuple(settings))
     made = [runs.transcript(setting, "p", 1, "It ends.") for setting in settings[:1]]
     results = Results.read(runs.write_run(tmp_path / "run", no_none, made))
-    results.save(tmp_path / "r.html")
+    save(results, tmp_path / "r.html")
     page = static((tmp_path / "r.html").read_text(encoding="utf-8"))
     assert "no setting without a penalty" in page
     assert "nan" not in page
     empty = Results.read(runs.write_run(tmp_path / "empty", grid, []))
-    empty.save(tmp_path / "e.html")
+    save(empty, tmp_path / "e.html")
     assert "nan" not in static((tmp_path / "e.html").read_text(encoding="utf-8"))
 
 
@@ -306,20 +307,20 @@ def hostile_run(path: Path, evil: list[str]) -> Results:
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:
     results = hostile_run(tmp_path / "run", list(HOSTILE))
-    results.save(tmp_path / "r.html")
+    save(results, tmp_path / "r.html")
     page = (tmp_path / "r.html").read_bytes().decode("utf-8")  # strictly
     assert page.count("<script") == page.count("</script>") == 2 + len(results.samples)
     for danger in ("<img", "<svg onload", "<!--", 'onerror="', "\x1b", "\x00", "\u2028", "\u202e"):
         assert danger not in static(page)
     assert any("<img src=x onerror=" in row["id"] for row in data_of(page)["samples"])
     for danger in ("\x1b", "\x00", "\u202e"):
-        assert danger not in results.table()
+        assert danger not in markdown_table(results)
 
 
 def test_browser_runs_and_fetches_nothing_of_a_run(tmp_path: Path, browser: str) -> None:
     with counting_server() as (server, asked):
         results = hostile_run(tmp_path / "run", attacks(server))
-        results.save(tmp_path / "r.html")
+        save(results, tmp_path / "r.html")
         for place in ("", "#s0", f"#s{len(results.samples) - 1}"):
             made = dom(browser, f"{(tmp_path / 'r.html').as_uri()}{place}", tmp_path / "profile")
             check_harmless(made, "lzs eval", page=bool(place))
@@ -353,7 +354,7 @@ def test_kinds_are_compared_at_their_own_temperatures(tmp_path: Path) -> None:
     ]  # fmt: skip
     grid = Grid("g", (none[0], lz[0], repetition, none[1], lz[1]), (1,), 200)
     results = Results.read(runs.write_run(tmp_path / "run", grid, texts))
-    results.save(tmp_path / "r.html")
+    save(results, tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     tasks = [cells(row) for row in re.findall(r"<tr>.*?</tr>", section(page, "Which tasks a penalty loses"), re.DOTALL)]
     assert tasks[1:] == [
@@ -392,7 +393,7 @@ def test_what_the_kinds_are_is_said(page: str, tmp_path: Path) -> None:
     settings += [Setting(f"s {name}", name, Params(**PRESETS[name]), 1.0) for name in PRESETS]
     grid = Grid("mine", tuple(settings), (1,), 200)
     texts = [runs.transcript(setting, "p", 1, "It ends.") for setting in settings]
-    Results.read(runs.write_run(tmp_path / "kinds", grid, texts)).save(tmp_path / "kinds.html")
+    save(Results.read(runs.write_run(tmp_path / "kinds", grid, texts)), tmp_path / "kinds.html")
     page = (tmp_path / "kinds.html").read_text(encoding="utf-8")
     said = text_of(section(page, "What the kinds are"))
     for part in (
@@ -416,7 +417,7 @@ def test_an_unfinished_run_says_so(tmp_path: Path) -> None:
     for expected, missing in ((len(results.outcomes) + 4, 4), (len(results.outcomes), 0), (None, 0)):
         file.write_text(json.dumps({**manifest, **({} if expected is None else {"texts": expected})}))
         now = Results.read(tmp_path / "run")
-        now.save(tmp_path / "r.html")
+        save(now, tmp_path / "r.html")
         page = (tmp_path / "r.html").read_text(encoding="utf-8")
         assert (now.expected, now.missing) == (expected, missing)
         assert ("This evaluation is not finished: 160 of 164 texts are there" in page) == (missing > 0)
@@ -450,5 +451,5 @@ def test_a_penalty_without_a_sentence_of_its_own_has_its_name(tmp_path: Path, mo
     monkeypatch.setattr("lzsampler.reports.eval_kinds.PENALTIES", (new,))
     setting = Setting("T=0 presence", "presence", Params(presence_penalty=0.5), 0.5)
     results = Results(Grid("g", (setting,)), ())
-    results.save(tmp_path / "report.html")
+    save(results, tmp_path / "report.html")
     assert "The penalty novelty." in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from browsing import dom
-from lzsampler import audit_files
+from lzsampler import audit_files, save
 from lzsampler.reports import charts as charts_module
 from lzsampler.reports.charts import Mark, scatter, tradeoff
 
@@ -73,7 +73,7 @@ def test_nothing_reaches_out_of_the_window(width: int, style: str, browser: str,
     rows += [{"text": "!" * n, "model": "runs"} for n in range(1, 2000, 9)]
     (tmp_path / "runs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with audit_files(tmp_path / "runs.jsonl", by=("model", "temperature")) as found:
-        found.save(tmp_path / "report.html")
+        save(found, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     counts, out, over = measured(browser, page, width, tmp_path, style)
     assert min(counts) > 10

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 from audits import HOSTILE, clean, finding, hostile, hostile_summary, looping, summary_of
 from lzsampler import LzsError
+from lzsampler.auditing.loop_rows import KEYS, write_loops
 from lzsampler.auditing.records import RULES, Audited, BadRecord
 from lzsampler.auditing.summary import Group, Summary
 from lzsampler.reports.audit_html import write_html
-from lzsampler.reports.audit_rows import KEYS, write_loops
 from lzsampler.reports.audit_terminal import terminal_table
 from lzsampler.reports.sarif import write_sarif
 from lzsampler.reports.text import columns, count, fit, percent, visible
@@ -67,7 +67,7 @@ def test_rows_come_back(tmp_path: Path, ending: str) -> None:
         pytest.importorskip("pyarrow")
     records = [*hostile(), looping(3, "等一下，"), clean(4), looping(5, groups={})]
     path = tmp_path / f"loops.{ending}"
-    write_loops(path, Summary({}), iter(records))
+    write_loops(path, iter(records))
     rows = rows_of(path)
     wanted = [
         {
@@ -91,7 +91,7 @@ def test_no_cell_of_csv_is_a_formula_or_steers_a_terminal(tmp_path: Path, first:
     steering = "\x1b[2J\x07\x9b1m\x7f\u202e\U000e0041"
     record = looping(0, f"{first} {steering}", groups={"model": f"{first}{steering}"})
     record = replace(record, id=f"{first}{steering}", file=f"{first}{steering}.jsonl")
-    write_loops(tmp_path / "l.csv", Summary({}), [record])
+    write_loops(tmp_path / "l.csv", [record])
     data = (tmp_path / "l.csv").read_text(encoding="utf-8")
     assert not [c for c in data if unicodedata.category(c) in ("Cc", "Cf") and c not in "\r\n\t"]
     for row in rows_of(tmp_path / "l.csv"):
@@ -112,7 +112,7 @@ def test_no_rows_are_a_file_with_its_columns(tmp_path: Path, ending: str) -> Non
     if ending == "parquet":
         parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / f"loops.{ending}"
-    write_loops(path, Summary({}), [])
+    write_loops(path, [])
     assert rows_of(path) == []
     if ending == "parquet":
         assert parquet.read_schema(path).names == list(KEYS)
@@ -122,8 +122,8 @@ def test_no_rows_are_a_file_with_its_columns(tmp_path: Path, ending: str) -> Non
 
 def test_parquet_is_written_in_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr("lzsampler.reports.audit_rows._ROWS", 8)
-    write_loops(tmp_path / "l.PARQUET", Summary({}), (looping(i) for i in range(10)))
+    monkeypatch.setattr("lzsampler.auditing.loop_rows._ROWS", 8)
+    write_loops(tmp_path / "l.PARQUET", (looping(i) for i in range(10)))
     assert parquet.ParquetFile(tmp_path / "l.PARQUET").num_row_groups == 3
 
 
@@ -131,28 +131,28 @@ def test_pandas_filters_parquet_by_the_rule(tmp_path: Path) -> None:
     """A column of categories, which pandas makes of a dictionary, cannot be compared by <=."""
     pytest.importorskip("pyarrow")
     pandas = pytest.importorskip("pandas")
-    write_loops(tmp_path / "l.parquet", Summary({}), [looping(0), looping(1)])
+    write_loops(tmp_path / "l.parquet", [looping(0), looping(1)])
     rows = pandas.read_parquet(tmp_path / "l.parquet")
     assert list(rows[rows.rule <= "LZR006"].rule) == ["LZR001", "LZR001"]
     assert [dict(groups)["model"] for groups in rows.groups] == ["small"] * 4
 
 
 def test_jsonl_has_a_line_a_row_for_every_reader(tmp_path: Path) -> None:
-    write_loops(tmp_path / "l.jsonl", Summary({}), hostile())
+    write_loops(tmp_path / "l.jsonl", hostile())
     assert len((tmp_path / "l.jsonl").read_text(encoding="utf-8").splitlines()) == 2 * len(HOSTILE)
 
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(LzsError, match="pip install pyarrow"):
-        write_loops(tmp_path / "l.parquet", Summary({}), [looping()])
+        write_loops(tmp_path / "l.parquet", [looping()])
     assert list(tmp_path.iterdir()) == []
 
 
 def test_other_endings_are_refused(tmp_path: Path) -> None:
     for name in ("loops.xlsx", "loops", "jsonl"):
         with pytest.raises(ValueError, match=r"must end in one of \.parquet, \.csv, \.jsonl"):
-            write_loops(tmp_path / name, Summary({}), [])
+            write_loops(tmp_path / name, [])
 
 
 # SARIF
@@ -304,9 +304,9 @@ def test_numbers_as_people_read_them() -> None:
 WRITERS: dict[str, Callable[[Path, list[Audited]], None]] = {
     "r.html": lambda path, records: write_html(path, summary_of(records), records),
     "r.sarif": lambda path, records: write_sarif(path, summary_of(records), records),
-    "r.jsonl": lambda path, records: write_loops(path, Summary({}), records),
-    "r.csv": lambda path, records: write_loops(path, Summary({}), records),
-    "r.parquet": lambda path, records: write_loops(path, Summary({}), records),
+    "r.jsonl": lambda path, records: write_loops(path, records),
+    "r.csv": lambda path, records: write_loops(path, records),
+    "r.parquet": lambda path, records: write_loops(path, records),
 }
 
 
@@ -337,7 +337,7 @@ def test_an_error_on_the_way_leaves_nothing(tmp_path: Path) -> None:
 
     for name in ("r.jsonl", "r.csv"):
         with pytest.raises(KeyboardInterrupt):
-            write_loops(tmp_path / name, Summary({}), broken())
+            write_loops(tmp_path / name, broken())
     assert list(tmp_path.iterdir()) == []
 
 

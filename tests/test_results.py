@@ -14,7 +14,7 @@ from scipy.stats import CensoredData, binomtest, ecdf
 
 import reference_audit as twin
 import runs
-from lzsampler import LzsError, Params, Results
+from lzsampler import LzsError, Params, Results, save
 from lzsampler.errors import ArgumentError, MissingExtra
 from lzsampler.evaluation.counts import Outcome
 from lzsampler.evaluation.first_loop import first_loop
@@ -22,7 +22,7 @@ from lzsampler.evaluation.grid import Grid, Setting, paper
 from lzsampler.evaluation.judged import Judged, read_judged
 from lzsampler.evaluation.run_folder import JUDGED, TIMINGS, TRANSCRIPTS, RunFolder
 from lzsampler.evaluation.shown_texts import LOOPING_SAMPLES, OTHER_SAMPLES
-from lzsampler.reports.eval_markdown import more
+from lzsampler.reports.eval_markdown import markdown_table, more
 from lzsampler.util.clustered import paired_difference
 from lzsampler.util.stats import agreement
 
@@ -296,11 +296,14 @@ def test_deviations_over_seeds_by_hand() -> None:
     assert Results(replace(grid, seeds=(1,)), texts[:8]).spread(name=warm.name) == (None, None)
     written = made.to_json()
     assert [row["loop_sd"] for row in written["settings"]] == [None, made.spread(name=warm.name).loop_rate]
-    assert [line.split("|")[7].strip() for line in made.table().splitlines()[::2]] == [
+    assert [line.split("|")[7].strip() for line in markdown_table(made).splitlines()[::2]] == [
         "accuracy, %",
         "75.0 (30.1 to 95.4)",
     ]
-    assert [line.split("|")[6].strip() for line in made.table().splitlines()[2:]] == ["", "25.0"]  # sd, in points
+    assert [line.split("|")[6].strip() for line in markdown_table(made).splitlines()[2:]] == [
+        "",
+        "25.0",
+    ]  # sd, in points
 
 
 def test_tables_of_the_paper_fit_into_100_columns() -> None:
@@ -312,15 +315,15 @@ def test_tables_of_the_paper_fit_into_100_columns() -> None:
         for seed in (grid.seeds[:1] if setting.params.temperature == 0 else grid.seeds)
     ]  # fmt: skip
     made = Results(grid, texts)
-    for table in (made.table(), made.table(terms=True)):
+    for table in (markdown_table(made), markdown_table(made, terms=True)):
         assert {len(line) for line in table.splitlines()} == {len(table.splitlines()[0])}
         assert len(table.splitlines()[0]) <= 100
-    cells = [cell.strip() for cell in made.table(terms=True).splitlines()[2].strip("|").split("|")]
+    cells = [cell.strip() for cell in markdown_table(made, terms=True).splitlines()[2].strip("|").split("|")]
     assert cells == ["none 0", "0", "1.000", "0.500", "0.889", "100", "1.000", "1.000", "0.000", "0.781"]
 
 
 def test_results_json_is_what_the_object_says(small: Results, tmp_path: Path) -> None:
-    small.save(tmp_path / "r.json")
+    save(small, tmp_path / "r.json")
     written = json.loads((tmp_path / "r.json").read_text())
     assert written == json.loads(json.dumps(small.to_json()))
     none, weak, _ = written["settings"]
@@ -332,9 +335,9 @@ def test_results_json_is_what_the_object_says(small: Results, tmp_path: Path) ->
     assert [row["strength"] for row in written["chosen"]] == [0.0, 0.2]
     assert "seconds" not in json.dumps(written)
     with pytest.raises(ValueError, match=r"its name must end in one of \.html, \.json"):
-        small.save(tmp_path / "r.csv")
+        save(small, tmp_path / "r.csv")
     with pytest.raises(LzsError, match="cannot write"):
-        small.save(tmp_path / "missing" / "r.html")
+        save(small, tmp_path / "missing" / "r.html")
 
 
 def test_every_key_is_in_the_docs(small: Results) -> None:
@@ -364,7 +367,7 @@ def test_overhead_is_that_of_the_texts_with_timings() -> None:
 
 
 def test_a_table_in_markdown(small: Results) -> None:
-    head, rule, none, weak, strong = small.table().splitlines()
+    head, rule, none, weak, strong = markdown_table(small).splitlines()
     assert [cell.strip() for cell in head.strip("|").split("|")] == [
         "kind", "strength", "T", "texts", "loop rate, %", "accuracy of 7, %", "loop, right", "loop, wrong",
     ]  # fmt: skip
@@ -375,8 +378,8 @@ def test_a_table_in_markdown(small: Results) -> None:
     some = Results(
         SMALL, [*outcomes(NONE, "0000", "11--"), *outcomes(WEAK, "0000", "111-"), *outcomes(STRONG, "00", "11")]
     )
-    assert "| accuracy of 2 to 3, % |" in some.table()
-    assert "±" not in small.table() + small.table(terms=True)
+    assert "| accuracy of 2 to 3, % |" in markdown_table(some)
+    assert "±" not in markdown_table(small) + markdown_table(small, terms=True)
 
 
 def test_settings_alike_are_told_apart() -> None:
@@ -386,7 +389,7 @@ def test_settings_alike_are_told_apart() -> None:
         Setting("T=1 lz_penalty=0.1", "a|b", Params(temperature=1.0), 0.1),
     )
     assert list(more(pair).values()) == ["lz_window=64", "", ""]
-    head, _, first, *_ = Results(Grid("g", pair), outcomes(pair[0], "0", "-")).table().splitlines()
+    head, _, first, *_ = markdown_table(Results(Grid("g", pair), outcomes(pair[0], "0", "-"))).splitlines()
     assert head.split()[7] == "more"
     assert first.startswith("| a\\|b | 0.1      | 0 | lz_window=64 |     1 | 0 (0 to 79.3) |")
 

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lzsampler import audit_files
+from lzsampler import audit_files, save
 from test_shards import zipped
 from transcripts import jsonl, said
 
@@ -17,7 +17,7 @@ ROUNDS = "".join(f"{a} and the same old story of {b}. " for a in "abcd" for b in
 def sarif_of(folder: Path) -> Any:
     path = folder.parent / "loops.sarif"
     with audit_files(".", workers=1) as made:
-        made.save(path)
+        save(made, path)
     return json.loads(path.read_bytes())
 
 

@@ -12,9 +12,10 @@ import pytest
 
 import lzsampler
 from corpora import corpus
-from lzsampler import LzsError, Params, Results, audit_files
+from lzsampler import LzsError, Params, Results, audit_files, save
 from lzsampler.auditing.audit_files import load
 from lzsampler.errors import ArgumentError
+from lzsampler.reports.eval_markdown import markdown_table
 
 VALUES: list[Any] = [
     None, True, False, 0, -1, 1e308, float("nan"), float("inf"), 10**30, 2**63, "", "x", "\ud800", [], {}, [1], ["a"],
@@ -78,15 +79,15 @@ def use_audit(folder: Path) -> None:
     records, outcomes = list(made), list(made.outcomes())
     assert records or not made.summary.total.looping
     for name in ("out.html", "out.csv", "out.jsonl"):
-        made.save(folder / name)
+        save(made, folder / name)
     lzsampler.compare(outcomes, outcomes).to_json()
 
 
 def use_results(folder: Path) -> None:
     results = Results.read(folder)
-    results.table()
+    markdown_table(results)
     json.dumps(results.to_json(), allow_nan=False)
-    results.save(folder / "out.html")
+    save(results, folder / "out.html")
 
 
 def test_audits(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from lzsampler import audit_files
+from lzsampler import audit_files, save
 from lzsampler.auditing.audit_files import Audit
 from lzsampler.util.stats import wilson
 
@@ -168,7 +168,7 @@ def test_files_of_real_programs_have_none() -> None:
 def test_it_is_in_every_output(tmp_path: Path) -> None:
     with audited(tmp_path, conversation(*CYCLE * 20)) as made:
         for name in ("report.html", "loops.jsonl", "loops.csv", "loops.sarif", "summary.json"):
-            made.save(tmp_path / name)
+            save(made, tmp_path / name)
     assert "1 of 1 conversation loops over turns" in (tmp_path / "report.html").read_text()
     row = json.loads((tmp_path / "loops.jsonl").read_text())
     assert (row["rule"], row["field"], row["start"], row["end"]) == ("LZR012", "turns", 0, 60)

@@ -1,44 +1,49 @@
-"""The registry of reports: what `save`, the checks and the help come from, and that each function named is there."""
+"""The registry of reports: what `save`, the checks and the help come from."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from lzsampler import LzsError
+from lzsampler import LzsError, save, table
 from lzsampler.errors import MissingExtra
-from lzsampler.reports import writers
+from lzsampler.reports.save import AUDIT, EVALUATION, Writer, check, described, write
 
 
-@pytest.mark.parametrize("table", [writers.AUDIT, writers.EVALUATION], ids=["audit", "evaluation"])
-def test_every_writer_is_there_and_described(table: dict[str, writers.Writer]) -> None:
-    for ending, writer in table.items():
+@pytest.mark.parametrize("writers", [AUDIT, EVALUATION], ids=["audit", "evaluation"])
+def test_every_writer_is_described(writers: dict[str, Writer]) -> None:
+    for ending, writer in writers.items():
         assert ending.startswith(".")
-        assert callable(writers.function(writer.function))
-        assert ending in writers.described(table)
-        assert writer.help in writers.described(table)
-    for name in (writers.TABLE, writers.ARROW, writers.FRAME):
-        assert callable(writers.function(name))
+        assert ending in described(writers)
+        assert writer.help in described(writers)
 
 
 def test_endings_with_one_meaning_stand_together() -> None:
-    assert ".parquet .csv .jsonl (a row for each loop)" in writers.described(writers.AUDIT)
+    assert ".parquet .csv .jsonl (a row for each loop)" in described(AUDIT)
 
 
 def test_a_report_is_saved_by_its_ending(tmp_path: Path) -> None:
-    made = {".txt": writers.Writer("test_writers:write_note", "a note")}
-    writers.save(tmp_path / "n.TXT", made, "content")
+    made = {".txt": Writer(write_note, "a note")}
+    write(tmp_path / "n.TXT", made, "content")
     assert (tmp_path / "n.TXT").read_text() == "content"
     with pytest.raises(ValueError, match=r"cannot write .*n\.md: its name must end in \.txt"):
-        writers.save(tmp_path / "n.md", made, "content")
+        write(tmp_path / "n.md", made, "content")
     with pytest.raises(LzsError, match=r"there is no folder .*none"):
-        writers.check(tmp_path / "none" / "n.txt", made)
+        check(tmp_path / "none" / "n.txt", made)
     (tmp_path / "f.txt").mkdir()
     with pytest.raises(LzsError, match="it is a folder"):
-        writers.check(tmp_path / "f.txt", made)
-    missing = {".x": writers.Writer("test_writers:write_note", "a note", needs="no_such_package")}
+        check(tmp_path / "f.txt", made)
+    missing = {".x": Writer(write_note, "a note", needs="no_such_package")}
     with pytest.raises(MissingExtra, match="without no_such_package: pip install no_such_package"):
-        writers.check(tmp_path / "n.x", missing)
+        check(tmp_path / "n.x", missing)
 
 
-def write_note(path: Path, content: str) -> None:
+def test_other_things_have_no_report(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="result must be an Audit, Results or Costs, got 'text'"):
+        save("text", tmp_path / "n.html")
+    with pytest.raises(TypeError, match="result must be an Audit, Results or Costs, got 7"):
+        table(7)
+
+
+def write_note(path: Path, content: Any) -> None:
     path.write_text(content)

@@ -22,12 +22,12 @@ from .._check import integer
 from .._values import shown
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..models import find_model
-from ..reports import writers
 from ..util.cores import usable_cores
 from ..util.files import TemporaryFolder, locked
 from . import coverage
 from .findings import audit_record
 from .gguf_tokenizer import tokenizer_of
+from .loop_rows import arrow_table, data_frame
 from .reading.read import read
 from .reading.shard import Shard, find
 from .records import Audited, BadRecord, FileRead, PassedOver, Record, TurnsRead
@@ -86,24 +86,13 @@ class Audit:
             raise LzsError("this audit is closed: use it inside its with block, or keep its records by resume=FOLDER")
         return self._folder
 
-    def save(self, path: str | Path) -> None:
-        """Write a report, chosen by the ending of ``path`` (`lzsampler.reports.writers.AUDIT`, docs/report.md).
-
-        .html is a page for the browser; .parquet, .csv and .jsonl have a row for each loop; .json is the summary;
-        .sarif is for code scanners. ValueError for another ending, LzsError if the file cannot be written.
-        """
-        self._open()
-        writers.save(path, writers.AUDIT, self.summary, self)
-
     def to_arrow(self) -> "pyarrow.Table":
         """Return a row for each loop, with the columns of docs/report.md. MissingExtra if pyarrow is not installed."""
-        table: pyarrow.Table = writers.function(writers.ARROW)(self)
-        return table
+        return arrow_table(self)
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Return a row for each loop, with the columns of docs/report.md. MissingExtra if pandas is not installed."""
-        frame: pandas.DataFrame = writers.function(writers.FRAME)(self)
-        return frame
+        return data_frame(self)
 
     def close(self) -> None:
         """Remove the temporary folder."""
@@ -235,14 +224,6 @@ def load(folder: str | Path) -> Audit:
 def is_audit(folder: str | Path) -> bool:
     """Return whether a folder holds an audit that ``resume`` continues, finished or not."""
     return WorkFolder(Path(folder), lasting=True).is_one()
-
-
-def check_output(path: str | Path) -> None:
-    """Check that `Audit.save` can write a report to ``path``, which is better known before an audit than after it.
-
-    Raises as `Audit.save`.
-    """
-    writers.check(path, writers.AUDIT)
 
 
 # -- what is to be done --

@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,6 @@ from ..decoding.parts import PARTS
 from ..decoding.recovery import LoopPolicy
 from ..errors import ArgumentError
 from ..params import DETECTIONS, SAMPLING_FIELDS, Params, penalises
-from ..reports import writers
 from ..util.stats import Interval, bootstrap_ratios
 from .cost_texts import BadFile
 from .grid import Grid, Setting
@@ -243,18 +241,6 @@ class Costs:
             chosen, kind = list(self.charges), group
         made = {charge.name: self.figures(charge.name, kind) for charge in chosen}
         return {name: each.extra_nats if rate == "cost" else each.lost for name, each in made.items()}
-
-    def table(self, width: int = 110, *, color: bool = False) -> str:
-        """Return a row for each setting, in lines of at most ``width`` columns, as `lzs cost` prints them."""
-        table: str = writers.function(writers.COSTS_TABLE)(self, width, color=color)
-        return table
-
-    def save(self, path: str | Path) -> None:
-        """Write ``path``, chosen by its ending: .html is a report, .json is `to_json`.
-
-        ValueError for another ending, LzsError if the file cannot be written.
-        """
-        writers.save(path, writers.COSTS, self)
 
     def to_json(self) -> dict[str, Any]:
         """Return all figures, ready for json.dumps (docs/cost.md)."""

@@ -25,6 +25,7 @@ from ..llama.vocabulary import DRY_BREAKERS
 from ..params import Params
 from ..sampler import sequence_seed
 from ..util.files import locked
+from ..util.json_text import write_json
 from .cost import Meter
 from .cost_folder import cost_folder
 from .cost_texts import BadFile, read_texts
@@ -79,12 +80,12 @@ def evaluate(
     first): each prompt has its own noise, which is the same for all settings, so that they are compared under common
     random numbers. Every text is on the disk when it ends. If a line of a resumed folder is damaged, the results name
     it, and its text is generated again. ``judge``: a GGUF model that is asked at the end whether each text is
-    degenerate (`Judge`); ``on_judged`` is called like ``on_text``. At the end results.json and report.html are written
-    to the folder. ``texts``: files and folders of texts that are right, on which the cost of the penalties is measured,
-    as `cost` does it; ``on_scored`` is called with (characters done, all characters). It is kept and resumed like the
-    texts. ``flash_attn``: see `Model`. ``draft``: what proposes tokens (`generate_many`), which is not in the
-    transcripts, since it changes none of them; timings.jsonl has its figures, and ``speculated`` of
-    the results those of all texts together.
+    degenerate (`Judge`); ``on_judged`` is called like ``on_text``. At the end results.json is written to the folder;
+    `lzsampler.save` writes the report. ``texts``: files and folders of texts that are right, on which the cost of the
+    penalties is measured, as `cost` does it; ``on_scored`` is called with (characters done, all characters). It is kept
+    and resumed like the texts. ``flash_attn``: see `Model`. ``draft``: what proposes tokens (`generate_many`), which is
+    not in the transcripts, since it changes none of them; timings.jsonl has its figures, and ``speculated`` of the
+    results those of all texts together.
 
     A text that fails, such as that of a prompt longer than the context, and an answer that cannot be compared are
     ``failed`` of the results; ``resume`` tries them again.
@@ -170,8 +171,7 @@ def evaluate(
         folder.write(RUN, {**manifest, "bad_rows": _kept(bad)})
         results = Results.read(folder.path)
         results = replace(results, bad={**results.bad, **bad}, speculated=speculated)
-        results.save(folder.path / "results.json")
-        results.save(folder.path / "report.html")
+        write_json(folder.path / "results.json", results.to_json())
     return results
 
 

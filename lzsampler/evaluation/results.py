@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import __version__
 from .._values import counted
 from ..errors import ArgumentError, LzsError, missing
-from ..reports import writers
 from ..util.typed import checked
 from .cost_folder import read_costs
 from .costs import Costs, front
@@ -428,22 +427,6 @@ class Results:
         return None if none is None else none.name
 
     # ---- what is made of it ----
-
-    def table(self, *, terms: bool = False) -> str:
-        """Return a Markdown table like lm-eval's, with a row for each setting, 100 to 110 columns wide.
-
-        Rates are in percent, with both ends of the 95 % interval; sd is the standard deviation over seeds. ``terms``:
-        the table of the figures in the terms of other work instead (docs/evaluate.md).
-        """
-        table: str = writers.function(writers.TABLE)(self, terms=terms)
-        return table
-
-    def save(self, path: str | Path) -> None:
-        """Write ``path``, chosen by its ending: .html is the report, .json is results.json (docs/evaluate.md).
-
-        ValueError for another ending, LzsError if the file cannot be written.
-        """
-        writers.save(path, writers.EVALUATION, self)
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Return a row for each text: the fields of `Outcome` after ``kind``, ``strength`` and ``temperature``.

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 
 from .._check import INT32_MAX, token_array
 from ..errors import ArgumentError, LzsError
-from ..reports.writers import AUDIT, EVALUATION
 from ..util.files import LOCKS, UNFINISHED, replacing
 from ..util.typed import of
 
 VERSION = 1  # of run.json and results.json
 RUN, TRANSCRIPTS, TIMINGS, JUDGED = "run.json", "transcripts.jsonl", "timings.jsonl", "judge.jsonl"
 COSTS, FAILED = "costs.jsonl", "failed.jsonl"
+_FILES = frozenset((".html", ".json", ".jsonl", ".csv", ".parquet", ".sarif"))  # endings that name no folder
 _CHANGED = {
     "model": "model",
     "n_ctx": "context",
@@ -92,7 +92,7 @@ class RunFolder:
             raise ArgumentError(
                 f"{self.path} already exists: give resume=True to continue it, or another folder as out="
             )
-        if not self.path.exists() and self.path.suffix.lower() in {*EVALUATION, *AUDIT}:
+        if not self.path.exists() and self.path.suffix.lower() in _FILES:
             raise ArgumentError(
                 f"{self.path} would be a folder, though its name ends like that of a file: give another folder as out= "
                 "(it will have report.html and results.json)"

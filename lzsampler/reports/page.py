@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 from ..auditing.records import RULES
 from ..util.files import replacing
+from ..util.json_text import json_html
 from .charts import tag
-from .text import json_html, visible
+from .text import visible
 
 if TYPE_CHECKING:
     from .samples import Sample

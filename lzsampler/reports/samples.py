@@ -8,7 +8,8 @@ from typing import Any
 
 from ..auditing.records import Audited, Finding
 from ..auditing.summary import begins, loops, values, wasted_tokens
-from .text import json_html, visible
+from ..util.json_text import json_html
+from .text import visible
 
 SAMPLES = 1000  # that a report holds
 CHARACTERS = 20_000  # of each

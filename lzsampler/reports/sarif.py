@@ -11,8 +11,9 @@ from .._values import noun
 from ..auditing.records import LOOPING, RULES, Audited, Finding, Rule
 from ..auditing.summary import Summary
 from ..util.files import replacing
+from ..util.json_text import json_html, scalar
 from .audit_groups import turns_of
-from .text import count, json_html, scalar, visible, whole
+from .text import count, visible, whole
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _PAPER = "https://arxiv.org/abs/2504.20131"

@@ -1,19 +1,13 @@
 """Text from strangers, made safe to show, and numbers in the form that people read."""
 
-import json
 import re
 import unicodedata
-from typing import Any
 
 from ..util.harmless import steers
 
 _SPACE = re.compile(r"\s+")
 _LINE_ENDS = frozenset("\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
 _NO_WIDTH = frozenset(("Mn", "Me", "Cf"))
-_SURROGATE = re.compile("[\ud800-\udfff]")
-# What ends or opens something in HTML, and what line readers cut at though JSON lets it stand.
-_JSON_HTML = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\x7f\x85\u2028\u2029"}
-_JSON_LINE = {ord(c): f"\\u{ord(c):04x}" for c in "\x7f\x85\u2028\u2029"}
 
 
 def visible(text: str, longest: int = 300) -> str:
@@ -57,26 +51,6 @@ def _beginning(text: str, width: int) -> str:
         used += columns(text[end])
         end += 1
     return text[:end]
-
-
-def scalar(text: str) -> str:
-    """Return a text that UTF-8 can represent: lone surrogates become U+FFFD."""
-    return _SURROGATE.sub("\ufffd", text)
-
-
-def json_html(value: Any) -> bytes:
-    """Return JSON in UTF-8 that is safe inside a script element of an HTML page, whatever text it holds."""
-    return _json(value, _JSON_HTML)
-
-
-def json_line(value: Any) -> bytes:
-    """Return JSON in UTF-8 without line ends of any kind. Lone surrogates stay, as escapes."""
-    return _json(value, _JSON_LINE)
-
-
-def _json(value: Any, escapes: dict[int, str]) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.translate(escapes).encode("utf-8", "backslashreplace")  # writes a surrogate as JSON does
 
 
 def count(n: float) -> str:

@@ -8,12 +8,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ..auditing.records import Audited
-from ..auditing.summary import Summary
 from ..errors import ArgumentError, missing
 from ..util.files import replacing
 from ..util.harmless import cell, harmless
-from .text import json_line, scalar
+from ..util.json_text import json_line, scalar
+from .records import Audited
 
 if TYPE_CHECKING:
     import pandas
@@ -27,12 +26,11 @@ KEYS = (
 _ROWS = 65_536  # of a row group of Parquet
 
 
-def write_loops(path: str | Path, summary: Summary, audited: Iterable[Audited]) -> None:
+def write_loops(path: str | Path, audited: Iterable[Audited]) -> None:
     """Write a row for each finding of each record, in their order; the ending of ``path`` says in which format.
 
     The columns are `KEYS` (docs/report.md): ``record`` counts from 0 in its file; offsets are in characters of the
-    field's text. ``summary``, which all writers of an audit take, is not read. ValueError for another ending, LzsError
-    if the file cannot be written; it is then as it was before.
+    field's text. ValueError for another ending, LzsError if the file cannot be written; it is then as it was before.
     """
     ending = Path(path).suffix.lower().removeprefix(".")
     if ending not in FORMATS:

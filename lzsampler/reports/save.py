@@ -1,0 +1,171 @@
+"""`save` and `table`: what is written of results, as a file by its ending or as a text for a terminal.
+
+To add a report, write its module and add a line to the results that it is about: `save`, the checks before the work and
+the help texts follow. Each module is loaded when its report is written.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import ArgumentError, ArgumentTypeError, LzsError, missing
+from ..util.json_text import write_json
+
+
+class Writer(NamedTuple):
+    """A report: ``write`` takes (path, result), ``help`` says what it is, ``needs`` is the package that it needs."""
+
+    write: Callable[[Path, Any], None]
+    help: str
+    needs: str = ""
+
+
+def _audit_html(path: Path, audit: Any) -> None:
+    from .audit_html import write_html
+
+    write_html(path, audit.summary, audit)
+
+
+def _loop_rows(path: Path, audit: Any) -> None:
+    from ..auditing.loop_rows import write_loops
+
+    write_loops(path, audit)
+
+
+def _audit_json(path: Path, audit: Any) -> None:
+    write_json(path, audit.summary.to_json())
+
+
+def _sarif(path: Path, audit: Any) -> None:
+    from .sarif import write_sarif
+
+    write_sarif(path, audit.summary, audit)
+
+
+def _evaluation_html(path: Path, results: Any) -> None:
+    from .eval_html import write_evaluation
+
+    write_evaluation(path, results)
+
+
+def _costs_html(path: Path, costs: Any) -> None:
+    from .cost_html import write_costs
+
+    write_costs(path, costs)
+
+
+def _figures(path: Path, result: Any) -> None:
+    write_json(path, result.to_json())
+
+
+def _automaton(path: Path, automaton: Any) -> None:
+    from .automaton_svg import write_automaton
+
+    write_automaton(path, automaton)
+
+
+def _four(path: Path, four: Any) -> None:
+    from .four_svg import write_picture
+
+    write_picture(path, four)
+
+
+AUDIT: Mapping[str, Writer] = {
+    ".html": Writer(_audit_html, "a page for the browser"),
+    ".parquet": Writer(_loop_rows, "a row for each loop", needs="pyarrow"),
+    ".csv": Writer(_loop_rows, "a row for each loop"),
+    ".jsonl": Writer(_loop_rows, "a row for each loop"),
+    ".json": Writer(_audit_json, "the summary"),
+    ".sarif": Writer(_sarif, "results for code scanners"),
+}
+EVALUATION: Mapping[str, Writer] = {
+    ".html": Writer(_evaluation_html, "a page for the browser"),
+    ".json": Writer(_figures, "all figures"),
+}
+COSTS: Mapping[str, Writer] = {
+    ".html": Writer(_costs_html, "a page for the browser"),
+    ".json": Writer(_figures, "all figures"),
+}
+AUTOMATON: Mapping[str, Writer] = {".svg": Writer(_automaton, "a picture of the automaton")}
+FOUR: Mapping[str, Writer] = {".svg": Writer(_four, "a picture")}
+
+
+def described(writers: Mapping[str, Writer]) -> str:
+    """Return the endings and what each of them stands for, for help texts: ".html (a page for the browser), ..."."""
+    endings: dict[str, list[str]] = {}
+    for ending, writer in writers.items():
+        endings.setdefault(writer.help, []).append(ending)
+    return ", ".join(f"{' '.join(several)} ({what})" for what, several in endings.items())
+
+
+def check(path: str | Path, writers: Mapping[str, Writer]) -> Writer:
+    """Return the writer for a path, so that a mistake shows before the work and not after it.
+
+    ValueError if the ending of the path is not one of ``writers``, LzsError if no file can be written there,
+    MissingExtra if a package that the writer needs is not installed.
+    """
+    path = Path(path)
+    writer = writers.get(path.suffix.lower())
+    if writer is None:
+        endings = f"{'one of ' if len(writers) > 1 else ''}{', '.join(writers)}"
+        raise ArgumentError(f"cannot write {path}: its name must end in {endings}")
+    if path.is_dir():
+        raise LzsError(f"cannot write {path}: it is a folder")
+    if not path.parent.is_dir():
+        raise LzsError(f"cannot write {path}: there is no folder {path.parent}")
+    place = path if path.exists() else path.parent
+    if not os.access(place, os.W_OK):  # for want of permission, or because the file system is read-only
+        raise LzsError(f"cannot write {path}: {place} is read-only")
+    if writer.needs and find_spec(writer.needs) is None:
+        raise missing(f"cannot write {path} without {writer.needs}", writer.needs)
+    return writer
+
+
+def write(path: str | Path, writers: Mapping[str, Writer], result: object) -> None:
+    """Write a report by the ending of ``path``. Raises as `check`, and LzsError if the file cannot be written."""
+    check(path, writers).write(Path(path), result)
+
+
+def save(result: object, path: str | Path) -> None:
+    """Write a report of an `Audit`, of `Results` or of `Costs`, chosen by the ending of ``path``.
+
+    Of an audit (docs/report.md) .html is a page for the browser, .parquet, .csv and .jsonl have a row for each loop,
+    .json is the summary, and .sarif is for code scanners. Of an evaluation and of costs .html is a page, and .json has
+    all figures (docs/evaluate.md, docs/cost.md). TypeError for another result, ValueError for another ending, LzsError
+    if the file cannot be written; it is then as it was before.
+    """
+    from ..auditing.audit_files import Audit
+    from ..evaluation.costs import Costs
+    from ..evaluation.results import Results
+
+    for kind, writers in ((Audit, AUDIT), (Results, EVALUATION), (Costs, COSTS)):
+        if isinstance(result, kind):
+            write(path, writers, result)
+            return
+    raise ArgumentTypeError(f"result must be an Audit, Results or Costs, got {result!r:.50}")
+
+
+def table(result: object, width: int = 110) -> str:
+    """Return what `lzs audit`, `lzs eval` and `lzs cost` print of an `Audit`, `Results` or `Costs`, without colours.
+
+    ``width``: columns, for an audit and costs; the table of an evaluation is Markdown. TypeError for another result.
+    """
+    from ..auditing.audit_files import Audit
+    from ..evaluation.costs import Costs
+    from ..evaluation.results import Results
+
+    if isinstance(result, Audit):
+        from .audit_terminal import terminal_table
+
+        return terminal_table(result.summary, width)
+    if isinstance(result, Results):
+        from .eval_markdown import markdown_table
+
+        return markdown_table(result)
+    if isinstance(result, Costs):
+        from .cost_terminal import costs_table
+
+        return costs_table(result, width)
+    raise ArgumentTypeError(f"result must be an Audit, Results or Costs, got {result!r:.50}")
