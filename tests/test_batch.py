@@ -25,7 +25,7 @@ OUTPUTS = ("report.html", "loops.csv", "loops.jsonl", "loops.parquet", "summary.
 RUN = """
 import sys
 from lzsampler import audit_files
-from lzsampler.auditing import run as batch
+from lzsampler.auditing import audit_files as batch
 from lzsampler import save
 batch.TASK_BYTES = 1
 folder, resume, workers = sys.argv[1:]

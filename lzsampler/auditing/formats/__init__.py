@@ -4,6 +4,8 @@ from ..reading import slot
 from ..reading.format import Format
 from . import (
     agents,
+    bench_serving,
+    chat_text,
     chatgpt,
     codex,
     completion,
@@ -21,6 +23,7 @@ from . import (
     openai_chat,
     openai_response,
     otel,
+    plain_text,
     preference,
     promptfoo,
     sharegpt,
@@ -28,15 +31,6 @@ from . import (
     stream,
     strings,
     textgen_webui,
-)
-from . import (
-    bench_serving as bench,
-)
-from . import (
-    chat_text as transcript,
-)
-from . import (
-    plain_text as text,
 )
 
 ROW_FORMATS: tuple[Format, ...] = (
@@ -52,7 +46,7 @@ ROW_FORMATS: tuple[Format, ...] = (
     llama_webui.FORMAT,
     lm_eval.FORMAT,
     lighteval.FORMAT,
-    bench.FORMAT,
+    bench_serving.FORMAT,
     llama_server.FORMAT,
     inspect_ai.FORMAT,
     lm_studio.FORMAT,
@@ -67,11 +61,11 @@ ROW_FORMATS: tuple[Format, ...] = (
     completion.FORMAT,
     strings.FORMAT,
 )
-TEXT, SLOT, TRANSCRIPT = text.NAME, slot.NAME, transcript.NAME
+TEXT, SLOT, TRANSCRIPT = plain_text.NAME, slot.NAME, chat_text.NAME
 
 FORMATS: dict[str, str] = {
-    TEXT: text.HELP,
-    TRANSCRIPT: transcript.HELP,
+    TEXT: plain_text.HELP,
+    TRANSCRIPT: chat_text.HELP,
     **{format.name: format.help for format in ROW_FORMATS},
     SLOT: slot.HELP,
 }

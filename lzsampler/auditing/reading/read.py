@@ -10,9 +10,7 @@ from typing import Any
 
 from ..._values import counted
 from ...errors import MissingExtra
-from ..formats import ROW_FORMATS, TEXT, by_name
-from ..formats import chat_text as transcript
-from ..formats import plain_text as text
+from ..formats import ROW_FORMATS, TEXT, by_name, chat_text, plain_text
 from ..records import BadRecord, Field, FileRead, PassedOver, Record, fields_of
 from . import decode, parquet, slot, sqlite, tables
 from .decode import JsonError, loads
@@ -78,10 +76,10 @@ def _stream(shard: Shard, stream: Any) -> Iterator[Read]:
     else:
         data, ended = decode.whole(stream)
         if data and shard.container == "transcript":
-            for message in transcript.messages(text.decoded(data)):
+            for message in chat_text.messages(plain_text.decoded(data)):
                 yield _record(shard.file, message.number or 0, message.id or str(message.number), message)
         elif data:
-            yield _record(shard.file, 0, "0", text.message(data))
+            yield _record(shard.file, 0, "0", plain_text.message(data))
         if ended:
             yield BadRecord(shard.file, 0, ended)
 
@@ -297,12 +295,12 @@ def _recognised_member(shard: Shard, file: str, first: bytes) -> Shard:
     kept, name = container(first), file.lower()
     if shard.format == TEXT:
         return inner
-    if shard.format == transcript.NAME:
-        return replace(inner, container="transcript", format=transcript.NAME)
+    if shard.format == chat_text.NAME:
+        return replace(inner, container="transcript", format=chat_text.NAME)
     if not shard.format and shard.field is None and name.endswith((".txt", ".md")):
         kept = kept_text(first)
         if kept in ("text", "transcript"):
-            return replace(inner, container=kept, format=TEXT if kept == "text" else transcript.NAME)
+            return replace(inner, container=kept, format=TEXT if kept == "text" else chat_text.NAME)
     if kept is None and name.endswith((".csv", ".tsv")):
         kept = "csv"
     elif kept is None and name.endswith((".yaml", ".yml")):

@@ -14,8 +14,7 @@ from typing import Any
 
 from ..._check import integer
 from ...errors import ArgumentError, MissingExtra
-from ..formats import FORMATS, ROW_FORMATS, SLOT, TEXT, TRANSCRIPT, by_name
-from ..formats import chat_text as transcript
+from ..formats import FORMATS, ROW_FORMATS, SLOT, TEXT, TRANSCRIPT, by_name, chat_text
 from ..records import BadRecord
 from . import decode, parquet, sqlite, tables
 from .field import format_of
@@ -475,7 +474,7 @@ def kept_text(head: bytes) -> Container:
         return "events"
     if head.startswith(b"evalId: "):  # which promptfoo writes under any name
         return "yaml"
-    return "transcript" if transcript.matches(head.decode("utf-8", "ignore").removeprefix("\ufeff")) else "text"
+    return "transcript" if chat_text.matches(head.decode("utf-8", "ignore").removeprefix("\ufeff")) else "text"
 
 
 def recognised(shard: Shard, rows: list[Any], formats: tuple[Format, ...]) -> Shard:
