@@ -1,7 +1,7 @@
-"""Batches of rows on a CUDA device: the tokens of `Sampler`, bit for bit. Not yet run or measured on a GPU.
+"""Sampling for batches of rows on a CUDA device: the same tokens as `Sampler`, bit for bit. Never yet run on a GPU.
 
-The kernels are a library of their own, which ``make cuda`` builds; importing this package needs neither it nor a GPU.
-docs/cuda.md has the details.
+``make cuda`` builds the kernels into a library of their own. Importing this package needs neither that library nor a
+GPU. docs/cuda.md has the details.
 """
 
 from .batch import Batch

@@ -1,7 +1,7 @@
-"""Arrays on a device, of any library: torch, CuPy, Numba, JAX. None of them is imported here.
+"""Arrays on a device from any library (torch, CuPy, Numba, JAX), without an import of that library.
 
-`device_array` reads the address, shape and strides of an array by DLPack (``__dlpack__``, which knows bfloat16 and the
-device) or by ``__cuda_array_interface__``. The array itself must live until the kernels have run.
+`device_array` reads the address, shape and strides of an array through DLPack (``__dlpack__``, which reports bfloat16
+and the device) or ``__cuda_array_interface__``. The caller must keep the array alive until the kernels have run.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ _SIZES = {"int32": 4, "int64": 8, "uint32": 4, "float16": 2, "float32": 4, "bflo
 
 @dataclass(frozen=True)
 class DeviceArray:
-    """An array in device memory: ``stride`` is that of the first dimension, in items; the last one is contiguous."""
+    """An array in device memory: ``stride`` counts items of the first dimension; the last dimension is contiguous."""
 
     address: int
     shape: tuple[int, ...]
@@ -51,9 +51,10 @@ class _Tensor(ctypes.Structure):  # DLTensor of dlpack.h
 def device_array(
     name: str, value: object, shape: tuple[int | None, ...], dtypes: tuple[str, ...], device: int
 ) -> DeviceArray:
-    """Return where ``value`` lies. ``shape``: what it must have; None is any size.
+    """Return where ``value`` lies. ``shape``: the shape that it must have; None allows any size.
 
-    TypeError for what is no array on a device or has another dtype, ValueError for another shape, layout or device.
+    TypeError if ``value`` is not an array on a device or has another dtype. ValueError for another shape, layout or
+    device.
     """
     interface = getattr(value, "__cuda_array_interface__", None) if not hasattr(value, "__dlpack__") else None
     if interface is None and not hasattr(value, "__dlpack__"):
@@ -83,7 +84,7 @@ def _by_dlpack(name: str, value: Any, device: int) -> tuple[DeviceArray, tuple[i
     if number != device:
         raise ArgumentError(f"{name} must be on device {device} of the batch, but is on device {number}")
     try:
-        capsule = value.__dlpack__(stream=-1)  # the caller's stream is the one that the kernels run in
+        capsule = value.__dlpack__(stream=-1)  # no synchronization: the kernels run in the caller's stream
     except (BufferError, RuntimeError) as error:
         raise ArgumentError(f"{name} cannot be shared with the kernels: {error}") from None
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer

@@ -1,4 +1,4 @@
-"""`Batch`: the settings of many sequences on a CUDA device, and a step of some of them at once."""
+"""`Batch`: the settings of many sequences on a CUDA device, and sampling for several of them in one step."""
 
 import ctypes
 import weakref
@@ -16,18 +16,18 @@ _DTYPES = ("float32", "bfloat16", "float16")  # in the order of lzs_dtype
 
 
 class Batch:
-    """The tokens of `Sampler.sample` for many rows at once, on a CUDA device. Not yet run or measured on a GPU.
+    """The tokens of `Sampler.sample` for many rows at once, on a CUDA device. Never yet run or measured on a GPU.
 
-    ``n_vocab``: logits of a row. ``rows``: the most rows of a step. ``slots``: sequences that have settings at a time,
-    None means as many as rows. ``device``: the number of the CUDA device. ``max_edits``: the most tokens that the
-    penalties of a row may change, None means n_vocab, or 4096 if that is less; a row that needs more answers with the
-    status of too little room. ``max_listed``: tokens of exempt, logit_bias and the lists of LZ and DRY of one slot
-    together. ``blocks``: of threads that read one row, 1 to 64; None means as many as the device can run at a time,
-    where the rows are few and long. The tokens do not depend on it.
+    ``n_vocab``: logits in a row. ``rows``: the most rows in a step. ``slots``: the number of sequences that can have
+    settings at the same time; None means ``rows``. ``device``: the number of the CUDA device. ``max_edits``: the most
+    tokens of a row that the penalties may change; None means n_vocab, or 4096 if that is less. A row that needs more
+    gets the status for too little room. ``max_listed``: the most tokens in exempt, logit_bias and the lists of LZ and
+    DRY of one slot together. ``blocks``: the number of thread blocks that read one row, 1 to 64. None means as many as
+    the device can run at once if the rows are few and long. The tokens do not depend on ``blocks``.
 
-    A slot has the settings and the seed of one sequence; a row of a step names its slot, so that a sequence draws the
-    same tokens wherever in the batch it is. All memory is allocated here. LzsError where there is no library, no driver
-    or no device; MemoryError; ValueError and TypeError for bad arguments.
+    A slot holds the settings and the seed of one sequence, and each row of a step names its slot. So a sequence draws
+    the same tokens in any row. The constructor allocates all memory. LzsError if the library, the driver or the device
+    is missing; MemoryError; ValueError and TypeError for bad arguments.
     """
 
     def __init__(
@@ -62,15 +62,15 @@ class Batch:
         return int(self._library.lzs_batch_memory(self._open()))
 
     def close(self) -> None:
-        """Wait for the device and free the memory there; what comes later raises ValueError. May be called twice."""
+        """Wait for the device and free its memory; later calls raise ValueError. A second `close` does nothing."""
         self._free()
 
     def set_params(self, slot: int, params: Params, *, stream: object = None) -> None:
-        """Begin a sequence in a slot: its penalties look at the history that each step gives.
+        """Begin a sequence in a slot. Its penalties look at the history that each step passes.
 
-        ``stream``: that of the steps, see `sample`. ``history``, ``structure`` (for a grammar, `set_plan`) and the
-        detectors of ``params`` are not looked at: a step says where the penalties begin. ValueError for settings that
-        do not fit, such as ``pick="llama"``.
+        ``stream``: the stream of the steps, see `sample`. The batch ignores ``history``, ``structure`` and the
+        detectors of ``params``: each step says where the penalties begin, and `set_plan` takes a grammar. ValueError
+        for settings that do not fit, such as ``pick="llama"``.
         """
         if not isinstance(params, Params):
             raise ArgumentTypeError(f"params must be a Params, got {params!r}")
@@ -81,7 +81,7 @@ class Batch:
         del arrays
 
     def set_plan(self, slot: int, sampler: Sampler, *, stream: object = None) -> None:
-        """Give a slot the next step of a sampler on the host: settings, edits, seed and position, but not its mask."""
+        """Give a slot the next step of a sampler on the host: settings, edits, seed and position, without the mask."""
         if not isinstance(sampler, Sampler):
             raise ArgumentTypeError(f"sampler must be a Sampler, got {sampler!r}")
         plan = ffi.new("lzs_plan *")
@@ -105,23 +105,24 @@ class Batch:
         masks: object = None,
         stream: object = None,
     ) -> None:
-        """Pick a token for each row, and return at once: the kernels run in ``stream``.
+        """Pick a token for each row. The call returns at once, and the kernels run in ``stream``.
 
-        All arrays are on the device, of any library with DLPack or ``__cuda_array_interface__``, and are read when the
-        kernels run. With n rows (1 to ``rows``):
+        All arrays are on the device, from any library with DLPack or ``__cuda_array_interface__``. The kernels read
+        them when they run. With n rows (1 to ``rows``):
 
         - ``logits``: float32, bfloat16 or float16[n, n_vocab], only read;
-        - ``tokens``, ``statuses``: int32[n], written: a token, and 0; or -1 and an ``lzs_status`` below 0;
-        - ``slots``: int32[n], None is 0 to n - 1;
-        - ``histories``: int32[n, m], the tokens of each sequence, oldest first; ``lengths``: int32[n], how many there
-          are; ``starts``: int32[n], the first one that the penalties look at (None is 0), such as the length of the
-          prompt for ``history="generated"``. Needed where a slot has penalties and no plan;
-        - ``positions``: int64[n], the number of accepted tokens, which selects the noise of the draw. Needed where a
+        - ``tokens``, ``statuses``: int32[n], written: a token and 0, or -1 and a negative ``lzs_status``;
+        - ``slots``: int32[n]; None means 0 to n - 1;
+        - ``histories``: int32[n, m], the tokens of each sequence, oldest first; ``lengths``: int32[n], the number of
+          tokens in each history; ``starts``: int32[n], the first token that the penalties look at (None means 0). For
+          ``history="generated"`` pass the length of the prompt as the start. Required if a slot has penalties but no
+          plan;
+        - ``positions``: int64[n], the number of accepted tokens, which selects the noise of the draw. Required if a
           slot has no plan;
-        - ``masks``: uint32 or int32[n, ceil(n_vocab / 32)], as in `Sampler.set_mask`; None allows everything.
+        - ``masks``: uint32 or int32[n, ceil(n_vocab / 32)], as in `Sampler.set_mask`; None allows every token.
 
         ``stream``: a cudaStream_t as an integer, or an object with ``cuda_stream`` (torch) or ``ptr`` (CuPy); None is
-        the default stream. The call waits for nothing and may be captured in a CUDA graph.
+        the default stream. The call does not wait for the device, and a CUDA graph can capture it.
         """
         handle = self._open()
         n_words = (self.n_vocab + 31) // 32
@@ -162,7 +163,7 @@ class Batch:
 
 
 def _refuse(status: int, problem: bytes) -> None:
-    """Raise what a status stands for; nothing for 0."""
+    """Raise the exception for a status of C; return if the status is 0."""
     if status == 0:
         return
     line = problem.decode()

@@ -1,4 +1,4 @@
-"""liblzsampler_cuda.so: where it is, its structs and functions as ctypes knows them (c/include/lzsampler_cuda.h)."""
+"""liblzsampler_cuda.so: its path, and its structs and functions for ctypes (c/include/lzsampler_cuda.h)."""
 
 import ctypes
 import os
@@ -50,14 +50,14 @@ class Step(ctypes.Structure):
 
 
 def places() -> list[Path]:
-    """Return where the library is looked for: beside this file, and where ``make cuda`` of a checkout leaves it."""
+    """Return the paths to look at for the library: beside this file, and where ``make cuda`` puts it in a checkout."""
     return [Path(__file__).with_name(NAME), Path(__file__).parents[2] / "build" / "cuda" / NAME]
 
 
 def load() -> ctypes.CDLL:
-    """Return the library with its functions declared: $LZS_CUDA_LIBRARY, or the first of `places` that is there.
+    """Return the library with its functions declared: $LZS_CUDA_LIBRARY, or the first of `places` that exists.
 
-    LzsError, which says what to do, where there is none or it does not load.
+    LzsError, which says what to do, if there is no library or it does not load.
     """
     given = os.environ.get(VARIABLE)
     if given:

@@ -1,1 +1,1 @@
-"""What the processors for transformers, vLLM and SGLang share: settings of a request, its history, edits of a batch."""
+"""Logits processors for transformers, vLLM and SGLang, and their shared parts: request settings, history, edits."""

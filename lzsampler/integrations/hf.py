@@ -1,7 +1,7 @@
 """`LZLogitsProcessor`: the penalties and logit_bias inside transformers' ``generate``. Importing it loads torch.
 
-Facts about ``generate`` are from transformers 5.23.0. Its `LogitsProcessorList` calls whatever can be called, and
-nothing asks for the class `LogitsProcessor`, so transformers itself is not imported here.
+Facts about ``generate`` are from transformers 5.23.0. Its `LogitsProcessorList` calls any callable and does not check
+for the class `LogitsProcessor`, so this module does not import transformers.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 try:
     import torch
 except ImportError as error:
-    if error.name != "torch":  # it is installed and broken: its own message says how
+    if error.name != "torch":  # torch is installed but broken: show its own message
         raise MissingExtra(f"torch does not load: {error}") from error
     raise missing("torch and transformers are needed for this", "torch", "transformers") from None
 
@@ -44,23 +44,23 @@ class _Settings(PenaltySettings, total=False):
 class LZLogitsProcessor:
     """The penalties as a logits processor: ``generate(..., logits_processor=[LZLogitsProcessor()])``.
 
-    ``params``: a `Params` of which only the penalties (LZ, DRY, repetition, frequency, presence) and ``logit_bias`` are
-    set. ``penalties``: its fields as keywords, which replace those of ``params``; without ``params`` they begin from
+    ``params``: a `Params` that sets only penalties (LZ, DRY, repetition, frequency, presence) and ``logit_bias``.
+    ``penalties``: fields of `Params` as keywords, which replace those of ``params``. Without ``params`` they start from
     ``PRESETS["default"]`` of `lzsampler.params`, as in `lzsampler.attach`. The other arguments:
 
-    - ``tokenizer``: the model's, from which LZ gets its separators (`lz_separators`) where no others are given. Without
-      it LZ has none, and costs tables, JSON and code more.
-    - ``prompt_length``: tokens of every row (left padding counts) that come before the generated ones, for
+    - ``tokenizer``: the model's tokenizer. LZ gets its separators from it (`lz_separators`) if you set no others.
+      Without separators LZ makes tables, JSON and code cost more.
+    - ``prompt_length``: the tokens of every row before the generated ones, including left padding. It is for
       ``history="generated"``. None takes the length of the first input of each ``generate``, see `reset`.
-    - ``pad_token_id``: with ``history="all"``, the tokens of this id at the beginning of a row are left out.
-    - ``inplace``: edit the scores that `__call__` is given, which saves a copy. ``output_logits=True`` of ``generate``
-      then returns edited rows, since they are the same tensor.
+    - ``pad_token_id``: with ``history="all"``, tokens with this id at the beginning of a row do not count.
+    - ``inplace``: edit the scores that `__call__` receives, which saves a copy. ``generate(output_logits=True)`` then
+      returns edited rows, since they are the same tensor.
 
-    For one ``generate`` at a time. ValueError, with the value, for bad arguments and for settings that ``generate``
-    itself has (temperature, truncation, seed); TypeError for an unknown keyword.
+    Use a processor for one ``generate`` at a time. ValueError, with the value, for bad arguments and for settings that
+    belong to ``generate`` (temperature, truncation, seed). TypeError for an unknown keyword.
     """
 
-    supports_continuous_batching = False  # it packs the tokens of all requests into one row
+    supports_continuous_batching = False  # which packs the tokens of all requests into one row
 
     def __init__(
         self,
@@ -88,27 +88,26 @@ class LZLogitsProcessor:
         self.reset()
 
     def reset(self) -> None:
-        """Treat the next call as the first of a ``generate``: all of its input is prompt.
+        """Treat the next call as the first one of a ``generate``: its whole input is prompt.
 
-        This is seldom needed. A call counts as a step of the ``generate`` before it when its input is longer than the
-        prompt of that one and consists of the last input, or of a beginning of it, and one token. (Rows may change
-        places, as beams do, and an input may shrink, as it does when drafts are refused.) A new ``generate`` goes
-        unnoticed only when its prompt looks like such a step: a text continued exactly where the last one stopped, or
-        the last prompt and one token more. What follows the first prompt then counts as generated, and all but one
-        token of it was.
+        You seldom need this. A call counts as the next step of the same ``generate`` if two things hold. Its input is
+        longer than the prompt, and it is the last input, or a beginning of it, plus one token. (Rows may change places,
+        as in a beam search. An input may shrink when ``generate`` refuses drafts.) A new ``generate`` goes unnoticed
+        only if its prompt looks like such a step: the last text continued exactly where it stopped, or the last prompt
+        plus one token. Everything after the first prompt then counts as generated, and only one token of that is wrong.
         """
         self._last: _Tokens | None = None
         self._prompt = 0
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
-        """Apply penalties and ``logit_bias``; returns a copy of ``scores``, or ``scores`` itself with ``inplace``.
+        """Apply penalties and ``logit_bias``; return a copy of ``scores``, or ``scores`` itself with ``inplace``.
 
-        ``input_ids``: int[batch, length], each row a text from its (padded) prompt on. ``scores``: [batch, n_vocab] of
-        any floating dtype on any device; float32 rows get the bits of `Sampler.process`, narrower ones are edited in
-        float32 and rounded. Only the tokens of the history and of ``logit_bias`` are read and written; NaN and
-        infinities stay, but a bias of -inf forbids its token, even one whose score is NaN or +inf.
-        ``scores`` are returned as they are when there is nothing to apply. ValueError for other shapes and for ids of
-        the history outside the vocabulary.
+        ``input_ids``: int[batch, length], each row a text that begins with its (padded) prompt. ``scores``: [batch,
+        n_vocab] of any floating dtype on any device. float32 rows get the bits of `Sampler.process`; narrower ones are
+        edited in float32 and rounded. Only the scores of tokens in the history and in ``logit_bias`` are read and
+        written. NaN and infinities stay, except that a bias of -inf forbids its token even if its score is NaN or +inf.
+        If there is nothing to apply, the call returns ``scores`` unchanged. ValueError for other shapes, and for ids in
+        the history that are outside the vocabulary.
         """
         if input_ids.ndim != 2 or scores.ndim != 2 or len(input_ids) != len(scores):
             raise ArgumentError(
@@ -126,13 +125,13 @@ class LZLogitsProcessor:
         return out
 
     def _sampler_for(self, n_vocab: int) -> Sampler:
-        """Return the sampler that makes the edits; one for all rows, since each gives it its whole history."""
+        """Return the sampler that makes the edits: one for all rows, since `_edits` gives it each row's history."""
         if self._sampler is None or self._sampler.n_vocab != n_vocab:
             self._sampler = Sampler(n_vocab, replace(fitted(self.params, n_vocab), history="all"))
         return self._sampler
 
     def _histories(self, ids: _Tokens) -> list[_Tokens]:
-        """Return the tokens of each row that penalties look at."""
+        """Return the tokens of each row that the penalties look at."""
         n = ids.shape[1]
         near = n - min(n, self._reach)
         if self.params.history == "generated":
@@ -144,7 +143,7 @@ class LZLogitsProcessor:
         return [row[max(int(real.argmax()) if real.any() else n, near) :] for row, real in zip(ids, text, strict=True)]
 
     def _follow(self, ids: _Tokens) -> int:
-        """Return the length of the prompt, which is all of ``ids`` when they do not continue the last call's."""
+        """Return the length of the prompt: all of ``ids`` if they do not continue the last call's."""
         n = ids.shape[1]
         if self._last is None or not self._prompt < n <= self._last.shape[1] + 1 or not _rows_in(ids, self._last):
             self._prompt = n
@@ -165,7 +164,7 @@ _init.__signature__ = with_keywords(_init, settings(_FIELDS, given=True))
 
 
 def _rows_in(ids: _Tokens, last: _Tokens) -> bool:
-    """Return whether each row of ``ids`` without its last token is the beginning of a row of ``last``."""
+    """Return whether each row of ``ids``, without its last token, is the beginning of a row of ``last``."""
     if len(ids) != len(last):
         return False
     before, begun = ids[:, :-1], last[:, : ids.shape[1] - 1]

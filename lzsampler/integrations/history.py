@@ -1,4 +1,4 @@
-"""`Request`: the tokens of one text on a server, and the edits of its next step as the C core makes them."""
+"""`Request`: the tokens of one text on a server, and the edits that the C core makes for its next step."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,24 +16,24 @@ Edits = npt.NDArray[Any]  # EDIT[k]
 
 
 def edits_of(sampler: Sampler) -> Edits:
-    """Return the edits of a sampler's next step, at most one a token, in any order; some may change nothing."""
+    """Return the edits of a sampler's next step, at most one per token, in any order; some may change nothing."""
     n = ffi.new("size_t *")
-    with sampler.in_use:  # C's are valid until the next accept
+    with sampler.in_use:  # C's array is valid until the next accept
         edits = lib.lzs_edits(sampler.handle, n)
         return np.frombuffer(ffi.buffer(edits, n[0] * EDIT.itemsize), EDIT).copy()
 
 
 class Request:
-    """A text whose tokens come from a server: it follows them, so that a step costs as much as its new tokens.
+    """A text whose tokens come from a server. It follows them, so a step costs only as much as its new tokens.
 
-    ``prompt``: its tokens, which penalties see with ``history="all"``; ids outside the vocabulary (the places of
-    images) are left out. ValueError for ``params`` that do not fit the vocabulary.
+    ``prompt``: the tokens of the prompt, which penalties see with ``history="all"``. Ids outside the vocabulary (image
+    placeholders) are left out. ValueError for ``params`` that do not fit the vocabulary.
     """
 
     def __init__(self, n_vocab: int, params: Params, prompt: Iterable[int] = ()) -> None:
         self.params = params
         self._sampler = Sampler(n_vocab, fitted(params, n_vocab))
-        self._tokens: list[int] = []  # those that the sampler has accepted
+        self._tokens: list[int] = []  # the tokens that the sampler has accepted
         if params.history == "all":
             array = np.fromiter(prompt, np.int64)
             self._sampler.prime(array[(array >= 0) & (array < n_vocab)])
@@ -42,10 +42,10 @@ class Request:
         return len(self._tokens)
 
     def follow(self, tokens: Sequence[int]) -> bool:
-        """Have exactly these generated tokens; return False, with those before it, at the first that is no token.
+        """Take over these generated tokens. Return False at the first one outside the vocabulary, and stop before it.
 
-        Only what comes after the tokens it has is looked at, and their last one: a server adds to a text, or takes back
-        the end of it.
+        The method compares only the last token that it has, and looks at the tokens after that one. For a server either
+        adds to a text or takes back its end.
         """
         n = len(self._tokens)
         if n and (len(tokens) < n or tokens[n - 1] != self._tokens[-1]):
@@ -55,7 +55,7 @@ class Request:
         return all(self.accept(tokens[i]) for i in range(n, len(tokens)))
 
     def accept(self, token: int) -> bool:
-        """Add a token; return False, with nothing changed, when it is not in the vocabulary."""
+        """Add a token; return False, with nothing changed, if it is not in the vocabulary."""
         if not 0 <= token < self._sampler.n_vocab:
             return False
         self._sampler.accept(int(token))
@@ -69,5 +69,5 @@ class Request:
             del self._tokens[-n:]
 
     def edits(self) -> Edits:
-        """Return the edits of the next step, EDIT[k], at most one a token."""
+        """Return the edits of the next step, EDIT[k], at most one per token."""
         return edits_of(self._sampler)

@@ -1,4 +1,4 @@
-"""The settings of one request of a server, as `Params`: from the dict of numbers and strings that came with it."""
+"""The settings of one request of a server, as `Params`, from the dict of numbers and strings in the request."""
 
 import json
 from collections.abc import Callable, Container, Mapping
@@ -13,24 +13,25 @@ from ..params import DETECTIONS, PENALTY_FIELDS, PRESETS, SEPARATORS, Params, ch
 TokenSets = Mapping[str, bytes]  # by field of `Params`
 
 NAME = "lzsampler"  # the argument of a request that holds settings
-PREFIX = "lz_"  # of the arguments that are settings by themselves: the fields of the LZ penalty
-_HOSTS_OWN = (*DETECTIONS, "logit_bias")  # what a server does itself, or a processor cannot do
+PREFIX = "lz_"  # of the arguments that are settings themselves: the fields of the LZ penalty
+_HOSTS_OWN = (*DETECTIONS, "logit_bias")  # the server does these itself, or a processor cannot do them
 FIELDS = tuple(name for name in PENALTY_FIELDS if name not in _HOSTS_OWN)
 
 
 def request_params(
     arguments: Mapping[str, Any] | None, host: str, usual: Callable[[], TokenSets] | None = None
 ) -> Params | None:
-    """Return the settings that the arguments of a request ask for; None where there is none of ours among them.
+    """Return the settings in the arguments of a request; None if no argument is for lzsampler.
 
-    ``arguments``: of which each that begins with ``lz_`` is a field of `Params`, and ``lzsampler`` is a dict of fields,
-    the name of a preset of `lzsampler.params.PRESETS`, or a dict as JSON (where a server takes numbers and strings
-    only). Fields of their own go before those of ``lzsampler``, and both before the default penalty, from which a
-    request begins as in `lzsampler.attach`. Other arguments are left alone. ``host``: the server's name, for messages.
-    ``usual``: returns the separators that LZ usually has, as for `with_separators`.
+    ``arguments``: each name that begins with ``lz_`` is a field of `Params`. ``lzsampler`` is a dict of fields, such a
+    dict as JSON (for servers that accept only numbers and strings), or the name of a preset of
+    `lzsampler.params.PRESETS`. A request begins from the default penalty, as in `lzsampler.attach`. The fields of
+    ``lzsampler`` replace its values, and ``lz_`` arguments replace both. Other arguments are ignored. ``host``: the
+    server's name, for messages. ``usual``: a function that returns the model's usual separators, as for
+    `with_separators`.
 
-    Raises ValueError in one line, with the field, for what `Params` refuses, for names that it does not have, and for
-    settings that the server has itself (temperature, truncation, seed, logit_bias).
+    Raises ValueError in one line, with the field, for values that `Params` refuses, for unknown names, and for settings
+    that belong to the server (temperature, truncation, seed, logit_bias).
     """
     arguments = arguments or {}
     flat = {name: value for name, value in arguments.items() if isinstance(name, str) and name.startswith(PREFIX)}
@@ -53,7 +54,7 @@ def request_params(
 
 
 def _fields(value: object) -> dict[str, Any]:
-    """Return the fields that the value of the argument ``lzsampler`` stands for."""
+    """Return the fields in the value of the argument ``lzsampler``."""
     given = value
     if isinstance(value, str):
         try:
@@ -69,9 +70,9 @@ def _fields(value: object) -> dict[str, Any]:
 
 
 def with_separators(params: Params, arguments: Container[str], usual: Callable[[], TokenSets]) -> Params:
-    """Return ``params`` with the separators of the model, where they change something and none were given.
+    """Return ``params`` with the model's separators, if they change something and the caller gave none.
 
-    ``arguments``: names of what was given. ``usual``: returns the bit sets by field, and is called only when needed.
+    ``arguments``: the names of the given settings. ``usual``: returns the bit sets by field; called only when needed.
     """
     if not uses_separators(params) or any(field in arguments or getattr(params, field) for field in SEPARATORS):
         return params
@@ -80,7 +81,7 @@ def with_separators(params: Params, arguments: Container[str], usual: Callable[[
 
 
 def refuse_what_the_host_does(function: str, params: Params, host: str) -> None:
-    """Raise ValueError for settings of temperature, truncation, pick and detection, with the first that is set."""
+    """Raise ValueError if settings of temperature, truncation, pick or detection are set; the message names them."""
     given = [f"{name}={getattr(params, name)!r}" for name in sampling_fields(params)]
     if given:
         raise ArgumentError(

@@ -13,11 +13,11 @@ from .tokenizer import LOG, separators_of_server, warn_once
 try:
     from sglang.srt.sampling.custom_logit_processor import CustomLogitProcessor
 except ImportError as error:
-    if error.name != "sglang":  # it is installed and broken: its own message says how
+    if error.name != "sglang":  # SGLang is installed but broken: show its own message
         raise MissingExtra(f"SGLang does not load: {error}") from error
     raise missing("SGLang is needed for this", "sglang") from None
 
-_REQUEST = "__req__"  # where SGLang puts the request, if it came with custom_params
+_REQUEST = "__req__"  # the key under which SGLang passes the request, if it came with custom_params
 _NO_REQUEST = "SGLang shows lzsampler no request, so that no penalty is applied: send custom_params, {} at least"
 _LATE = (
     "SGLang picks a token before it shows lzsampler the one before, so that no penalty is applied: start it with "
@@ -28,23 +28,23 @@ _DRAFTS = "SGLang shows lzsampler no drafts, so that no penalty is applied with 
 
 @dataclass
 class _Text:
-    request: Request | None  # None: its settings were refused
+    request: Request | None  # None if lzsampler refused its settings
 
 
 class LZProcessor(CustomLogitProcessor):
-    """The penalties of `lzsampler.Params` for the requests whose ``custom_logit_processor`` is ``to_str()`` of it.
+    """The penalties of `lzsampler.Params` for requests whose ``custom_logit_processor`` is this class's ``to_str()``.
 
-    ``to_str()`` names the class, and does not contain it: the server needs lzsampler, too. Settings come in the
-    ``custom_params`` of a request, which must be there, if only as {}, for the default penalty; docs/engines.md lists
-    them. Settings that cannot be followed are logged, and the request is left alone, since SGLang does not ask a
-    processor when a request comes. So is one whose tokens SGLang does not show in time.
+    ``to_str()`` names the class but does not contain it, so the server needs lzsampler, too. Settings come in the
+    ``custom_params`` of a request, which it must send: {} gives the default penalty. docs/engines.md lists them.
+    If the settings of a request are wrong, this class logs that and leaves the request alone, since SGLang does not ask
+    a processor when a request arrives. It also leaves a request alone if SGLang does not show its tokens in time.
     """
 
     def __call__(self, logits: Any, custom_param_list: Sequence[Mapping[str, Any] | None] | None = None) -> Any:
         """Apply the penalties in place, and return ``logits``.
 
-        ``logits``: floating-point [rows, n_vocab], a tensor of torch on any device. ``custom_param_list``: the
-        ``custom_params`` of the request of each row.
+        ``logits``: a floating-point torch tensor, [rows, n_vocab], on any device. ``custom_param_list``: the
+        ``custom_params`` of each row's request.
         """
         arguments = custom_param_list or ()
         if len(arguments) != len(logits):
@@ -63,7 +63,7 @@ class LZProcessor(CustomLogitProcessor):
         return logits
 
     def _text(self, arguments: Mapping[str, Any] | None, n_vocab: int) -> Request | None:
-        """Return the sampler of a row, with all tokens of its request; None where it is to be left alone."""
+        """Return the sampler of a row, with all tokens of its request; None if the row is to be left alone."""
         req = None if arguments is None else arguments.get(_REQUEST)
         if req is None or arguments is None:
             warn_once(_NO_REQUEST)
@@ -72,7 +72,7 @@ class LZProcessor(CustomLogitProcessor):
         if text is None:
             text = req._lzsampler = _Text(self._begin(req, arguments, n_vocab))
         output = req.output_ids
-        fed = getattr(getattr(req, "kv", req), "kv_committed_len", 0)  # the tokens that these logits are of
+        fed = getattr(getattr(req, "kv", req), "kv_committed_len", 0)  # the number of tokens before these logits
         if fed > len(req.origin_input_ids) + len(output):
             warn_once(_LATE)
             return None

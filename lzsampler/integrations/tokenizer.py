@@ -1,4 +1,4 @@
-"""Separators of the LZ penalty from a tokenizer of transformers; and what is logged once."""
+"""Separators of the LZ penalty from a transformers tokenizer; and warnings that are logged only once."""
 
 import logging
 from collections.abc import Mapping
@@ -14,36 +14,37 @@ LOG = logging.getLogger("lzsampler")
 
 @cache
 def warn_once(message: str) -> None:
-    """Log a warning, the first time that it is given."""
+    """Log a warning, the first time that it is passed."""
     LOG.warning(message)
 
 
 def lz_separators(tokenizer: Any) -> dict[str, Any]:
     """Return the separators of the LZ penalty, as fields of `Params`.
 
-    ``tokenizer``: one of transformers; each of its tokens is decoded once (a second for 150,000).
+    ``tokenizer``: a transformers tokenizer. Each of its tokens is decoded once (a second for 150,000 tokens).
     """
     return separators_of(tokenizer.batch_decode([[token] for token in range(len(tokenizer))]))
 
 
 @lru_cache(maxsize=2)
 def separators_of_server(tokenizer: Any) -> Mapping[str, bytes]:
-    """Return `lz_separators` of a server's tokenizer; none, with a warning, where it has none or it is another kind.
+    """Return `lz_separators` of a server's tokenizer; an empty dict, with a warning, if that is impossible.
 
-    A server must not end for this: LZ then costs tables, JSON and code more.
+    That is if the server has no tokenizer or one of another kind. The server must not end because of this. Without
+    separators, LZ makes tables, JSON and code cost more.
     """
     if tokenizer is None:
         warn_once("lzsampler has no tokenizer here, and LZ no separators: tables, JSON and code cost more")
         return {}
     try:
         return lz_separators(tokenizer)
-    except Exception as error:  # whatever a tokenizer of another kind raises
+    except Exception as error:  # a tokenizer of another kind may raise anything
         warn_once(f"lzsampler cannot decode the tokens of {type(tokenizer).__name__} ({error}): LZ has no separators")
         return {}
 
 
 def fitted(params: Params, n_vocab: int) -> Params:
-    """Return ``params`` with separators for rows of n_vocab logits, of which a tokenizer may know fewer or more."""
+    """Return ``params`` with separators for rows of n_vocab logits; a tokenizer may know fewer or more tokens."""
     size = (n_vocab + 31) // 32 * 4
     sets = {field: bits for field in SEPARATORS if (bits := getattr(params, field))}
     others = {field: bits[:size].ljust(size, b"\0") for field, bits in sets.items() if len(bits) != size}

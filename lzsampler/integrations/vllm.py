@@ -1,8 +1,8 @@
-"""`LZProcessor`: the penalties in vLLM, by both of its interfaces for logits processors, of which it asks each class.
+"""`LZProcessor`: the penalties in vLLM, through both of its interfaces for logits processors.
 
-Model Runner V2 keeps the tokens of all requests on the device and has several rows for a request whose drafts it
-verifies; the older runner, V1, hands over the lists of its requests and says which change their rows. Facts about both
-are from vLLM 0.32.0 and 0.33.0.
+Model Runner V2 keeps the tokens of all requests on the device. A request whose drafts it verifies has several rows.
+The older runner, V1, passes the token lists of its requests and reports which of them change rows. Facts about both are
+from vLLM 0.32.0 and 0.33.0.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ try:
     from vllm.v1.sample.logits_processor import LogitsProcessor as ForV1
     from vllm.v1.sample.logits_processor import MoveDirectionality
 except ImportError as error:
-    if error.name != "vllm":  # it is installed and broken, or too old: its own message says how
+    if error.name != "vllm":  # vLLM is installed but broken or too old: show its own message
         raise MissingExtra(f"vLLM does not load: {error}") from error
     raise missing("vLLM is needed for this", "vllm") from None
 try:
@@ -31,7 +31,7 @@ try:
 except ImportError:
 
     class ForV2:  # type: ignore[no-redef]
-        """Stands for the interface of Model Runner V2 in a vLLM that does not have it yet."""
+        """Stands for the interface of Model Runner V2 if this vLLM is too old to have it."""
 
 
 _UNKNOWN_TOKENS = (
@@ -42,31 +42,31 @@ _UNKNOWN_TOKENS = (
 
 @dataclass
 class _Text:
-    """A request that has penalties: V1 gives its tokens, for V2 they are looked up by its slot."""
+    """A request that has penalties. V1 passes its tokens; for V2, lzsampler looks them up by its slot."""
 
     params: Params
     prompt: Sequence[int] = ()
     output: Sequence[int] = ()
-    request: Request | None = None  # made when the size of the vocabulary is known
+    request: Request | None = None  # made once the size of the vocabulary is known
 
 
 class LZProcessor(ForV1, ForV2):
     """The penalties of `lzsampler.Params` for the requests that ask for them in ``SamplingParams.extra_args``.
 
-    Over HTTP these are ``vllm_xargs``. Without one of them a request is left alone; docs/engines.md lists them. vLLM
-    makes the object itself. Where it is named twice, as it is by an installed package and ``--logits-processors``, only
-    the last object of an engine changes logits.
+    Over HTTP these arguments are ``vllm_xargs``; docs/engines.md lists them. A request without any of them is left
+    alone. vLLM makes the object itself. It makes two if both an installed package and ``--logits-processors`` name the
+    class; then only the last object of an engine changes logits.
     """
 
     def __init__(self, vllm_config: Any, device_or_states: Any, is_pin_memory: bool | None = None) -> None:
         self._config = vllm_config
-        self._states: Any = device_or_states if is_pin_memory is None else None  # those of V2
+        self._states: Any = device_or_states if is_pin_memory is None else None  # the request states of V2
         self._texts: dict[int, _Text] = {}  # by row in V1, by slot in V2
         _LAST[id(vllm_config)] = self
 
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
-        """Raise ValueError, with the field in one line, for settings of a request that cannot be followed."""
+        """Raise ValueError, in one line with the field, for settings of a request that lzsampler cannot follow."""
         request_params(sampling_params.extra_args, "vLLM")
 
     # -- V1 --
@@ -76,7 +76,7 @@ class LZProcessor(ForV1, ForV2):
         return False
 
     def update_state(self, batch_update: Any) -> None:
-        """Follow the requests to their rows: V1 removes some, adds some and moves some, in this order."""
+        """Follow the requests to their rows: V1 removes some, then adds some, then moves some."""
         if batch_update is None:
             return
         for row in batch_update.removed:
@@ -100,7 +100,7 @@ class LZProcessor(ForV1, ForV2):
                 continue
             if request.follow(text.output):
                 edits[row] = request, request.edits()
-            else:  # asynchronous scheduling puts -1 there, and the token later, for processors that it was asked for
+            else:  # asynchronous scheduling puts -1 there, and fills in the token only for custom logits processors
                 warn_once(_UNKNOWN_TOKENS)
         return edits
 
@@ -114,22 +114,22 @@ class LZProcessor(ForV1, ForV2):
         return req_idx in self._texts
 
     def _edits_of_v2(self, n_vocab: int, ctx: Any) -> dict[int, tuple[Request, Edits]]:
-        """Return the edits of each row that has some: those of drafts, too, each after the drafts before it.
+        """Return the edits of each row that has some. A draft's row has the edits after the drafts before it.
 
-        Only the device knows what the rows are, so that the host waits for it once a step, and a second time where a
-        request begins whose prompt counts, comes back with tokens of its own, or had drafts accepted.
+        Only the device knows the tokens of the rows, so the host waits for it once per step. It waits a second time if
+        a request begins and its prompt counts, comes back with tokens of its own, or had drafts accepted.
         """
         import torch
 
         table = torch.stack([ctx.expanded_idx_mapping.long(), ctx.pos.long(), ctx.input_ids.long()])
         slots, places, tokens = table.tolist()
         first = [row for row, slot in enumerate(slots) if slot in self._texts and (row == 0 or slots[row - 1] != slot)]
-        known: dict[int, int] = {}  # where the tokens of a row's request begin that have to be fetched
+        known: dict[int, int] = {}  # by row: the number of known tokens of its request, where fetching begins
         for row in first:
             text, slot = self._texts[slots[row]], slots[row]
             prompt = int(self._states.prompt_len.np[slot])
             if places[row] + 1 < int(self._states.prefill_len.np[slot]):
-                continue  # a part of a prompt, whose pick is thrown away
+                continue  # part of a prompt: vLLM throws its pick away
             if text.request is None:
                 known[row] = 0 if text.params.history == "all" else prompt
             else:
@@ -158,9 +158,9 @@ class LZProcessor(ForV1, ForV2):
         return edits
 
     def _fetch(self, ranges: dict[int, tuple[int, int, int]], tokens: list[int]) -> dict[int, list[int]]:
-        """Return the tokens of ranges (slot, start, end) of the texts on the device, by row.
+        """Return, by row, the tokens in the ranges (slot, start, end) of the texts on the device.
 
-        ``tokens``: the one that each row's step begins with, which is all that is missing in a usual step.
+        ``tokens``: the input token of each row, which is the only missing token in a usual step.
         """
         import torch
 
@@ -181,7 +181,7 @@ class LZProcessor(ForV1, ForV2):
     def apply(self, logits: Any, ctx: Any = None) -> Any:
         """Apply the penalties in place to the rows of requests that have some, and return ``logits``.
 
-        ``logits``: float32[rows, n_vocab], a tensor of torch on any device. ``ctx``: the batch of V2, None in V1.
+        ``logits``: float32[rows, n_vocab], a torch tensor on any device. ``ctx``: the batch of V2, None in V1.
         """
         if _LAST.get(id(self._config)) is not self or not self._texts:
             return logits
@@ -196,16 +196,16 @@ class LZProcessor(ForV1, ForV2):
         return logits
 
     def _params(self, sampling_params: Any) -> Params | None:
-        """Return the settings of a request that change something; None for bad ones, which must not end a server."""
+        """Return the settings of a request if they change something; None for bad ones, which must not end a server."""
         try:
             params = request_params(getattr(sampling_params, "extra_args", None), "vLLM", self._separators)
-        except ValueError as error:  # validate_params refuses them, where vLLM asks it
+        except ValueError as error:  # validate_params refuses these earlier, in a vLLM that calls it
             LOG.warning("lzsampler leaves a request alone: %s", error)
             return None
         return params if params is not None and reach(params) else None
 
     def _begin(self, key: int, text: _Text, n_vocab: int) -> Request | None:
-        """Make the sampler of a text; None, and the text is left alone, when its settings do not fit the vocabulary."""
+        """Make the sampler of a text. If its settings do not fit the vocabulary, return None and leave it alone."""
         try:
             text.request = Request(n_vocab, text.params, text.prompt)
         except ValueError as error:
@@ -218,7 +218,7 @@ class LZProcessor(ForV1, ForV2):
             from vllm.tokenizers import cached_tokenizer_from_config
 
             tokenizer = cached_tokenizer_from_config(self._config.model_config)
-        except Exception as error:  # whatever a model without a usual tokenizer raises
+        except Exception as error:  # a model without a usual tokenizer may raise anything
             warn_once(f"lzsampler cannot load the tokenizer ({error})")
             tokenizer = None
         return separators_of_server(tokenizer)
