@@ -128,7 +128,7 @@ def test_the_automaton_is_shown_and_drawn(tmp_path: Path) -> None:
         (("show", "--yaml-schema", '{"not": {}}'), "--yaml-schema must be as in docs/grammar.md, but at #/not"),
         (("show", "--yaml-schema", '{"not": {}}'), "at #/not: 'not' is not supported"),
         (("show", "--yaml-schema", "nothing.json"), "--yaml-schema 'nothing.json' is neither a JSON Schema"),
-        (("check", "--grammar", __file__, "a"), "there is no rule in it; for a file there is --grammar-file"),
+        (("check", "--grammar", __file__, "a"), "it has no rule; for a file there is --grammar-file"),
         (
             ("check", "-j", '{"a": 1, "a": 2}'),
             "--json-schema must have each key of an object once, but one has 'a' twice",

@@ -1,4 +1,4 @@
-"""`OneThread`: what a `llama_cpp.Llama` does with its context, for one thread at a time."""
+"""`OneThread`: lets one thread at a time use the context of a `llama_cpp.Llama`."""
 
 from functools import wraps
 from typing import Any, Protocol
@@ -9,37 +9,37 @@ from .binding import llama_cpp
 
 
 class HasUser(Protocol):
-    """An `Attachment`."""
+    """Has an `InUse`: an `Attachment`."""
 
     in_use: InUse
 
 
 class OneThread:
-    """Overrides of `llama_cpp.Llama` that raise LzsError while another thread uses it."""
+    """Overrides of `llama_cpp.Llama` that raise LzsError while another thread uses the model."""
 
     lz: HasUser
 
     @property
     def in_use(self) -> InUse:
-        """Who uses it; nobody else while it is being made."""
+        """The `InUse` of the attachment; an unused one while the constructor runs."""
         return self.lz.in_use if "lz" in vars(self) else InUse("this Llama", "")
 
     def close(self) -> None:
-        """`Llama.close`; LzsError while something uses the model, be it in this thread."""
+        """`Llama.close`; LzsError while anything uses the model, even in this thread."""
         if "lz" in vars(self):
             self.in_use.close(super().close)  # type: ignore[misc]
-        else:  # the constructor did not get to the end
+        else:  # the constructor failed before it set `lz`
             super().close()  # type: ignore[misc]
 
 
 def refuse_closed(llm: Any) -> None:
-    """Raise LzsError for a `Llama` that was closed, with which llama.cpp would end the process."""
+    """Raise LzsError for a closed `Llama`: with it llama.cpp would end the process."""
     if llm._model.model is None:
         raise LzsError(f"this {type(llm).__name__} is closed: open it again")
 
 
 def _open(name: str) -> Any:
-    """Return a method of `Llama` that refuses a model that was closed."""
+    """Return a method of `Llama` that raises LzsError once the model is closed."""
 
     def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
         refuse_closed(self)

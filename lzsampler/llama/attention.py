@@ -1,4 +1,4 @@
-"""Flash attention of a `llama_cpp.Llama`: on, off, or "auto", llama.cpp's default, which `Llama` does not know."""
+"""Flash attention of a `llama_cpp.Llama`: on, off, or "auto". "auto" is llama.cpp's default, but `Llama` lacks it."""
 
 import inspect
 from typing import Any, Literal
@@ -8,7 +8,7 @@ from ..errors import ArgumentError
 from .binding import llama_cpp
 
 FlashAttention = bool | Literal["auto"]
-"""Whether attention is computed by flash attention; "auto": wherever model and device support it."""
+"""Whether llama.cpp computes attention by flash attention; "auto": if the model and the device support it."""
 
 TYPES: dict[FlashAttention, int] = {
     "auto": llama_cpp.LLAMA_FLASH_ATTN_TYPE_AUTO,
@@ -19,7 +19,7 @@ TYPES: dict[FlashAttention, int] = {
 
 
 def check_flash_attention(given: object) -> FlashAttention:
-    """Return what was given for ``flash_attn``; ValueError for what it cannot be."""
+    """Return the given ``flash_attn``; ValueError if it is not a `FlashAttention`."""
     if not isinstance(given, str):
         return boolean("flash_attn", given)
     if given != "auto":
@@ -28,12 +28,12 @@ def check_flash_attention(given: object) -> FlashAttention:
 
 
 def flash_attention_of(llm: Any) -> FlashAttention:
-    """Return what a `llama_cpp.Llama` was opened with."""
+    """Return the setting that a `llama_cpp.Llama` was opened with."""
     return next(given for given, value in TYPES.items() if value == llm.context_params.flash_attn_type)
 
 
 class AutoAttention:
-    """Before `llama_cpp.Llama` among the bases of a class, lets it take ``flash_attn="auto"``, which is its default."""
+    """Lets a subclass of `llama_cpp.Llama` take ``flash_attn="auto"``, its default. List this base before `Llama`."""
 
     def __init__(self, *arguments: Any, flash_attn: FlashAttention = "auto", **keywords: Any) -> None:
         self._flash_attn_type = TYPES[check_flash_attention(flash_attn)]
@@ -41,7 +41,7 @@ class AutoAttention:
 
     @property
     def context_params(self) -> Any:
-        """What the context is made with. `Llama` sets its fields one by one, and has only two values for this one."""
+        """The settings of the context. `Llama` sets each field itself, and has only two values for flash attention."""
         params = self.__dict__["context_params"]
         params.flash_attn_type = self._flash_attn_type
         return params

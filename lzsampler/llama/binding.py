@@ -1,4 +1,4 @@
-"""The llama_cpp that is installed, after a check. No other module of lzsampler imports it."""
+"""The installed llama_cpp, checked. Other modules of lzsampler import llama_cpp from here only."""
 
 import ctypes
 import re
@@ -10,17 +10,17 @@ from ..errors import MissingExtra, missing
 try:
     import llama_cpp
 except ImportError as error:
-    if error.name != "llama_cpp":  # it is installed and broken: its own message says how
+    if error.name != "llama_cpp":  # it is installed but broken: show its own message
         raise MissingExtra(f"llama-cpp-python does not load: {error}") from error
     raise missing("llama-cpp-python is needed for this", "llama-cpp-python") from None
 
 __all__ = ["llama_cpp"]
 
-OLDEST = (0, 3, 17)  # before it the sampler interface had six members, and llama.cpp read no further
-NEWEST = (0, 3, 36)  # the newest that the tests were run with
+OLDEST = (0, 3, 17)  # in older versions the sampler interface has six members, and llama.cpp reads no further
+NEWEST = (0, 3, 36)  # the newest version that the tests ran with
 _MEMBERS = ("name", "accept", "apply", "reset", "clone", "free")  # of llama_sampler_i, in every version
 _MOST_MEMBERS = 32  # LZS_LLAMA_MEMBERS of c/llama/abi.h
-_LAYOUT = {  # struct of llama.h: (bytes, offset of each field), as c/llama/abi.h mirrors them on 64-bit machines
+_LAYOUT = {  # struct of llama.h: (bytes, offset of each field), as c/llama/abi.h declares them for 64-bit machines
     "llama_token_data": (12, {"id": 0, "logit": 4, "p": 8}),
     "llama_token_data_array": (32, {"data": 0, "size": 8, "selected": 16, "sorted": 24}),
     "llama_sampler": (16, {"iface": 0, "ctx": 8}),
@@ -32,7 +32,7 @@ _LAYOUT = {  # struct of llama.h: (bytes, offset of each field), as c/llama/abi.
 
 
 def _check_binding(binding: Any) -> None:
-    """Refuse a llama_cpp that is too old or has other structs than c/llama/abi.h; warn of one that is newer."""
+    """Raise MissingExtra if llama_cpp is too old or its structs differ from c/llama/abi.h; warn if it is newer."""
     version = getattr(binding, "__version__", "?")
     number = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
     if number < OLDEST:
@@ -66,4 +66,4 @@ def _dotted(number: tuple[int, ...]) -> str:
     return ".".join(map(str, number))
 
 
-_check_binding(llama_cpp)  # once, when it is imported
+_check_binding(llama_cpp)  # once, at import

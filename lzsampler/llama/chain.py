@@ -1,4 +1,4 @@
-"""Our samplers for a sampler chain of llama.cpp.
+"""lzsampler's samplers for a sampler chain of llama.cpp.
 
 Facts about the interface are from llama.cpp's llama-sampler.cpp as vendored by llama-cpp-python 0.3.36.
 """
@@ -13,12 +13,12 @@ from .binding import llama_cpp
 
 
 def penalties_sampler(source: Sampler) -> Any:
-    """Return a `llama_sampler *` (a ctypes pointer) that applies the penalties of ``source``, and its grammar.
+    """Return a `llama_sampler *` (a ctypes pointer) that applies the penalties and the grammar of ``source``.
 
-    It holds a clone of ``source``, so prime ``source`` first, and borrows the grammar, if there is one. Pass it to
-    `llama_cpp.llama_sampler_chain_add`, which then owns it, or free it with `llama_cpp.llama_sampler_free`. In a chain
-    it belongs before truncation, where llama.cpp has its own penalties. It cannot raise an exception inside llama.cpp:
-    `check_chain_sampler` does so.
+    It holds a clone of ``source``, so prime ``source`` first. It borrows the grammar, if there is one. Pass it to
+    `llama_cpp.llama_sampler_chain_add`, which then owns it, or free it with `llama_cpp.llama_sampler_free`. Put it
+    before truncation, at the place of llama.cpp's own penalties. It cannot raise an exception inside llama.cpp: call
+    `check_chain_sampler` for that.
     """
     return _new(source, lib.LZS_CHAIN_PENALTIES)
 
@@ -26,14 +26,14 @@ def penalties_sampler(source: Sampler) -> Any:
 def pipeline_sampler(source: Sampler) -> Any:
     """Return a `llama_sampler *` with the whole pipeline of ``source``, for the end of a chain: it selects the token.
 
-    It is owned as that of `penalties_sampler`. Where no token can be picked (none is allowed, a logit is NaN) it
-    selects the highest raw logit, since llama.cpp would end the process, and `check_chain_sampler` raises the error.
+    Ownership is as for `penalties_sampler`. If it can pick no token (none is allowed, or a logit is NaN), it selects
+    the highest raw logit, since llama.cpp would otherwise end the process. `check_chain_sampler` then raises the error.
     """
     return _new(source, lib.LZS_CHAIN_SAMPLER)
 
 
 def check_chain_sampler(sampler: Any) -> None:
-    """Raise the first error inside one of our chain samplers since the last call of this: ValueError or LzsError."""
+    """Raise the first error (ValueError or LzsError) inside one of these chain samplers since the last such call."""
     check(lib.lzs_chain_sampler_status(address(sampler)))
 
 
@@ -43,7 +43,7 @@ def address(pointer: Any) -> Any:
 
 
 def _new(source: Sampler, kind: int) -> Any:
-    # libllama frees only what its own llama_sampler_init has made, so that function makes it
+    # libllama frees only samplers that its own llama_sampler_init has made, so C calls that function
     out = ffi.new("void **")
     check(lib.lzs_chain_sampler_new(source.handle, kind, address(llama_cpp.llama_cpp._lib.llama_sampler_init), out))
     return ctypes.cast(int(ffi.cast("uintptr_t", out[0])), ctypes.POINTER(llama_cpp.llama_sampler))

@@ -1,4 +1,4 @@
-"""`Decoder`: llama_decode of one context, which Ctrl-C ends within a batch."""
+"""`Decoder`: llama_decode for one context, which Ctrl-C can end within a batch."""
 
 import ctypes
 import signal
@@ -11,7 +11,7 @@ from .binding import llama_cpp
 from .chain import address
 from .log import captured_log
 
-# The bits by which C knows the signals that it catches. A hang-up is there on Unix only.
+# The bits that stand for the caught signals in C. SIGHUP exists on Unix only.
 _BITS = {
     number: bit
     for name, bit in (("SIGINT", 1), ("SIGTERM", 2), ("SIGHUP", 4))
@@ -20,10 +20,10 @@ _BITS = {
 
 
 class Decoder:
-    """Decodes batches of a context, and lives as long. Ctrl-C ends a decode in the main thread, `stop` in another one.
+    """Decodes batches of a context and lives as long as it. Ctrl-C ends a decode in the main thread, `stop` in another.
 
-    Python runs its handler of SIGINT when llama_decode returns, seconds later for a batch of a long prompt. So C
-    catches the signal meanwhile (c/llama/interrupt.c), if its handler raises KeyboardInterrupt (`interrupting`).
+    Python runs its handler of SIGINT only when llama_decode returns: seconds later for a batch of a long prompt. So C
+    catches the signal during the call (c/llama/interrupt.c) if the handler raises KeyboardInterrupt (`interrupting`).
     """
 
     def __init__(self, context: Any) -> None:
@@ -33,23 +33,23 @@ class Decoder:
         self._decoder.set_abort_callback = address(llama_cpp.llama_set_abort_callback)
 
     def decode(self, batch: Any) -> int:
-        """Return the status of llama_decode, 2 where it was stopped. Call `check` once the context is in order."""
+        """Return the status of llama_decode: 2 if it was stopped. Call `check` once the context is in order again."""
         given = ffi.cast("void *", ctypes.addressof(batch))
         several = batch.n_tokens > 1
         catches = sum(_BITS[number] for number in interrupting()) if several else 0
-        with captured_log() if several else nullcontext():  # llama.cpp reports what it takes back
+        with captured_log() if several else nullcontext():  # llama.cpp logs that it removes the tokens of the batch
             return int(lib.lzs_llama_decode(self._decoder, given, catches))
 
     def stop(self) -> None:
-        """End the decode that another thread is in, or else its next one."""
+        """End the decode that another thread is running, or else the next one."""
         self._decoder.stopped = signal.SIGINT
 
     def forget(self) -> None:
-        """Forget a stop that nobody asked about: a second Ctrl-C can come before `check`."""
+        """Forget a stop that `check` has not reported: a second Ctrl-C can come before `check`."""
         self._decoder.stopped = 0
 
     def check(self) -> None:
-        """Raise KeyboardInterrupt where the last decode was stopped, or Ctrl-C came too late to stop it."""
+        """Raise KeyboardInterrupt if the last decode was stopped, or if Ctrl-C came too late to stop it."""
         if number := self._decoder.stopped:
             self.forget()
             interrupt(number)

@@ -1,4 +1,4 @@
-"""GBNF, the grammars of llama.cpp, for samplers of lzsampler: llama.cpp reads them and says what they allow."""
+"""GBNF, llama.cpp's grammar language, for samplers of lzsampler: llama.cpp reads the grammars and makes the masks."""
 
 import os
 import tempfile
@@ -16,13 +16,13 @@ from .gbnf_rules import check
 from .log import captured_log, quiet
 from .pick_first import allowed_of, candidates_of
 
-ROOT = "root"  # the rule that stands for the whole text, as in llama.cpp
-MOST_BYTES = 1 << 16  # llama.cpp follows rules by recursion, so that a longer text could end the process
-_SHOWN = 200  # characters of an error
+ROOT = "root"  # the rule for the whole text, as in llama.cpp
+MOST_BYTES = 1 << 16  # llama.cpp follows rules by recursion, so a longer text could end the process
+_SHOWN = 200  # characters of an error message
 
 
 class LoadedVocabulary(Protocol):
-    """A `Vocabulary`, which llama.cpp looks at as long as a grammar of it is used."""
+    """A `Vocabulary`. It must stay open while a grammar uses it, since llama.cpp reads it."""
 
     n_vocab: int
 
@@ -32,10 +32,10 @@ class LoadedVocabulary(Protocol):
 
 
 def matchers(text: str, vocabulary: LoadedVocabulary, end: int) -> "Callable[[], GbnfMatcher]":
-    """Return what makes places at the beginning of a grammar.
+    """Return a function that makes `GbnfMatcher` objects at the beginning of a grammar.
 
-    ``vocabulary``: one of their own, so that they outlive the model. ``end``: a token that ends a text. ValueError for
-    a text that llama.cpp cannot read, with its reason.
+    ``vocabulary``: one that belongs to the matchers, so that they outlive the model. ``end``: a token that ends a text.
+    ValueError, with llama.cpp's reason, for a text that it cannot read.
     """
     _check(text)
     beginning = GbnfMatcher(_sampler_of(text, vocabulary.pointer), vocabulary, end)
@@ -43,18 +43,18 @@ def matchers(text: str, vocabulary: LoadedVocabulary, end: int) -> "Callable[[],
 
 
 class GbnfMatcher:
-    """A place in a grammar of GBNF (`lzsampler.constraint.matcher.Matcher`), which frees its sampler of llama.cpp."""
+    """A place in a GBNF grammar (`lzsampler.constraint.matcher.Matcher`). It frees its llama.cpp sampler at the end."""
 
     failed = False
 
     def __init__(self, sampler: Any, vocabulary: LoadedVocabulary, end: int) -> None:
         self._sampler = sampler
-        self._vocabulary = vocabulary  # which llama.cpp looks at as long as the sampler is used
+        self._vocabulary = vocabulary  # llama.cpp reads it while the sampler is in use
         self._end = end
         finalize(self, llama_cpp.llama_sampler_free, sampler)
 
     def copy(self) -> "GbnfMatcher":
-        """Return the same place once more, without reading the grammar again."""
+        """Return another matcher at the same place, without reading the grammar again."""
         return GbnfMatcher(llama_cpp.llama_sampler_clone(self._sampler), self._vocabulary, self._end)
 
     def allows(self, token: int) -> bool:
@@ -62,7 +62,7 @@ class GbnfMatcher:
         return bool(allowed_of(self._sampler, candidates_of([token]))[0])
 
     def take(self, token: int) -> None:
-        """Go on behind a token that is allowed; llama.cpp ends the process for another one."""
+        """Move past an allowed token; for any other token llama.cpp ends the process."""
         llama_cpp.llama_sampler_accept(self._sampler, token)
 
     def accepts(self) -> bool:
@@ -75,7 +75,7 @@ class GbnfMatcher:
 
 
 def _check(text: str) -> None:
-    """Raise ValueError for what would end the process, go on for ever, or allow everything."""
+    """Raise ValueError for a grammar with which llama.cpp would end the process, loop forever or allow everything."""
     if "\0" in text:
         raise ArgumentError("text must be GBNF, but it has a NUL character")
     n_bytes = len(text.encode("utf-8"))
@@ -85,7 +85,7 @@ def _check(text: str) -> None:
 
 
 def _sampler_of(text: str, vocab: Any) -> Any:
-    """Return llama.cpp's sampler of a grammar. Of its messages some are in its log, and others on stderr alone."""
+    """Return llama.cpp's sampler for a grammar. llama.cpp writes some messages to its log and others to stderr only."""
     with quiet, tempfile.TemporaryFile() as written:
         kept = os.dup(2)
         os.dup2(written.fileno(), 2)
@@ -104,5 +104,5 @@ def _sampler_of(text: str, vocab: Any) -> Any:
 
 def _reason(said: str) -> str:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    first = lines[0] if lines else "it gives no reason"
+    first = lines[0] if lines else "llama.cpp gives no reason"
     return first.removeprefix("parse: ").removeprefix("error parsing grammar: ")[:_SHOWN]

@@ -1,4 +1,4 @@
-"""The rules of a GBNF grammar, as far as it takes to see which of them can begin with themselves."""
+"""The rules of a GBNF grammar, read only as far as needed to find rules that can begin with themselves."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from ..errors import ArgumentError
 
-MOST_NESTED = 250  # groups in groups, which llama.cpp follows by recursion
-MOST_COPIED = 1_000_000  # characters that counts make copies of
-MOST_BEGINNINGS = 20_000_000  # ways in which rules begin, which llama.cpp follows one by one
+MOST_NESTED = 250  # groups within groups, which llama.cpp follows by recursion
+MOST_COPIED = 1_000_000  # characters that counts copy
+MOST_BEGINNINGS = 20_000_000  # ways in which rules begin: llama.cpp follows each of them
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r\n]+ | \#[^\r\n]*)
       | (?P<literal>"(?:\\.|[^"\\])*(?:"|\\?\Z))
@@ -22,30 +22,31 @@ _TOKEN = re.compile(
 )
 _COMMENT = re.compile(r"#[^\r\n]*")
 _COUNT = re.compile(r"\{\s*(?P<least>[0-9]+)\s*(?P<comma>,\s*(?P<most>[0-9]*)\s*)?\}")
-_NOTHING = ('""', "[]", "[^]")  # what llama.cpp reads as no character at all
-_SHOWN = 8  # rules of a cycle, in an error
+_NOTHING = ('""', "[]", "[^]")  # llama.cpp reads each as no character at all
+_SHOWN = 8  # rules of a cycle in an error message
 _CHARACTER = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))|\\?.", re.DOTALL)
 _CHARACTERS = ((0, 0xD7FF), (0xE000, 0x10FFFF))  # all code points but surrogates
 
 
 @dataclass
 class _Item:
-    """A part of a sequence: the name of a rule, or "" for characters; and whether its count begins at 0."""
+    """A part of a sequence: the name of a rule, or "" for characters. ``empty``: whether its count begins at 0."""
 
     name: str = ""
     empty: bool = False
 
 
-# The alternatives of each rule, by its name. A group is a rule of its own, whose name begins with a bracket.
+# The alternatives of each rule, by the rule's name. A group is a rule of its own, with a name that begins with "(".
 _Rules = dict[str, list[list[_Item]]]
 
 
 def check(text: str) -> None:
-    """Raise ValueError for a grammar with which llama.cpp would end the process, or go on for ever.
+    """Raise ValueError for a grammar with which llama.cpp would end the process or loop forever.
 
-    Above all where a rule can begin with itself. llama.cpp finds some of these, but not those that begin behind a rule
-    which is empty only by way of another one, such as ``ws`` in ``list ::= ws list "," | "a"`` with ``ws ::= " "*``.
-    What is not GBNF is passed over, since llama.cpp refuses it.
+    The main case is left recursion: a rule that can begin with itself. llama.cpp finds some of these rules. It misses
+    those that begin after a rule that can be empty only through another rule, such as ``ws`` in
+    ``list ::= ws list "," | "a"`` with ``ws ::= " "*``. This check ignores text that is not GBNF, since llama.cpp
+    refuses that itself.
     """
     rules = _read(text)
     empty = _empty_in(rules)
@@ -59,7 +60,7 @@ def check(text: str) -> None:
         ways_of[name] = 1 + sum(ways_of[to] for to in left[name])
     if sum(ways_of.values()) > MOST_BEGINNINGS:
         raise ArgumentError(
-            f"text must be GBNF whose rules begin in at most {MOST_BEGINNINGS:,} ways, and these have more"
+            f"text must be GBNF whose rules begin in at most {MOST_BEGINNINGS:,} ways, but these begin in more"
         )
 
 
@@ -80,7 +81,7 @@ def _empty_in(rules: _Rules) -> set[str]:
 
 
 def _beginnings(way: list[_Item], empty: set[str]) -> Iterator[str]:
-    """Return the names of what a sequence can begin with."""
+    """Yield the names of the items that a sequence can begin with; "" stands for characters."""
     for item in way:
         yield item.name
         if not (item.empty or item.name in empty):
@@ -88,27 +89,27 @@ def _beginnings(way: list[_Item], empty: set[str]) -> Iterator[str]:
 
 
 def _ordered(edges: Mapping[str, list[str]]) -> tuple[list[str], list[str]]:
-    """Return the names, each behind those that it leads to; and where there is a cycle, the names along one."""
+    """Return the names, each after the names that it leads to; and the names along one cycle, if there is a cycle."""
     left = {name: set(to) for name, to in edges.items()}
     sources: dict[str, list[str]] = {name: [] for name in left}
     for name, to in left.items():
         for other in to:
             sources[other].append(name)
     order = [name for name, to in left.items() if not to]
-    for name in order:  # which grows
+    for name in order:  # the loop appends to it
         del left[name]
         for source in sources[name]:
             left[source].discard(name)
             if not left[source]:
                 order.append(source)
-    path = list(left)[:1]  # each of the rules that are left leads to another one of them
+    path = list(left)[:1]  # each remaining rule leads to another remaining one
     while path and path[-1] not in path[:-1]:
         path.append(min(left[path[-1]]))
     return order, path[path.index(path[-1]) : -1] if path else []
 
 
 def _read(text: str) -> _Rules:
-    """Return the rules, after a look at each of their tokens."""
+    """Return the rules, and check the tokens on the way."""
     rules: _Rules = {}
     open_ones: list[list[list[_Item]]] = [[[]]]
     copied = length = deepest = 0
@@ -129,7 +130,7 @@ def _read(text: str) -> _Rules:
                 deepest = max(deepest, len(open_ones) - 1)
         elif kind in ("literal", "class", "name") or value == ".":
             if (kind == "literal" and not _is_text(value)) or (kind == "class" and not _has_character(value)):
-                raise ArgumentError(f"text must be GBNF of characters, but no text has {value:.40}")
+                raise ArgumentError(f"text must be GBNF of characters, but no text can contain {value:.40}")
             ways[-1].append(_Item(value if kind == "name" else ""))
             length = len(value) if kind in ("literal", "class") else 1
         elif value == ")" and len(open_ones) > 1:
@@ -149,12 +150,12 @@ def _read(text: str) -> _Rules:
     if copied > MOST_COPIED:
         raise ArgumentError(f"text must have counts that repeat at most {MOST_COPIED:,} characters, got {copied:,}")
     if not rules:
-        raise ArgumentError("text must be GBNF, but there is no rule in it")
+        raise ArgumentError("text must be GBNF, but it has no rule")
     return rules
 
 
 def _codes(characters: str) -> Iterator[tuple[int, str]]:
-    """Return each code point of a literal or class, and how it is written."""
+    """Yield each code point of a literal or class, and its spelling there."""
     for found in _CHARACTER.finditer(characters):
         digits = next(filter(None, found.groups()), None)
         yield int(digits, 16) if digits else ord(found.group()[-1]), found.group()
@@ -165,7 +166,7 @@ def _is_text(literal: str) -> bool:
 
 
 def _has_character(group: str) -> bool:
-    """Return whether a class such as ``[a-z]`` has a character."""
+    """Return whether a class such as ``[a-z]`` contains any character."""
     inner = group[1:-1]
     codes = list(_codes(inner.removeprefix("^")))
     ranges: list[tuple[int, int]] = []
@@ -187,7 +188,7 @@ def _has_character(group: str) -> bool:
 
 
 def _count(value: str) -> tuple[int, int]:
-    """Return the least count and the greatest one, which is 1 where there is none; 1 and 1 for what is not GBNF."""
+    """Return the least and the greatest count, 1 if there is no greatest one; (1, 1) for text that is not GBNF."""
     if value in "*+?":
         return int(value == "+"), 1
     found = _COUNT.fullmatch(_COMMENT.sub("", value))
@@ -197,6 +198,6 @@ def _count(value: str) -> tuple[int, int]:
     if max(map(len, numbers)) > 9:  # llama.cpp refuses such counts
         return 1, 1
     least, most = map(int, numbers)
-    if found["most"] and most < least:  # llama.cpp would count without end
-        raise ArgumentError(f"text must be GBNF, but the count {value:.40} ends before it begins")
+    if found["most"] and most < least:  # llama.cpp would count forever
+        raise ArgumentError(f"text must be GBNF, but the count {value:.40} has a maximum below its minimum")
     return least, most if found["comma"] else least

@@ -2,7 +2,7 @@
 
 Layout (little-endian, versions 2 and 3): magic, version, number of tensors, number of metadata pairs; the pairs
 (key, type, value); a record for each tensor (name, shape, type, offset); padding to `general.alignment`; the weights.
-The sizes in the header show that a download was cut off before llama.cpp sees the file.
+The sizes in the header reveal an incomplete download before llama.cpp opens the file.
 """
 
 import mmap
@@ -21,7 +21,7 @@ _STRING, _ARRAY = 8, 9
 _MOST_DIMENSIONS = 4  # GGML_MAX_DIMS
 _DEEPEST = 8  # arrays within arrays; no known file has any
 
-# Type number -> (name, weights a block, bytes a block), from ggml-common.h.
+# Type number -> (name, weights per block, bytes per block), from ggml-common.h.
 _TYPES = {
     0: ("F32", 1, 4),
     1: ("F16", 1, 2),
@@ -63,8 +63,8 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Tensor:
-    """One tensor: its name, its shape (fastest dimension first, as in the file), its type, its size in bytes, which is
-    None for an unknown type, and where in the file its weights begin.
+    """One tensor: its name, its shape (fastest dimension first, as in the file), its type, its size in bytes (None for
+    an unknown type), and the offset of its weights in the file.
     """
 
     name: str
@@ -81,8 +81,8 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Header:
-    """A GGUF file without its weights. ``file_bytes`` is its size, and ``expected_bytes`` is where the last tensor of a
-    known type ends, which is more for a truncated file.
+    """A GGUF file without its weights. ``file_bytes`` is its size. ``expected_bytes`` is the end of the last tensor of
+    a known type; it is more than ``file_bytes`` if the file is truncated.
     """
 
     path: Path
@@ -94,22 +94,22 @@ class Header:
 
     @property
     def architecture(self) -> str:
-        """`general.architecture`, or "" when it is missing."""
+        """`general.architecture`, or "" if the file has none."""
         return str(self.metadata.get("general.architecture", ""))
 
     @property
     def name(self) -> str:
-        """`general.name`, or else the file's name without its ending."""
+        """`general.name`, or else the file's name without its suffix."""
         return str(self.metadata.get("general.name") or self.path.stem)
 
     @property
     def parameters(self) -> int:
-        """Number of weights in this file; 0 for a vocabulary."""
+        """Number of weights in this file; 0 for a file with a vocabulary only."""
         return sum(tensor.elements for tensor in self.tensors)
 
     @property
     def quantization(self) -> str:
-        """The type of most of the weights, such as "Q8_0"; "" when there are none."""
+        """The type of most of the weights, such as "Q8_0"; "" for a file without weights."""
         weights: Counter[str] = Counter()
         for tensor in self.tensors:
             weights[tensor.type] += tensor.elements
@@ -122,7 +122,7 @@ class Header:
 
     @property
     def vocabulary(self) -> list[str]:
-        """The text of every token as the file spells it, [n_vocab]; empty when there is no tokenizer."""
+        """The text of every token as the file spells it, [n_vocab]; empty if the file has no tokenizer."""
         tokens = self.metadata.get("tokenizer.ggml.tokens", [])
         return tokens if isinstance(tokens, list) else []
 
@@ -138,18 +138,18 @@ class Header:
 
     @property
     def chat_template(self) -> str | None:
-        """The model's Jinja2 chat template; None when it has none."""
+        """The model's Jinja2 chat template; None if the file has no template."""
         template = self.metadata.get("tokenizer.chat_template")
         return template if isinstance(template, str) and template.strip() else None
 
     def of_architecture(self, key: str) -> int | None:
-        """Return an integer from the architecture's own metadata, such as "context_length"; None when it is missing."""
+        """Return an integer from the architecture's own metadata, such as "context_length"; None if it is missing."""
         value = self.metadata.get(f"{self.architecture}.{key}")
         return value if isinstance(value, int) else None
 
 
 def describe(header: Header) -> dict[str, Any]:
-    """Return what `lzs info` prints, ready for JSON: sizes in bytes, lengths in tokens, None for what is missing."""
+    """Return the data that `lzs info` prints, ready for JSON: sizes in bytes, lengths in tokens, None if missing."""
     add_bos = header.metadata.get("tokenizer.ggml.add_bos_token")
     return {
         "file": header.path.name,
@@ -180,9 +180,9 @@ def describe(header: Header) -> dict[str, Any]:
 def read(path: str | Path) -> Header:
     """Read the header of a GGUF file, or of a model that `lzsampler.models.find_model` knows by name.
 
-    Raises as `find_model`; ValueError when ``path`` does not exist or is a directory, and LzsError when the file is not
-    GGUF, has a version or a byte order that is not supported, is damaged, or ends inside its header. Missing weights
-    raise nothing: compare ``expected_bytes`` with ``file_bytes``.
+    Raises as `find_model`; ValueError if ``path`` does not exist or is a directory. LzsError if the file is not GGUF,
+    has an unsupported version or byte order, is damaged, or ends inside its header. Missing weights raise nothing:
+    compare ``expected_bytes`` with ``file_bytes``.
     """
     path = find_model(path)
     if path.is_dir():
@@ -198,7 +198,7 @@ def read(path: str | Path) -> Header:
 
 
 class _Reader:
-    """A position in the file; every read is checked against its end."""
+    """A position in the file. It checks every read against the end of the file."""
 
     def __init__(self, path: Path, data: mmap.mmap) -> None:
         self.path, self.data, self.size, self.at = path, data, len(data), 4
@@ -208,7 +208,7 @@ class _Reader:
         if version not in (2, 3):
             big_endian = int.from_bytes(version.to_bytes(4, "little"), "big") in (2, 3)
             what = "is a big-endian GGUF file" if big_endian else f"has GGUF version {version}"
-            raise LzsError(f"{self.path} {what}: little-endian versions 2 and 3 are read")
+            raise LzsError(f"{self.path} {what}: lzsampler reads little-endian versions 2 and 3")
         n_tensors, n_pairs = self.scalar("Q"), self.scalar("Q")
         metadata = {self.string(): self.value(self.scalar("I")) for _ in range(n_pairs)}
         records = []
@@ -243,17 +243,17 @@ class _Reader:
     def string(self) -> str:
         length = self.scalar("Q")
         at = self.skip(length)
-        return self.data[at : at + length].decode("utf-8", "replace")  # byte-level vocabularies may cut characters
+        return self.data[at : at + length].decode("utf-8", "replace")  # a byte-level token may be part of a character
 
     def strings(self, count: int) -> list[str]:
-        # A vocabulary and its merges are half a million strings: this loop is most of the time that a header takes.
+        # A vocabulary and its merges are half a million strings: this loop takes most of the time for a header.
         data, at, length_at, texts = self.data, self.at, struct.Struct("<Q").unpack_from, []
         try:
             for _ in range(count):
                 (length,) = length_at(data, at)
                 at += 8 + length
                 texts.append(data[at - length : at].decode("utf-8", "replace"))
-        except (struct.error, OverflowError):  # past the end; a length of a damaged file may be past any
+        except (struct.error, OverflowError):  # past the end: the length in a damaged file may be any number
             at = self.size + 1
         self.skip(at - self.at)
         return texts

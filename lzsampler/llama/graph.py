@@ -1,8 +1,8 @@
-"""`GraphSampler`: a `Sampler` whose penalties and mask work in llama.cpp's graph, where the logits are.
+"""`GraphSampler`: a `Sampler` whose penalties and mask run in llama.cpp's graph, where the logits are.
 
-The operations are in c/llama/graph.c. llama.cpp calls this backend sampling, and it is experimental there. A chain with
-our sampler in it is set in a context, and from then on until it is taken out again every decode of that context gives
-edited logits, or the best token alone, instead of the model's logits.
+The operations are in c/llama/graph.c. llama.cpp calls this backend sampling and marks it as experimental. lzsampler
+sets a chain with its sampler in a context. Until lzsampler takes it out, every decode of that context returns edited
+logits, or only the best token, instead of the model's logits.
 """
 
 import ctypes
@@ -22,13 +22,13 @@ from .log import captured_log, reason
 
 Place = Literal["auto", "cpu", "graph"]
 """Where penalties and masks are applied. "graph": in llama.cpp's graph, on the device that has the logits. "auto":
-there if the model is on a GPU and nothing speaks against it, else on the CPU."""
+in the graph if the model is on a GPU and nothing prevents it, else on the CPU."""
 
-_SEQUENCE = 0  # the one that `Model` and `llama_cpp.Llama` decode
+_SEQUENCE = 0  # the sequence that `Model` and `llama_cpp.Llama` decode
 _SINCE = "0.3.35"
 UNSUPPORTED = "llama.cpp cannot run this sampler in the graph of this model's device: use sampler='cpu'"
 SEVERAL_OUTPUTS = (
-    "llama.cpp cannot run its own penalties in the graph of a context with several outputs, as a draft has made it: "
+    "llama.cpp cannot run its own penalties in the graph of a context with several outputs, which a draft needs: "
     "give them to attach, make a new Llama, or use sampler='cpu'"
 )
 _FUNCTIONS = [name for name in dir(ffi.new("lzs_graph_functions *")) if name != "size"]
@@ -36,13 +36,13 @@ _NEEDED = ("llama_set_sampler", "llama_sampler_copy", *_FUNCTIONS)
 
 
 def check_place(place: object) -> None:
-    """Raise ValueError for what is not a `Place`."""
+    """Raise ValueError if ``place`` is not a `Place`."""
     if place not in get_args(Place):
         raise ArgumentError(f"sampler must be one of {', '.join(get_args(Place))}, got {place!r}")
 
 
 def missing() -> str | None:
-    """Return in one line what the installed llama.cpp lacks for a graph sampler; None where it has everything."""
+    """Return in one line what the installed llama.cpp lacks for a graph sampler; None if it has everything."""
     if all(_address(name) for name in _NEEDED) and hasattr(llama_cpp.llama_context_params, "n_outputs_max_per_seq"):
         return None
     version = llama_cpp.__version__
@@ -50,29 +50,29 @@ def missing() -> str | None:
 
 
 def refuse_old_llama() -> None:
-    """Raise LzsError where the installed llama.cpp has no graph samplers."""
+    """Raise LzsError if the installed llama.cpp has no graph samplers."""
     problem = missing()
     if problem is not None:
         raise LzsError(problem)
 
 
 def on_device(llm: Any, n_layers: int | None) -> bool:
-    """Return whether the logits of a `llama_cpp.Llama` with so many layers are computed on a GPU.
+    """Return whether a GPU computes the logits of a `llama_cpp.Llama` with ``n_layers`` layers (None: unknown).
 
-    llama.cpp counts the layer that computes them after all others.
+    llama.cpp counts the layer that computes the logits after all others.
     """
-    asked = int(llm.model_params.n_gpu_layers)  # llama-cpp-python makes a very large number of -1
+    asked = int(llm.model_params.n_gpu_layers)  # llama-cpp-python turns -1 into a very large number
     offloads = asked < 0 or (n_layers is not None and asked > n_layers)
     return offloads and bool(llama_cpp.llama_supports_gpu_offload())
 
 
 class GraphSampler:
-    """Has a sampler work in the graph of a model's context, from now on until `close`, or within a ``with`` block.
+    """Runs a sampler in the graph of a model's context, from now on until `close`, or within a ``with`` block.
 
-    One thread at a time uses both then; another one gets an LzsError meanwhile. The sampler's state at each decode
-    counts. ``best``: the graph picks as well, the best token, for temperature 0. ``masked``: masks go into the graph,
-    as a row of biases; else they are applied on the CPU, and with ``best`` there must not be any. LzsError where
-    llama.cpp or the device cannot do it.
+    During that time one thread at a time uses both; another thread gets an LzsError. Each decode uses the sampler's
+    state at that moment. ``best``: the graph also picks the best token, for temperature 0. ``masked``: masks go into
+    the graph as a row of biases. Without ``masked`` they are applied on the CPU, and with ``best`` there must be none.
+    LzsError if llama.cpp or the device cannot do it.
     """
 
     def __init__(self, model: Any, sampler: Sampler, *, best: bool, masked: bool) -> None:
@@ -97,7 +97,7 @@ class GraphSampler:
 
     @one_thread
     def close(self) -> None:
-        """Take the sampler out of the context, whose next decode gives logits again."""
+        """Take the sampler out of the context, whose next decode returns logits again."""
         if self._chain is None:
             return
         if not self._model.closed:
@@ -114,7 +114,7 @@ class GraphSampler:
 
     @one_thread
     def step_at(self, _: Any) -> tuple[int, bool]:
-        """`Sampler.step_at` with the last output of the last decode, whatever it is given."""
+        """`Sampler.step_at` with the last output of the last decode; the argument is ignored."""
         status = lib.lzs_graph_step(self.handle, self._context, -1, self._token, self._looping)
         if status:
             self.refuse(status)
@@ -122,9 +122,9 @@ class GraphSampler:
 
     @one_thread
     def decode_block(self, tokens: Sequence[int], speculation: Any) -> None:
-        """Decode a token and the drafted ones behind it, each with the edits of its position.
+        """Decode a token and the drafted tokens after it, each with the edits for its position.
 
-        ``speculation``: an ``lzs_speculation *`` that drafted them for the same sampler.
+        ``speculation``: an ``lzs_speculation *`` that drafted these tokens for the same sampler.
         """
         lib.lzs_graph_set_block(self.handle, speculation)
         try:
@@ -134,11 +134,11 @@ class GraphSampler:
 
     @one_thread
     def verify(self, speculation: Any, n_rows: int, verified: Any) -> int:
-        """Call `lzs_graph_verify` on what `decode_block` gave, and return its status."""
+        """Call `lzs_graph_verify` on the outputs of `decode_block`, and return its status."""
         return int(lib.lzs_graph_verify(self.handle, speculation, self._context, n_rows, verified))
 
     def refuse(self, status: int) -> None:
-        """Raise what a status of C stands for, as `Sampler.refuse` does."""
+        """Raise the exception for a status of C, as `Sampler.refuse` does."""
         if status == lib.LZS_ENAN:
             raise ArgumentError("the logits are nan")
         self._sampler.refuse(status, ())
@@ -147,7 +147,7 @@ class GraphSampler:
 def graph_sampler(source: Sampler, kind: int, max_history: int, masked: bool) -> Any:
     """Return a `llama_sampler *` (a ctypes pointer) for the beginning of a chain that `set_chain` sets.
 
-    ``kind``: an `lzs_graph_kind`; ``max_history``: tokens. It is owned as that of `penalties_sampler`. LzsError where
+    ``kind``: an `lzs_graph_kind`; ``max_history``: tokens. Ownership is as for `penalties_sampler`. LzsError if
     llama.cpp is too old.
     """
     refuse_old_llama()
@@ -157,15 +157,15 @@ def graph_sampler(source: Sampler, kind: int, max_history: int, masked: bool) ->
 
 
 def for_chain(source: Sampler, max_history: int) -> Any:
-    """Return a `graph_sampler` with a clone of ``source``, in front of llama.cpp's own samplers."""
+    """Return a `graph_sampler` with a clone of ``source``, to run before llama.cpp's own samplers."""
     return graph_sampler(source, lib.LZS_GRAPH_CHAIN, max_history, source.grammar is not None)
 
 
 def reserve_outputs(llm: Any, n: int) -> bool:
-    """Have room for ``n`` outputs of a decode in the context of a `llama_cpp.Llama`; return whether it is a new one.
+    """Make room for ``n`` outputs per decode in the context of a `llama_cpp.Llama`; return whether that made a new one.
 
-    llama.cpp fixes that number when it makes a context. LzsError where it makes none, which leaves the model without,
-    and for a llama.cpp that has no graph samplers.
+    llama.cpp fixes the number of outputs when it makes a context. LzsError if llama.cpp cannot make the new one, which
+    leaves the model without a context, and if llama.cpp has no graph samplers.
     """
     refuse_old_llama()
     params, context = llm.context_params, llm._ctx
@@ -183,9 +183,9 @@ def reserve_outputs(llm: Any, n: int) -> bool:
 
 
 def set_chain(context: Any, chain: Any, ours: Any) -> bool:
-    """Have a context run a chain in its graph, as far as it can; return whether our sampler runs there.
+    """Make a context run as much of a chain as possible in its graph; return whether lzsampler's sampler runs there.
 
-    Where it does not the chain is not set, and works on the CPU. A chain can be set once.
+    If it does not, the chain is not set in the context and works on the CPU. A chain can be set only once.
     """
     if llama_cpp.llama_set_sampler(context, _SEQUENCE, chain) and lib.lzs_graph_supported(address(ours)):
         return True
@@ -194,14 +194,14 @@ def set_chain(context: Any, chain: Any, ours: Any) -> bool:
 
 
 def unset_chain(context: Any) -> None:
-    """Have a context give logits again, from its next decode on."""
+    """Make a context return logits again, from its next decode on."""
     llama_cpp.llama_set_sampler(context, _SEQUENCE, None)
 
 
 class Block:
-    """Drafted tokens of a chain that `set_chain` set: the next decode has the edits of each of their positions.
+    """Drafted tokens for a chain that `set_chain` set: the next decode gets the edits of each of their positions.
 
-    ``ours``: the `for_chain` of the chain. It takes the tokens later, as the chain accepts them.
+    ``ours``: the `for_chain` sampler of the chain. It accepts the tokens later, when the chain accepts them.
     """
 
     def __init__(self, ours: Any, n_vocab: int) -> None:
@@ -214,9 +214,9 @@ class Block:
 
     @contextmanager
     def of(self, tokens: Sequence[int]) -> Iterator[list[int]]:
-        """Have decodes within a ``with`` block be of tokens behind another; yield those of them that may follow it.
+        """Draft ``tokens``, which follow another token, for the decodes within a ``with`` block; yield the drafted ones.
 
-        After a token that a grammar does not allow there are none.
+        If the grammar forbids one of them, that token is the last one drafted.
         """
         n = 0
         while n < len(tokens) and lib.lzs_draft_token(self._speculation, tokens[n]) == 0:
@@ -231,7 +231,7 @@ class Block:
 
 @cache
 def _functions() -> Any:
-    """Return the `lzs_graph_functions` of the llama.cpp that is loaded."""
+    """Return the `lzs_graph_functions` of the loaded llama.cpp."""
     made = ffi.new("lzs_graph_functions *", {"size": ffi.sizeof("lzs_graph_functions")})
     for name in _FUNCTIONS:
         setattr(made, name, ffi.cast("void *", _address(name)))
@@ -239,7 +239,7 @@ def _functions() -> Any:
 
 
 def _address(name: str) -> int:
-    """Return where a function of libllama or libggml is, 0 where it is in neither."""
+    """Return the address of a function of libllama or libggml; 0 if neither has it."""
     for library in _libraries():
         function = getattr(library, name, None)
         if function is not None:
@@ -249,7 +249,7 @@ def _address(name: str) -> int:
 
 @cache
 def _libraries() -> tuple[Any, ...]:
-    """Return libllama, with which most systems also find what it links to, and for the others libggml-base."""
+    """Return libllama and libggml-base. On most systems libllama alone also finds the functions of its dependencies."""
     binding: Any = llama_cpp.llama_cpp
     try:
         return binding._lib, binding.load_shared_library("ggml-base", binding._base_path)

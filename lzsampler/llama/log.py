@@ -1,4 +1,4 @@
-"""llama.cpp's log while it loads a file, collected so that the one line that matters can be shown."""
+"""llama.cpp's log while it loads a file, collected so that an error can quote the one line that matters."""
 
 import ctypes
 from collections.abc import Iterator
@@ -12,25 +12,25 @@ from .binding import llama_cpp
 _ERROR, _CONTINUED = 4, 5  # ggml_log_level
 
 quiet = RLock()
-"""Held while stdout and stderr point elsewhere: llama-cpp-python redirects them while it loads a model."""
+"""Held while stdout and stderr are redirected: llama-cpp-python redirects them while it loads a model."""
 
 
 class _Thread(local):
-    """What the running thread collects. ``errors``: None where it collects nothing."""
+    """The state of the running thread. ``errors``: the collected messages; None while it does not collect."""
 
     errors: list[str] | None = None
     level = 0
 
 
 _thread = _Thread()
-_swap = Lock()  # of llama.cpp's callback, which is one for the process
+_swap = Lock()  # guards llama.cpp's callback: the process has only one
 _collectors = 0
-_before: tuple[Any, Any] = None, None  # the callback and its data that were there before the first collector
+_before: tuple[Any, Any] = None, None  # the callback and its data from before the first collector
 
 
 @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
 def _collect(level: int, text: bytes, _: object) -> None:
-    """Give a message to the thread that it comes from. It is never freed: any thread may be in it at any time."""
+    """Pass a message to the thread that caused it. Never freed: any thread may be running this at any time."""
     if _thread.errors is None:
         callback, data = _before
         if callback:
@@ -45,10 +45,10 @@ def _collect(level: int, text: bytes, _: object) -> None:
 
 @contextmanager
 def captured_log() -> Iterator[list[str]]:
-    """Collect llama.cpp's error messages of this thread while the ``with`` block runs; nothing of it is printed.
+    """Collect llama.cpp's error messages of this thread while the ``with`` block runs, and print nothing of its log.
 
-    What comes from other threads goes where it went before, and so does everything afterwards. Ctrl-C raises
-    KeyboardInterrupt at the end of the block (`uninterrupted`).
+    Messages of other threads, and all later ones, go to the previous callback. Ctrl-C raises KeyboardInterrupt at the
+    end of the block (`uninterrupted`).
     """
     outer, errors = _thread.errors, list[str]()
     _thread.errors, _thread.level = errors, 0
@@ -68,7 +68,7 @@ def _begin() -> None:
         callback, data = _callback()
         if _address(callback) != _address(_collect):
             _before = callback, data
-            # With the data of the callback before it: llama.cpp reads the two one after the other.
+            # Keep the previous callback's data: llama.cpp reads callback and data separately.
             llama_cpp.llama_log_set(_collect, data)
 
 
@@ -84,7 +84,7 @@ def _end() -> None:
 def _callback() -> tuple[Any, Any]:
     """Return llama.cpp's callback and its data."""
     callback, data = llama_cpp.llama_log_callback(), ctypes.c_void_p()
-    if not hasattr(llama_cpp, "llama_log_get"):  # an older binding: only its own callback can be put back
+    if not hasattr(llama_cpp, "llama_log_get"):  # in an older binding only its own callback can be restored
         return llama_cpp._logger.llama_log_callback, data
     llama_cpp.llama_log_get(ctypes.byref(callback), ctypes.byref(data))
     return callback, data
@@ -95,7 +95,7 @@ def _address(callback: Any) -> int | None:
 
 
 def reason(errors: list[str]) -> str:
-    """Return the first error that names a cause, without the name of the function that reports it; "" for none."""
+    """Return the first error that names a cause, without the name of the function that reports it; else ""."""
     lines = [line.strip() for line in "".join(errors).splitlines() if line.strip()]
     for line in lines:
         _, found, cause = line.partition("error loading model: ")

@@ -32,13 +32,13 @@ from .log import captured_log, quiet, reason
 from .marks import CONTROL_MARKS, TOOL_MARKS
 from .vocabulary import Vocabulary, token_bytes, with_token_classes
 
-DEFAULT_CONTEXT = 4096  # tokens; the key-value cache of a model's whole trained context may not fit in memory
-MAX_UBATCH = 512  # tokens computed together, llama.cpp's default; more costs memory only
+DEFAULT_CONTEXT = 4096  # tokens; a key-value cache for a model's whole trained context may not fit in memory
+MAX_UBATCH = 512  # tokens computed together: llama.cpp's default; more only takes more memory
 MAX_THREADS = 512  # GGML_MAX_N_THREADS
-# Threads wait for each other at every operation: where one has less than this to do, another one saves nothing, and
+# Threads wait for each other at every operation. If each has less work than this, another thread saves nothing, and
 # costs a lot on a busy machine (embedded model, 8 MB, 2 cores with other work: 0.8 ms a token, but 9 to 50 with 2).
 _BYTES_A_THREAD = 32 << 20
-_PIECE_BYTES = 64  # longer than almost every piece; a longer one is asked for again
+_PIECE_BYTES = 64  # longer than almost every piece; `_piece` asks again for a longer one
 _OF_LLAMA = (
     "llm",
     "_vocab",
@@ -46,13 +46,13 @@ _OF_LLAMA = (
     "_context",
     "_logits_context",
     "_decoder",
-)  # what a closed model does not have
-# Names of control tokens that a reader wants to see; the text of any other control token is left out.
+)  # attributes that a closed model lacks
+# Names of control tokens that a reader wants to see. The text of any other control token is left out.
 _SHOWN = CONTROL_MARKS | {*TOOL_MARKS, *TOOL_MARKS.values(), "<tool_response>", "</tool_response>"}
 
 Messages = Sequence[Mapping[str, str]]
 Prompt = str | Messages | Sequence[int] | npt.NDArray[np.integer[Any]]
-"""Text, messages ({"role", "content"} each) for the model's chat template, or tokens, which are taken as they are."""
+"""Text, messages ({"role", "content"} each) for the model's chat template, or tokens, which are used unchanged."""
 
 
 class _Llama(AutoAttention, llama_cpp.Llama):
@@ -63,20 +63,20 @@ class Model:
     """A GGUF model and one llama.cpp context over it, at the start of an empty sequence.
 
     ``path``: a GGUF file, or as a str the name of a model, such as "smollm2" (`lzsampler.models`).
-    ``n_ctx``: context, tokens; None is what the model was trained with, but at most 4096; 0 is all of it.
+    ``n_ctx``: context in tokens; None is the context that the model was trained with, but at most 4096; 0 is all of it.
     ``n_batch``: number of prompt tokens decoded at once. ``n_threads``: None is one for each physical core, or fewer
-    for a small file. ``n_gpu_layers``: -1 is all layers, where llama-cpp-python was built for a GPU. ``flash_attn``:
-    compute attention by llama.cpp's flash attention, which takes less memory and rounds differently, so that a text may
-    differ from one without it; "auto" is wherever model and device support it. ``use_mlock``: keep the
-    weights in RAM, where the system allows it.
+    for a small file. ``n_gpu_layers``: -1 is all layers, if llama-cpp-python was built for a GPU. ``flash_attn``:
+    compute attention by llama.cpp's flash attention. It takes less memory and rounds differently, so a text may differ
+    from one without it. "auto" uses it if the model and the device support it. ``use_mlock``: keep the weights in RAM
+    if the system allows it.
 
-    Raises ValueError for an argument out of range or a path that is not a file; LzsError, in one line, for a file that
-    is not GGUF, is truncated or has no weights, and for what llama.cpp refuses. Use it in a ``with`` statement, or
-    `close` it: llama-cpp-python's objects refer to each other, so that memory otherwise stays in use until the garbage
-    collector runs.
+    Raises ValueError for an argument out of range or a path that is not a file. Raises LzsError, in one line, for a
+    file that is not GGUF, is truncated or has no weights, and if llama.cpp refuses it. Use a model in a ``with``
+    statement, or `close` it: llama-cpp-python's objects refer to each other, so memory otherwise stays in use until the
+    garbage collector runs.
 
-    One thread at a time uses its context; another one gets an LzsError meanwhile. Any number of threads may use what is
-    about text and tokens.
+    One thread at a time uses the context; another thread gets an LzsError meanwhile. Any number of threads may use the
+    methods for text and tokens.
     """
 
     def __init__(
@@ -107,13 +107,13 @@ class Model:
         self.llm = self._open()
         self._vocab = llama_cpp.llama_model_get_vocab(self.llm.model)
         self.n_vocab = int(llama_cpp.llama_vocab_n_tokens(self._vocab))
-        self.n_ctx = min(self.n_ctx, int(self.llm.n_ctx()))  # llama.cpp rounds up; the user's number holds
+        self.n_ctx = min(self.n_ctx, int(self.llm.n_ctx()))  # llama.cpp rounds up; keep the user's number
         self.past: list[int] = []  # the tokens in the context
-        # Called after each batch of a `decode` with (tokens decoded, tokens in all).
+        # Called after each batch of a `decode` with (tokens decoded so far, all tokens of the call).
         self.on_progress: Callable[[int, int], object] | None = None
         self.fragments = _Fragments(self.fragment)
         self._row: npt.NDArray[np.float32] = np.empty(0, np.float32)
-        # What is called for each new token is called through cffi, which costs a fraction of a call through ctypes.
+        # Functions that run for each new token go through cffi: such a call costs a fraction of one through ctypes.
         self._c_vocab = ffi.cast("void *", self._vocab)
         self._to_piece = ffi.cast(
             "int32_t (*)(void *, int32_t, char *, int32_t, int32_t, _Bool)", address(llama_cpp.llama_token_to_piece)
@@ -145,20 +145,20 @@ class Model:
         return llm
 
     def _use_context(self) -> None:
-        """Begin with the context that llama-cpp-python's object has now."""
+        """Start with the context that llama-cpp-python's object has now."""
         self.past.clear()
         self._row_at = 0
-        self._kept_logits = False  # whether those of the last token never came
+        self._kept_logits = False  # whether the logits of the last token are missing
         self._context = self.llm.ctx
         self._logits_context = ffi.cast("void *", self._context)
-        self._decoder = self.llm.decoder = Decoder(self._context)  # which the context asks as long as it lives
+        self._decoder = self.llm.decoder = Decoder(self._context)  # the context calls it as long as it lives
 
     @one_thread
     def reserve_outputs(self, n: int) -> None:
-        """Have room for ``n`` outputs of a decode while a graph sampler is set: a new context, where there is less.
+        """Make room for ``n`` outputs per decode while a graph sampler is set; this makes a new context if needed.
 
-        The new one is empty. LzsError where llama.cpp makes none, which closes the model, and for a llama.cpp that has
-        no graph samplers.
+        The new context is empty. LzsError if llama.cpp cannot make it, which closes the model, and if llama.cpp has no
+        graph samplers.
         """
         try:
             is_new = reserve_outputs(self.llm, n)
@@ -172,29 +172,29 @@ class Model:
     @cached_property
     @any_thread
     def on_device(self) -> bool:
-        """Whether its logits are computed on a GPU."""
+        """Whether a GPU computes its logits."""
         layers = self.header.of_architecture("block_count")
         return on_device(self.llm, layers)
 
     def close(self) -> None:
-        """Free the context and the weights: LzsError while something uses them, and for whatever does afterwards."""
+        """Free the context and the weights. LzsError while something uses them; later uses raise LzsError, too."""
         self.in_use.close(self._free)
 
     def _free(self) -> None:
         if self.closed:
             return
         self._row, self._row_at = np.empty(0, np.float32), 0
-        self.past.clear()  # so that no logits are asked for
+        self.past.clear()  # so that `logits` does not ask for any
         self.llm.close()
         for name in _OF_LLAMA:
             del vars(self)[name]
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether the model is closed."""
         return "llm" not in vars(self)
 
-    if not TYPE_CHECKING:  # which would take any name for an attribute
+    if not TYPE_CHECKING:  # mypy would take any name for an attribute
 
         def __getattr__(self, name: str) -> Any:
             if name in _OF_LLAMA and "header" in vars(self):
@@ -208,7 +208,7 @@ class Model:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what copy and pickle open the file again with, for a context of its own."""
+        """Return how copy and pickle open the file again, with a context of its own."""
         names = ("n_ctx", "n_batch", "n_threads", "n_gpu_layers", "flash_attn", "use_mlock")
         return partial(type(self), **{name: getattr(self, name) for name in names}), (self.path,)
 
@@ -216,10 +216,11 @@ class Model:
 
     @any_thread
     def params(self, **settings: Any) -> Params:
-        """Return `Params` with the default penalty for this model's vocabulary, and other fields as given.
+        """Return `Params` with the default penalty for this model's vocabulary, and the given values of other fields.
 
-        It begins from ``PRESETS["default"]`` of `lzsampler.params`, and LZ gets its separators, and DRY its usual
-        breakers, where they are on and none are given. Raises as `Params`, and TypeError for an unknown name.
+        The settings start from ``PRESETS["default"]`` of `lzsampler.params`. If LZ is on, it gets its separators, and
+        if DRY is on, it gets its usual sequence breakers, unless you give others. Raises as `Params`; TypeError for an
+        unknown name.
         """
         made = penalties_from("params", None, settings, ())
         kept = [*(SEPARATORS if settings.keys() & set(SEPARATORS) else ()), *settings.keys() & {"dry_breakers"}]
@@ -228,9 +229,9 @@ class Model:
 
     @any_thread
     def tokenize(self, text: str) -> list[int]:
-        """Return the tokens of a prompt, special tokens recognised, with the BOS that the model wants, once.
+        """Return the tokens of a prompt, with special tokens recognised and with one BOS token if the model wants it.
 
-        No EOS is added, since the text goes on. ValueError when ``text`` is not valid Unicode.
+        No EOS token is added, since the text continues. ValueError if ``text`` is not valid Unicode.
         """
         try:
             data = text.encode("utf-8")
@@ -245,7 +246,7 @@ class Model:
     def piece(self, token: int) -> bytes:
         """Return the bytes that a token adds to a text: possibly part of a character.
 
-        A control token adds nothing, b"", but for those that a reader wants to see: the marks of reasoning, such as
+        A control token adds nothing, b"", except for those that a reader wants to see: the marks of reasoning, such as
         `<think>`, and of tool calls. A token that ends a text (`is_eog`) adds nothing.
         """
         fragment = self.fragments[token]
@@ -253,7 +254,7 @@ class Model:
 
     @any_thread
     def fragment(self, token: int) -> str | bytes | None:
-        """Return `piece` as a str where it is whole characters, else as bytes; None for a token that ends a text."""
+        """Return `piece` as a str if it is whole characters, else as bytes; None for a token that ends a text."""
         if self.is_eog(token):
             return None
         piece = self._piece(token, special=False)
@@ -266,7 +267,7 @@ class Model:
             return piece
 
     def _piece(self, token: int, *, special: bool) -> bytes:
-        buffer = ffi.new("char[]", _PIECE_BYTES)  # not one for all calls: `generate_many` has several threads
+        buffer = ffi.new("char[]", _PIECE_BYTES)  # a new one for each call: `generate_many` runs several threads
         n = self._to_piece(self._c_vocab, token, buffer, len(buffer), 0, special)
         if n < 0:
             buffer = ffi.new("char[]", -n)
@@ -275,7 +276,7 @@ class Model:
 
     @any_thread
     def is_eog(self, token: int) -> bool:
-        """Return whether a token ends a generation: EOS, the end of a turn, and others that the model has."""
+        """Return whether a token ends a generation: EOS, the end of a turn, or another such token of the model."""
         return bool(self._is_eog(self._c_vocab, token))
 
     @cached_property
@@ -287,15 +288,15 @@ class Model:
     @cached_property
     @any_thread
     def token_bytes(self) -> TokenBytes:
-        """The bytes of its tokens, which a `Grammar` needs; read once."""
+        """The bytes of the model's tokens, for a `Grammar`; read once."""
         return token_bytes(self.llm)
 
     def gbnf(self, text: str) -> Callable[[], GbnfMatcher]:
-        """Return what makes places at the beginning of a grammar of GBNF, for `Grammar.gbnf`."""
+        """Return a function that makes matchers at the beginning of a GBNF grammar, for `Grammar.gbnf`."""
         return matchers(text, Vocabulary(self.path), self.token_bytes.end[0])
 
     def asked(self, prompt: Prompt) -> tuple[list[int], str]:
-        """Return the tokens of a prompt, and its text, which is "" where tokens were given.
+        """Return the tokens and the text of a prompt; the text is "" if the prompt was given as tokens.
 
         ValueError for an empty prompt and for tokens that the model does not have; LzsError as `chat_prompt`.
         """
@@ -314,10 +315,10 @@ class Model:
         return tokens, text
 
     def chat_prompt(self, messages: Messages) -> str:
-        """Return the text of a conversation as the model's own template has it, up to where the assistant begins.
+        """Return the text of a conversation in the model's own chat template, up to the start of the assistant's turn.
 
-        ``messages``: {"role": "system" | "user" | "assistant", "content": text} each. LzsError when the model has no
-        template or its template refuses the messages (some know no system role).
+        ``messages``: {"role": "system" | "user" | "assistant", "content": text} each. LzsError if the model has no
+        template or its template refuses the messages (some have no system role).
         """
         template = self.header.chat_template
         if template is None:
@@ -333,7 +334,7 @@ class Model:
             )
             conversation: Any = [dict(message) for message in messages]
             return str(formatter(messages=conversation).prompt)
-        except Exception as error:  # a template is a program: anything may come out of it
+        except Exception as error:  # a template is a program and may raise anything
             reason = " ".join(str(error).split()) or type(error).__name__
             raise LzsError(f"the chat template of {self.path.name} refuses this conversation: {reason}") from error
 
@@ -346,10 +347,10 @@ class Model:
 
     @one_thread
     def decode(self, tokens: Tokens) -> None:
-        """Append tokens, int[n], to the context, ``n_batch`` at a time; `logits` are then those after the last.
+        """Append tokens, int[n], to the context, ``n_batch`` at a time. `logits` then returns those after the last one.
 
-        Ctrl-C ends it on a CPU within a batch, if SIGINT has Python's own handler: the context keeps the batches that
-        were finished. ValueError when tokens are not in the vocabulary or do not fit in the context; LzsError when
+        On a CPU, Ctrl-C ends the call within a batch if SIGINT has Python's own handler. The context then keeps the
+        finished batches. ValueError if tokens are outside the vocabulary or do not fit in the context; LzsError if
         llama.cpp fails.
         """
         array = token_array("tokens", tokens, self.n_vocab)
@@ -362,8 +363,8 @@ class Model:
     def decode_rows(self, tokens: Tokens) -> npt.NDArray[np.float32]:
         """Append tokens, int[n], to the context, and return the logits after each of them: float32[n, n_vocab].
 
-        They are a copy, of 4 * n * n_vocab bytes, and llama.cpp needs as much again: n is 1..`n_batch`. Raises as
-        `decode`, and ValueError for another number of tokens.
+        The result is a copy of 4 * n * n_vocab bytes, and llama.cpp needs the same amount again. n is 1..`n_batch`.
+        Raises as `decode`, and ValueError for another number of tokens.
         """
         array = token_array("tokens", tokens, self.n_vocab)
         pointer = self.decode_for_rows(array.tolist())
@@ -371,9 +372,9 @@ class Model:
 
     @one_thread
     def decode_for_rows(self, tokens: list[int]) -> Any:
-        """`decode_rows` without the copy: a ``float *`` of `lzsampler._ffi` to the rows, one after the other.
+        """`decode_rows` without the copy: return a ``float *`` of `lzsampler._ffi` to the rows, stored in sequence.
 
-        Valid until the next `decode`. The tokens are of the vocabulary.
+        The pointer is valid until the next `decode`. The tokens must be in the vocabulary.
         """
         self.decode_outputs(tokens)
         first = llama_cpp.llama_get_logits(self._context)
@@ -383,13 +384,13 @@ class Model:
 
     @one_thread
     def decode_outputs(self, tokens: list[int]) -> None:
-        """Append tokens of the vocabulary to the context in one batch, with an output after each of them."""
+        """Append tokens, all in the vocabulary, to the context in one batch, with an output after each of them."""
         if not 1 <= len(tokens) <= self.n_batch:
             raise ArgumentError(f"tokens must be 1 to {self.n_batch} for one batch, got {len(tokens)}")
         self._decode(tokens, (ctypes.c_int8 * len(tokens))(*[1] * len(tokens)))
 
     def _decode(self, tokens: list[int], wanted: Any = None) -> None:
-        """Decode one batch; ``wanted``: an int8 for each token, 1 where logits are wanted; None: only for the last."""
+        """Decode one batch. ``wanted``: an int8 for each token, 1 to get its logits; None gets only the last ones."""
         if self.n_past + len(tokens) > self.n_ctx:
             raise ArgumentError(f"{self.n_past + len(tokens)} tokens do not fit in a context of {self.n_ctx}")
         ids = (llama_cpp.llama_token * len(tokens))(*tokens)
@@ -402,9 +403,9 @@ class Model:
             status = self._decoder.decode(batch)
             if status == 0:
                 self.past += tokens
-        finally:  # also where Ctrl-C came between these two lines
+        finally:  # also if Ctrl-C came between these two lines
             self._kept_logits = self.n_past == before
-            if self._kept_logits:  # what was computed of the batch is taken back
+            if self._kept_logits:  # remove the computed part of the batch
                 with suppress(LzsError):
                     self.keep(before)
         self._decoder.check()
@@ -415,11 +416,11 @@ class Model:
     def logits(self) -> npt.NDArray[np.float32]:
         """Return the logits after the last decoded token: float32[n_vocab], llama.cpp's own memory, no copy.
 
-        Valid until the next `decode`. LzsError before the first.
+        The array is valid until the next `decode`. LzsError before the first one.
         """
         pointer = self.logits_pointer()
         at = int(ffi.cast("uintptr_t", pointer))
-        if at != self._row_at:  # making a view costs more than a small model's sampling; the row seldom moves
+        if at != self._row_at:  # a new view takes longer than a small model's sampling, and the row seldom moves
             self._row, self._row_at = row_of(pointer, self.n_vocab), at
         return self._row
 
@@ -427,13 +428,13 @@ class Model:
     def logits_pointer(self) -> Any:
         """Return the logits after the last decoded token as a ``float *`` of `lzsampler._ffi`, for `Sampler.step_at`.
 
-        Valid until the next `decode`. LzsError before the first.
+        The pointer is valid until the next `decode`. LzsError before the first one.
         """
         if not self.past:
             raise LzsError("there are no logits before the first decode()")
         if self._kept_logits:
             raise LzsError(
-                "there are no logits after a text of the graph sampler or a decode that was ended: decode() again"
+                "there are no logits after a graph sampler's text or an interrupted decode: call decode() again"
             )
         pointer = self._logits_of(self._logits_context, -1)
         if not pointer:
@@ -441,21 +442,21 @@ class Model:
         return pointer
 
     def stepper(self, sampler: Sampler, graph: GraphSampler | None = None) -> "Stepper":
-        """Return what decodes a token and picks the next one by ``sampler`` in one call.
+        """Return a `Stepper`, which decodes a token and picks the next one by ``sampler`` in one call.
 
-        ``graph``: that which has the sampler work in the graph, if one is set.
+        ``graph``: the `GraphSampler` that runs the sampler in the graph, if one is set.
         """
         return Stepper(self, sampler, graph)
 
     def forget_logits(self) -> None:
-        """Have no `logits` until the next decode: what the last one left is a graph sampler's."""
+        """Make `logits` unavailable until the next decode: the last decode left a graph sampler's output."""
         self._kept_logits = True
 
     @one_thread
     def keep(self, n: int = 0) -> None:
-        """Forget all but the first ``n`` tokens of the context; `decode` goes on from there.
+        """Forget all but the first ``n`` tokens of the context; `decode` continues from there.
 
-        A recurrent model cannot go back part of the way: LzsError, with the context emptied.
+        A recurrent model cannot go back part of the way: it raises LzsError and empties the context.
         """
         n = integer("n", n, 0, self.n_past)
         memory = llama_cpp.llama_get_memory(self._context)
@@ -471,13 +472,14 @@ class Model:
 class Stepper:
     """Decodes a token and picks the next one with a sampler, in one call into C: `Model.decode` and `Sampler.step`.
 
-    Between two decodes everything is out of the caches, so that what a loop costs is the memory that it touches. So it
-    does not ask who uses the model: it is for the thread in whose `Model.in_use` it runs, as `generate` has it.
+    A decode pushes everything else out of the CPU caches, so a loop over tokens costs as much as the memory that it
+    touches. So the stepper does not check which thread uses the model. Use it only in a thread that already holds
+    `Model.in_use`, as `generate` does.
     """
 
     def __init__(self, model: Model, sampler: Sampler, graph: GraphSampler | None) -> None:
         self._model, self._sampler, self._past, self._graph = model, sampler, model.past, graph
-        self.loop = ffi.new("lzs_llama_loop *")  # `lzs_llama_loop` of C, with the seconds that its parts took
+        self.loop = ffi.new("lzs_llama_loop *")  # the struct in C; it also counts the seconds of each part
         self.loop.size = ffi.sizeof("lzs_llama_loop")
         self.loop.context = ffi.cast("void *", model.llm.ctx)
         self.loop.decode = address(llama_cpp.llama_decode)
@@ -489,7 +491,7 @@ class Stepper:
     def step(self, token: int) -> tuple[int, bool]:
         """Decode a token of the vocabulary, and return the next one and whether the text now ends in a loop.
 
-        The context must have room. LzsError when llama.cpp fails; else raises as `Sampler.step`.
+        The context must have room. LzsError if llama.cpp fails; otherwise raises as `Sampler.step`.
         """
         loop = self.loop
         loop.token = token
@@ -515,7 +517,7 @@ def _decode_failed(status: int, n_past: int) -> LzsError:
 
 
 class _Fragments(dict[int, str | bytes | None]):
-    """What `Model.fragment` returned for each token so far; what is missing is asked for."""
+    """The results of `Model.fragment` so far, by token; a missing one is computed on access."""
 
     def __init__(self, fragment: Callable[[int], str | bytes | None]) -> None:
         self._fragment = fragment
@@ -525,13 +527,13 @@ class _Fragments(dict[int, str | bytes | None]):
 
 
 def refuse_other_model(taker: str, model: object) -> None:
-    """Raise TypeError unless it is a `Model`; ``taker`` is what the user called."""
+    """Raise TypeError if ``model`` is not a `Model`; ``taker`` is the name of the called function."""
     if not isinstance(model, Model):
         raise ArgumentTypeError(f"{taker} takes a Model, got {model!r:.100}: with Model(path) as model: ...")
 
 
 def context_length(header: gguf.Header) -> int:
-    """Return the context that the model was trained with, in tokens; LzsError when the file gives nonsense."""
+    """Return the context that the model was trained with, in tokens; LzsError if the file's number is impossible."""
     length = header.of_architecture("context_length")
     if length is None or length == 0:
         return DEFAULT_CONTEXT
@@ -541,9 +543,9 @@ def context_length(header: gguf.Header) -> int:
 
 
 def _refuse_beyond_memory(header: gguf.Header, n_ctx: int, trained: int) -> None:
-    """Raise ValueError for a context, longer than the model was trained with, whose cache is more than all memory.
+    """Raise ValueError for a context beyond the trained one whose cache needs more than the machine's memory.
 
-    llama.cpp would try to get it, and a machine that promises more memory than it has would come to a halt.
+    llama.cpp would try to allocate it. A machine that promises more memory than it has would then come to a halt.
     """
     layers, width = header.of_architecture("block_count"), header.of_architecture("embedding_length")
     heads = header.of_architecture("attention.head_count")
@@ -560,7 +562,7 @@ def _refuse_beyond_memory(header: gguf.Header, n_ctx: int, trained: int) -> None
 
 
 def refuse_without_weights(header: gguf.Header) -> None:
-    """Raise LzsError for a file that has no weights, or not all of them."""
+    """Raise LzsError for a file without weights, or without all of them."""
     if not header.tensors and header.parts == 1:
         raise LzsError(
             f"{header.path} holds a vocabulary without weights, so it cannot generate (lzs info shows what is in it)"

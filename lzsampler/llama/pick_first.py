@@ -1,4 +1,4 @@
-"""`PickFirst`: a sampler chain whose grammar is asked about the picked token only."""
+"""`PickFirst`: a sampler chain that asks its grammar only about the picked token."""
 
 import ctypes
 from collections.abc import Iterable, Sequence
@@ -18,14 +18,14 @@ _FUNCTIONS = ("get_logits_ith", "sampler_apply", "sampler_accept", "sampler_chai
 
 
 def _sampler_of(llm: Any, grammar: Any) -> Any:
-    """Return llama.cpp's sampler of a `LlamaGrammar`; a null pointer when llama.cpp does not accept it."""
+    """Return llama.cpp's sampler for a `LlamaGrammar`; a null pointer if llama.cpp does not accept it."""
     return llama_cpp.llama_sampler_init_grammar(
         llm._model.vocab, grammar._grammar.encode("utf-8"), grammar._root.encode("utf-8")
     )
 
 
 def candidates_of(tokens: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Return candidates of llama.cpp for some tokens."""
+    """Return llama.cpp candidates for the given tokens."""
     ids = np.asarray(tokens, np.int32)
     made = np.zeros(ids.size, _CANDIDATE)
     made["id"] = ids
@@ -33,7 +33,7 @@ def candidates_of(tokens: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def allowed_of(sampler: Any, candidates: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return which of some candidates llama.cpp's sampler of a grammar allows next, bool[n]; their logits change."""
+    """Return which candidates llama.cpp's sampler for a grammar allows next, bool[n]; this changes their logits."""
     candidates["logit"] = 0
     data = candidates.ctypes.data_as(ctypes.POINTER(llama_cpp.llama_token_data))
     array = llama_cpp.llama_token_data_array(data, candidates.size, -1, False)
@@ -42,10 +42,10 @@ def allowed_of(sampler: Any, candidates: npt.NDArray[Any]) -> npt.NDArray[np.boo
 
 
 def allows_other(llm: Any, grammar: Any, tokens: Sequence[int], forbidden: Iterable[int]) -> bool:
-    """Return whether a `LlamaGrammar` allows another token than the forbidden ones after ``tokens``, or the end."""
+    """Return whether, after ``tokens``, a `LlamaGrammar` allows any token (or the end) that is not forbidden."""
     sampler = _sampler_of(llm, grammar)
     if not sampler:
-        return True  # what is wrong with it shows when it is used
+        return True  # the error appears when the grammar is used
     try:
         for token in tokens:
             llama_cpp.llama_sampler_accept(sampler, token)
@@ -56,11 +56,11 @@ def allows_other(llm: Any, grammar: Any, tokens: Sequence[int], forbidden: Itera
 
 
 class PickFirst:
-    """Takes the place of a `LlamaSampler`: a chain without a grammar, and a grammar beside it (c/llama/grammar.c).
+    """Replaces a `LlamaSampler`: a chain without a grammar, and a grammar beside it (c/llama/grammar.c).
 
-    ``n_head``: how many samplers at the beginning of the chain only change logits. ``penalties``: ours among these, if
-    the others change nothing, else None. ``n_best``: how many candidates the sampler after them keeps, 0 if unknown.
-    ``chain`` is freed by `close`. LzsError when llama.cpp does not accept the grammar.
+    ``n_head``: the number of samplers at the beginning of the chain that only change logits. ``penalties``:
+    lzsampler's sampler among these, if the others change nothing, else None. ``n_best``: the number of candidates that
+    the next sampler keeps, 0 if unknown. `close` frees ``chain``. LzsError if llama.cpp does not accept the grammar.
     """
 
     def __init__(self, llm: Any, chain: Any, grammar: Any, penalties: Any, n_head: int, n_best: int) -> None:
@@ -97,7 +97,7 @@ class PickFirst:
         return int(lib.lzs_llama_grammar_refused(self._native))
 
     def sample(self, context: Any, index: int = -1) -> int:
-        """Pick and accept a token, as `LlamaSampler.sample` does; LzsError when the grammar allows none."""
+        """Pick and accept a token, as `LlamaSampler.sample` does; LzsError if the grammar allows none."""
         status = lib.lzs_llama_grammar_sample(self._native, ffi.cast("void *", context.ctx), index, self._token)
         if status == lib.LZS_EMASKED:
             raise LzsError("the grammar allows no token of the vocabulary here")

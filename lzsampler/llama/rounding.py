@@ -1,8 +1,8 @@
-"""`rounding`: by how much a model's logits depend on how many tokens are decoded together.
+"""`rounding`: how much a model's logits depend on the number of tokens that are decoded together.
 
-A text with a draft is the one without it where they do not. llama.cpp has other kernels for one token than for several:
-for some types of weights, for attention that is not flash attention, and, on a processor, for a longer context, which
-several threads share for a single token alone.
+If they do not depend on it, a text with a draft equals the one without it. llama.cpp has different kernels for one
+token and for several: for some types of weights, and for attention other than flash attention. On a processor also for
+a longer context: several threads share it, but only for a single token.
 """
 
 import ctypes
@@ -18,17 +18,17 @@ from ..util.signals import uninterrupted
 from .attention import flash_attention_of
 from .binding import llama_cpp
 
-FAR = 256  # tokens after which llama.cpp (0.3.36) divides the context of a single token among threads
-_LEAST = 32  # positions; at temperature 0 texts of the embedded model differ from the 30th token on
-_SHORT = (2, 3)  # lengths of blocks beside the longest, for kernels that take several tokens at a time
+FAR = 256  # tokens after which llama.cpp (0.3.36) splits the context of a single token among threads
+_LEAST = 32  # positions; at temperature 0, texts of the embedded model differ from the 30th token on
+_SHORT = (2, 3)  # block lengths to compare besides the longest, for kernels that take several tokens at a time
 _MAX_BATCH = 64  # tokens: the longest block has 33
 _SEED = 11
 
 
 class Rounding(NamedTuple):
-    """By how much logits differ at most: 0 where all bits are equal. ``positions``: how many were compared.
+    """The greatest difference between logits, ``most``; 0 if all bits are equal. ``positions``: how many were compared.
 
-    ``begin``: from how many tokens of context on they were seen to differ, 0 or `FAR`.
+    ``begin``: the length of context, in tokens, from which on they differed: 0 or `FAR`.
     """
 
     most: float
@@ -37,7 +37,7 @@ class Rounding(NamedTuple):
 
 
 class RoundingWarning(UserWarning, LzsError):  # noqa: N818
-    """Says that a text with a draft may differ from the one without it. As an error it is an `LzsError`."""
+    """Warns that a text with a draft may differ from the one without it. As an error it is an `LzsError`."""
 
 
 _known: WeakKeyDictionary[Any, dict[tuple[int, bool, int], Rounding]] = WeakKeyDictionary()
@@ -46,9 +46,9 @@ _known: WeakKeyDictionary[Any, dict[tuple[int, bool, int], Rounding]] = WeakKeyD
 def rounding(llm: Any, together: int, n_ctx: int, n_threads: int | None = None) -> Rounding:
     """Compare the logits of 2 to ``together`` tokens decoded in one call with those of one token at a time.
 
-    ``llm``: a `llama_cpp.Llama`, whose own context stays as it is: a small one beside it decodes arbitrary tokens, once
-    for a model and a length. ``n_ctx``: the most tokens that texts will have. ``n_threads``: None is those of the
-    model. LzsError where llama.cpp fails.
+    ``llm``: a `llama_cpp.Llama`. Its own context stays unchanged: a small second context decodes arbitrary tokens, once
+    for each model and length. ``n_ctx``: the most tokens that texts will have. ``n_threads``: None is the model's
+    number. LzsError if llama.cpp fails.
     """
     asked = together, n_ctx > FAR, n_threads or int(llm.context_params.n_threads)
     known = _known.setdefault(llm, {})
@@ -60,11 +60,11 @@ def rounding(llm: Any, together: int, n_ctx: int, n_threads: int | None = None) 
 def warn_of_rounding(
     llm: Any, name: str, together: int, n_ctx: int, n_threads: int | None = None, *, stacklevel: int
 ) -> None:
-    """Warn by a `RoundingWarning` where `rounding` finds a difference. ``name``: of the model's file."""
+    """Warn with a `RoundingWarning` if `rounding` finds a difference. ``name``: the name of the model's file."""
     try:
         found = rounding(llm, together, n_ctx, n_threads)
     except LzsError as error:
-        said = f"whether texts with a draft are those without one is not known: {error}"
+        said = f"lzsampler cannot tell whether a draft changes texts: {error}"
     else:
         if not may_differ(llm, found):
             return
@@ -73,15 +73,15 @@ def warn_of_rounding(
 
 
 def may_differ(llm: Any, found: Rounding) -> bool:
-    """Return whether logits depend on how many tokens are decoded together: seen, or without flash attention likely.
+    """Return whether logits may depend on the number of tokens decoded together: measured, or no flash attention.
 
-    Weights such as Q8_0 hide other sums until a number falls on the other side of a rounding: for 180 tokens and more.
+    Weights such as Q8_0 hide different sums until a number rounds the other way: that can take 180 tokens or more.
     """
     return found.most > 0 or flash_attention_of(llm) is False
 
 
 def what_it_means(llm: Any, name: str, found: Rounding) -> str:
-    """Return in words what depends on what, and what prevents it."""
+    """Return a sentence that says how the logits depend on the number of tokens, and how to prevent it."""
     if not found.most:
         return (
             f"without flash attention the logits of {name} may depend on how many tokens are decoded together, though "
@@ -112,7 +112,7 @@ def _compared(llm: Any, together: int, far: bool, n_threads: int) -> Rounding:
 
 
 class _Context:
-    """A context over the weights of a `llama_cpp.Llama` and with its settings, for one text; for a ``with`` block."""
+    """A context for one text, with the weights and settings of a `llama_cpp.Llama`; for a ``with`` block."""
 
     def __init__(self, llm: Any, n_threads: int) -> None:
         params = type(llm.context_params).from_buffer_copy(llm.context_params)
@@ -123,7 +123,7 @@ class _Context:
         with uninterrupted():
             self._context = llama_cpp.llama_init_from_model(llm.model, params)
         if not self._context:
-            raise LzsError("llama.cpp makes no second context, of 512 tokens, to compare logits in")
+            raise LzsError("llama.cpp cannot make a second context, of 512 tokens, to compare logits in")
 
     def __enter__(self) -> "_Context":
         return self
@@ -132,7 +132,7 @@ class _Context:
         llama_cpp.llama_free(self._context)
 
     def compare(self, tokens: list[int], at: int, lengths: list[int]) -> tuple[float, int]:
-        """Decode blocks of some lengths from a place on; return by how much they differ at most, and where they end."""
+        """Decode blocks of the given lengths from position ``at`` on; return the greatest difference and the end."""
         most = 0.0
         for length in lengths:
             block = tokens[at : at + length]
@@ -143,7 +143,7 @@ class _Context:
         return most, at
 
     def fill(self, at: int) -> None:
-        """Have the cache hold `FAR` tokens more: copies of a text of ``at`` tokens, which cost no decode."""
+        """Add `FAR` tokens to the cache: copies of a text of ``at`` tokens, which need no decode."""
         size = llama_cpp.llama_state_seq_get_size(self._context, 0)
         state = (ctypes.c_uint8 * size)()
         llama_cpp.llama_state_seq_get_data(self._context, state, size, 0)
@@ -152,7 +152,7 @@ class _Context:
 
     def _rows(self, tokens: list[int]) -> npt.NDArray[np.float32]:
         """Append tokens, and return the logits after each of them: float32[n, n_vocab], a copy."""
-        ids = (llama_cpp.llama_token * len(tokens))(*tokens)  # the batch only points to it
+        ids = (llama_cpp.llama_token * len(tokens))(*tokens)  # keep it alive: the batch only points to it
         batch = llama_cpp.llama_batch_get_one(ids, len(tokens))
         batch.logits = (ctypes.c_int8 * len(tokens))(*[1] * len(tokens))
         status = llama_cpp.llama_decode(self._context, batch)

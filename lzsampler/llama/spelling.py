@@ -1,4 +1,4 @@
-"""How the tokenizer of a GGUF file writes texts: its merges or scores, compared with the tokenizer itself."""
+"""How the tokenizer of a GGUF file writes texts: by its merges or scores, checked against the tokenizer itself."""
 
 import random
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from ..errors import LzsError
 from . import gguf
 from .binding import llama_cpp
 
-# The pre-tokenizers of llama.cpp whose regular expressions are those of a kind of words.
+# The pre-tokenizers of llama.cpp whose regular expressions match one of the kinds of `Words`.
 WORDS_OF: dict[str, Words] = {
     **dict.fromkeys(
         ("gpt-2", "phi-2", "mpt", "olmo", "jais", "jina-es", "jina-de", "jina-v2-es", "jina-v2-de"), "gpt2"
@@ -23,9 +23,9 @@ WORDS_OF: dict[str, Words] = {
     **dict.fromkeys(("qwen2", "stablelm2", "deepseek-r1-qwen"), "qwen2"),
 }
 WHOLE_WORDS = frozenset({"llama3", "llama-v3", "llama-bpe", "falcon3"})
-"""Those for which llama.cpp writes a word that is a token as this token, whatever the merges say."""
+"""Pre-tokenizers for which llama.cpp writes a word that is a token as this token, whatever the merges say."""
 
-N_PAIRS = 1500  # of each kind, in the comparison with the tokenizer
+N_PAIRS = 1500  # of each kind, for the comparison with the tokenizer
 
 TEXTS = (
     "It's 9:30 o'clock, and we're late - they'd said \"you'll wait\", hadn't they? 1,234.50 (or 12345678) left...",
@@ -47,7 +47,7 @@ class Tokenizer(Protocol):
     """A `Vocabulary`."""
 
     def tokenize(self, text: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """Return the tokens of a text, and where each starts."""
+        """Return the tokens of a text, and the start of each."""
 
     def ids_with(self, attribute: int) -> list[int]:
         """Return the tokens that have an attribute of llama.cpp."""
@@ -56,8 +56,8 @@ class Tokenizer(Protocol):
 def spelling_of(loaded: Tokenizer, header: gguf.Header, tokens: TokenBytes) -> Spelling:
     """Return how the tokenizer of a GGUF file writes texts. ``tokens``: the bytes of its tokens.
 
-    It is compared with the tokenizer, on texts of all kinds and on pairs of tokens. LzsError, with the reason, for a
-    tokenizer that is not known or that does something else.
+    The result is checked against the tokenizer, on texts of all kinds and on pairs of tokens. LzsError, with the
+    reason, for an unknown tokenizer and for one that disagrees.
     """
     made = _read(header, loaded, tokens)
     _compare(made, loaded, header.path)
@@ -95,18 +95,20 @@ def _merges(header: gguf.Header) -> Iterator[tuple[str, str]]:
 
 
 def _refusal(path: Path, reason: str) -> LzsError:
-    return LzsError(f"it is not known how the tokenizer of {path.name} writes texts: {reason}; use tokenization any")
+    return LzsError(
+        f"lzsampler does not know how the tokenizer of {path.name} writes texts: {reason}; use tokenization any"
+    )
 
 
 def _compare(made: Spelling, loaded: Tokenizer, path: Path) -> None:
-    """Raise LzsError where the tokenizer writes something that the spelling forbids, or the other way round."""
+    """Raise LzsError if the tokenizer writes something that the spelling forbids, or does not write what it allows."""
     for text in TEXTS:
         ids = loaded.tokenize(text)[0]
         at = made.wrong(ids)
         if at is not None:
             piece = made.token_bytes.pieces[int(ids[min(at, ids.size - 1)])]
             raise _refusal(path, f"in a sample it writes {piece!r} where its merges and pre-tokenizer do not")
-    # SentencePiece may put a space before a text, which the line feed keeps away from the tokens in question.
+    # SentencePiece may put a space before a text. The line feed keeps it away from the tokens in question.
     before = "\n" if made.words == "none" else ""
     prefix = loaded.tokenize(before)[0].tolist()
     for pair in _pairs(made):
@@ -118,7 +120,7 @@ def _compare(made: Spelling, loaded: Tokenizer, path: Path) -> None:
 
 
 def _pairs(made: Spelling) -> Iterator[list[int]]:
-    """Yield pairs of tokens that are text together: tokens at random, and parts of tokens, which mostly join."""
+    """Yield pairs of tokens that are valid text together: random tokens, and parts of tokens, which mostly merge."""
     rng, tokens = random.Random(1), made.token_bytes
     others = {*tokens.end, *tokens.special, *made.set_apart}
     usual = [token for token, piece in enumerate(tokens.pieces) if piece and token not in others]

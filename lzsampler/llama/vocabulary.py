@@ -1,4 +1,4 @@
-"""The vocabulary of a GGUF file, without its weights: text to tokens for the audit, tokens to text, DRY's breakers."""
+"""The vocabulary of a GGUF file, without its weights: tokens of a text, text of tokens, and token sets for Params."""
 
 import ctypes
 import os
@@ -45,7 +45,7 @@ class Vocabulary:
             raise LzsError(
                 f"llama.cpp cannot load the vocabulary of {self.path}: {reason(errors) or 'no reason given'}"
             )
-        # Called when nothing refers to it any more, or when Python ends: later, llama_cpp itself may be gone.
+        # Runs when nothing refers to this object any more, or when Python ends. Later, llama_cpp itself may be gone.
         self._freed = finalize(self, llama_cpp.llama_model_free, self._model)
         self.in_use = InUse(f"this Vocabulary ({self.path.name})", "open the file again")
         self.n_vocab = int(llama_cpp.llama_vocab_n_tokens(self.pointer))
@@ -53,7 +53,7 @@ class Vocabulary:
 
     @property
     def pointer(self) -> Any:
-        """The ``llama_vocab *``; LzsError once it is closed."""
+        """The ``llama_vocab *``; LzsError once the vocabulary is closed."""
         if not self._model:
             raise LzsError(f"the vocabulary of {self.path.name} is closed: open it again")
         return llama_cpp.llama_model_get_vocab(self._model)
@@ -61,11 +61,11 @@ class Vocabulary:
     @cached_property
     @any_thread
     def token_bytes(self) -> TokenBytes:
-        """The bytes of its tokens, for a `Grammar`."""
+        """The bytes of the vocabulary's tokens, for a `Grammar`."""
         return _token_bytes(self.pointer, self.path)
 
     def gbnf(self, text: str) -> Callable[[], GbnfMatcher]:
-        """Return what makes places at the beginning of a grammar of GBNF, for `Grammar.gbnf`."""
+        """Return a function that makes matchers at the beginning of a GBNF grammar, for `Grammar.gbnf`."""
         return matchers(text, Vocabulary(self.path), self.token_bytes.end[0])
 
     @any_thread
@@ -75,7 +75,7 @@ class Vocabulary:
         return [i for i in range(self.n_vocab) if llama_cpp.llama_vocab_get_attr(vocab, i) & attribute]
 
     def close(self) -> None:
-        """Free it: LzsError for whatever uses it afterwards, and while something uses it."""
+        """Free the vocabulary. LzsError while something uses it; later uses raise LzsError, too."""
         self.in_use.close(self._free)
 
     def _free(self) -> None:
@@ -86,11 +86,11 @@ class Vocabulary:
     def tokenize(self, text: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """Return a text's tokens, int32[n], and the character at which each starts, int64[n], ascending.
 
-        There is no BOS token, and the names of special tokens are ordinary text. A token that is a part of a character
-        starts at that character. Where a vocabulary changes the text (white space, case), a token starts where the
-        bytes of the token before it end.
+        There is no BOS token, and the names of special tokens are ordinary text. A token that is part of a character
+        starts at that character. If a vocabulary changes the text (white space, case), a token starts at the end of the
+        bytes of the token before it.
         """
-        data = text.encode("utf-8", "replace")  # a lone surrogate is a character and a byte
+        data = text.encode("utf-8", "replace")  # a lone surrogate stays one character, and is one byte
         tokens = self._tokens(data)
         starts = np.empty(tokens.size, np.int64)
         at = 0
@@ -99,9 +99,7 @@ class Vocabulary:
             piece = self._piece(token)
             if data.startswith(piece, at):
                 at += len(piece)
-            elif data.startswith(piece[1:], at) and piece.startswith(
-                b" "
-            ):  # a space that the tokenizer put before the text
+            elif data.startswith(piece[1:], at) and piece.startswith(b" "):  # the tokenizer put a space before the text
                 at += len(piece) - 1
             else:
                 at = min(len(data), at + len(piece))
@@ -112,7 +110,7 @@ class Vocabulary:
 
     @any_thread
     def detokenize(self, tokens: npt.NDArray[np.int32]) -> str:
-        """Return the text of tokens, special tokens by their names; bytes that are not UTF-8 become U+FFFD.
+        """Return the text of tokens, with special tokens by their names; bytes that are not UTF-8 become U+FFFD.
 
         ValueError for a token that the vocabulary does not have.
         """
@@ -125,7 +123,7 @@ class Vocabulary:
 
     @any_thread
     def token_texts(self) -> "_TokenTexts":
-        """Return the texts of its tokens."""
+        """Return the texts of the vocabulary's tokens."""
         return _TokenTexts(self.pointer)
 
     def _tokens(self, data: bytes) -> npt.NDArray[np.int32]:
@@ -149,17 +147,17 @@ class Vocabulary:
 
 @lru_cache(maxsize=1)
 def vocabulary(path: str | Path) -> Vocabulary:
-    """Return the vocabulary of a file, loaded once; that of another file takes its place."""
+    """Return the vocabulary of a file. Only the last file's vocabulary stays loaded."""
     return Vocabulary(path)
 
 
 def tokenizer(path: str | Path) -> Callable[[str], tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]:
-    """Return the tokenizer of a GGUF file, as `lzsampler.audit` takes one."""
+    """Return the tokenizer of a GGUF file, for `lzsampler.audit`."""
     return vocabulary(path).tokenize
 
 
 def token_bytes(source: Any) -> TokenBytes:
-    """Return the byte string of every token, for a `Grammar`: of SPM, BPE and the other tokenizers of llama.cpp.
+    """Return the byte string of every token, for a `Grammar`: for SPM, BPE and the other tokenizers of llama.cpp.
 
     ``source``: a `llama_cpp.Llama`, a `Vocabulary`, or the path of a GGUF file, of which only the vocabulary is read.
     End tokens are those of llama.cpp (EOG). Control, unknown and unused tokens are special. Raises TypeError for
@@ -187,7 +185,7 @@ def _token_bytes(vocab: Any, path: str | Path) -> TokenBytes:
     other = llama_cpp.LLAMA_TOKEN_ATTR_UNKNOWN | llama_cpp.LLAMA_TOKEN_ATTR_UNUSED | llama_cpp.LLAMA_TOKEN_ATTR_CONTROL
     end = [token for token in range(n_vocab) if llama_cpp.llama_vocab_is_eog(vocab, token)]
     if not end:
-        raise ArgumentError("this vocabulary has no end token, so that no text under a grammar could end")
+        raise ArgumentError("this vocabulary has no end token, so no text under a grammar could end")
     special = {token for token in range(n_vocab) if llama_cpp.llama_vocab_get_attr(vocab, token) & other}
     return TokenBytes(pieces, end=end, special=special - set(end), speller=partial(_spelling, path))
 
@@ -201,7 +199,7 @@ def _spelling(path: str | Path, tokens: TokenBytes) -> Spelling:
 
 
 def exempt_ids(llm: Any, strings: Iterable[str]) -> tuple[int, ...]:
-    """Return the token ids that strings are made of in the vocabulary of a `llama_cpp.Llama`, for `Params.exempt`.
+    """Return the token ids of strings in the vocabulary of a `llama_cpp.Llama`, for `Params.exempt`.
 
     Raises TypeError for another ``llm`` and for anything but a list of strings, ValueError for an empty string.
     """
@@ -218,12 +216,12 @@ def exempt_ids(llm: Any, strings: Iterable[str]) -> tuple[int, ...]:
 def dry_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[int, ...]:
     """Return the ids of all tokens whose text contains one of the strings, for `Params.dry_breakers`.
 
-    ``source``: a `llama_cpp.Llama` or a `Vocabulary`; the first call reads the texts of all its tokens (half a second
-    for 262,144). ``strings``: None means llama.cpp's own (a line break, a colon, a double quote and an asterisk), as
-    far as the vocabulary has them. The text of a special token is its name.
+    ``source``: a `llama_cpp.Llama` or a `Vocabulary`. The first call reads the texts of all its tokens (half a second
+    for 262,144). ``strings``: None means llama.cpp's own (a line break, a colon, a double quote and an asterisk); those
+    that no token contains are skipped. The text of a special token is its name.
 
-    For a string of one character these are the tokens at which llama.cpp stops. For a longer one llama.cpp also stops
-    where several tokens spell it together, which a set of single tokens cannot express.
+    For a string of one character these are the tokens at which llama.cpp stops. For a longer string llama.cpp also
+    stops if several tokens together spell it, which a set of single tokens cannot express.
 
     Raises TypeError for another ``source`` and for anything but a list of strings, ValueError for an empty string and
     for one that no token contains.
@@ -245,7 +243,7 @@ def dry_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[
 
 
 def lz_separators(source: Any) -> dict[str, Any]:
-    """Return the separators of the LZ penalty, as fields of `Params`: `lzsampler.separators` says which they are.
+    """Return the separators of the LZ penalty, as fields of `Params`; `lzsampler.separators` defines them.
 
     ``source``: as for `dry_breaker_ids`. The first call takes a second for 262,144 tokens.
     """
@@ -253,9 +251,9 @@ def lz_separators(source: Any) -> dict[str, Any]:
 
 
 def with_token_classes(source: Any, params: Params, breakers: Sequence[str] | None = None) -> Params:
-    """Return settings with the separators and the ``dry_breakers`` of a vocabulary, as far as they make use of them.
+    """Return settings with the separators and the ``dry_breakers`` of a vocabulary, each only if the settings use them.
 
-    ``breakers``: strings, for `dry_breaker_ids`. Raises as that does.
+    ``breakers``: strings, for `dry_breaker_ids`. Raises as `dry_breaker_ids`.
     """
     made: dict[str, Any] = {**lz_separators(source)} if uses_separators(params) else {}
     if params.dry_multiplier > 0:
@@ -289,7 +287,7 @@ def _check_string(string: object) -> None:
 
 
 class _TokenTexts:
-    """The texts of all tokens of a llama_vocab in one string, which the regular expressions of C search."""
+    """The texts of all tokens of a llama_vocab, joined in one bytes object that regular expressions search quickly."""
 
     def __init__(self, vocab: Any) -> None:
         n_vocab = int(llama_cpp.llama_vocab_n_tokens(vocab))
@@ -306,11 +304,11 @@ class _TokenTexts:
         return separators_of(text.decode("utf-8", "replace") for text in texts)
 
     def _with_part(self, part: bytes) -> list[int]:
-        """Return the tokens whose text contains some bytes."""
-        matches = re.finditer(b"(?=" + re.escape(part) + b")", self._joined)  # overlapping ones as well
+        """Return the tokens whose text contains the given bytes."""
+        matches = re.finditer(b"(?=" + re.escape(part) + b")", self._joined)  # the lookahead also finds overlaps
         starts = np.fromiter((match.start() for match in matches), np.int64)
         tokens = np.searchsorted(self._ends, starts, side="right")
-        inside = starts + len(part) <= self._ends[tokens]  # not across the boundary of two tokens
+        inside = starts + len(part) <= self._ends[tokens]  # drop matches across two tokens
         return [int(token) for token in np.unique(tokens[inside])]
 
 
@@ -318,9 +316,9 @@ _token_texts: WeakKeyDictionary[Any, _TokenTexts] = WeakKeyDictionary()
 
 
 def _piece(vocab: Any, token: int, buffer: Any, *, special: bool = True) -> bytes:
-    """Return a token's text, with special tokens by their names (or b"" where ``special`` is False).
+    """Return a token's text, with special tokens by their names (or b"" if ``special`` is False).
 
-    ``buffer`` is one of ctypes, used if large enough.
+    ``buffer``: a ctypes buffer, which the function uses if it is large enough.
     """
     n = llama_cpp.llama_token_to_piece(vocab, token, buffer, len(buffer), 0, special)
     if n < 0:
