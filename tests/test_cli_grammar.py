@@ -143,7 +143,7 @@ def test_the_automaton_is_shown_and_drawn(tmp_path: Path) -> None:
         (("check", "--choice", ""), "the only --choice is an empty text: give the texts to choose from"),
         (
             ("check", "-j", '{"type": "string", "maxlength": 3}'),
-            "at #/maxlength: 'maxlength' is not a keyword that is supported: did you mean 'maxLength'?",
+            "at #/maxlength: 'maxlength' is not a supported keyword: did you mean 'maxLength'?",
         ),
         (
             ("check", "-j", '{"format": "email", "maxLength": 9}'),

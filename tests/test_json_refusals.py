@@ -18,7 +18,7 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"type": "string", "nullable": True}, "#/nullable", "not a keyword of JSON Schema"),
     ({"additionalItems": False}, "#/additionalItems", "prefixItems"),
     ({"items": [{}]}, "#/items", "name it prefixItems"),
-    ({"x": 1}, "#/x", "not a keyword that is supported"),
+    ({"x": 1}, "#/x", "not a supported keyword"),
     ({"items": {"$id": "a"}}, "#/items/$id", "at the top only"),
     ({"type": "float"}, "#/type", "type must be one of"),
     ({"type": []}, "#/type", "type must be one of"),
@@ -47,12 +47,12 @@ REFUSED: list[tuple[Any, str, str]] = [
     (
         '{"oneOf": [{"const": 0.1}, {"const": 0.10000000000000000001}]}',
         "#/oneOf",
-        "numbers 0 and 1 may hold together",
+        "numbers 0 and 1 of oneOf may hold together",
     ),
     (
         '{"oneOf": [{"type": "number", "maximum": 0.1}, {"type": "number", "minimum": 0.10000000000000000001}]}',
         "#/oneOf",
-        "numbers 0 and 1 may hold together",
+        "numbers 0 and 1 of oneOf may hold together",
     ),
     (
         {"pattern": "a\\b"},
@@ -70,7 +70,7 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"allOf": [{"pattern": "a"}, {"pattern": "b"}]}, "#/allOf/1/pattern", "write both as one"),
     ({"enum": ["a"], "pattern": "a"}, "#/pattern", "does not go with the values at #/enum"),
     ({"uniqueItems": True}, "#/uniqueItems", "not supported where there may be two"),
-    ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, "#/oneOf", "numbers 0 and 1 may hold together"),
+    ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, "#/oneOf", "numbers 0 and 1 of oneOf may hold together"),
     ({"anyOf": []}, "#/anyOf", "must be a list of schemas"),
     ({"properties": []}, "#/properties", "must be an object"),
     ({"required": "a"}, "#/required", "must be a list of names"),
@@ -78,9 +78,9 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"minProperties": 3}, "#/minProperties", "minProperties 3 is not supported"),
     ({"properties": {"a": {}}, "maxProperties": 1, "additionalProperties": True}, "#/maxProperties", "maxProperties 1"),
     ({"properties": {"a": {}}, "propertyNames": {}}, "#/propertyNames", "propertyNames is not supported where"),
-    ({"$ref": "other.json"}, "#/$ref", "is not in this schema: put what it names into $defs"),
+    ({"$ref": "other.json"}, "#/$ref", "is not in this schema: put its target into $defs"),
     ({"$ref": "#/$defs/a"}, "#/$ref", "leads nowhere"),
-    ({"$ref": "#a"}, "#/$ref", "an anchor that is not there"),
+    ({"$ref": "#a"}, "#/$ref", "an unknown anchor"),
     ({"$ref": 3}, "#/$ref", "must be a string"),
     ({"minimum": float("nan")}, "#/minimum", "nan is not a number of JSON"),
     ({"const": {1: 2}}, "#/const", "the names of an object must be strings, got 1"),
@@ -92,7 +92,7 @@ REFUSED: list[tuple[Any, str, str]] = [
     (
         {"$ref": "#a", "$defs": {"x": {"const": {"$anchor": "a", "type": "integer"}}}},
         "#/$ref",
-        "an anchor that is not there",
+        "an unknown anchor",
     ),
     (
         {
@@ -102,7 +102,7 @@ REFUSED: list[tuple[Any, str, str]] = [
             "definitions": {"s": {"type": ["string", "integer"]}},
         },
         "#/$ref",
-        "what stands beside $ref does not hold",
+        "the draft that $schema names ignores the keywords beside $ref",
     ),
     (False, "#", "nothing can meet the schema: false allows nothing"),
     ({"enum": []}, "#/enum", "nothing can meet the schema: no value is left"),
@@ -113,7 +113,7 @@ REFUSED: list[tuple[Any, str, str]] = [
     ),
     ({"type": "integer", "minimum": 2, "maximum": 1}, "#/minimum", "nothing can meet the schema: no number"),
     ({"type": "integer", "exclusiveMinimum": 1, "maximum": 1.5}, "#/exclusiveMinimum", "nothing can meet the schema"),
-    ({"allOf": [{"type": "string"}, {"type": "null"}]}, "#", "no value meets all that is asked here"),
+    ({"allOf": [{"type": "string"}, {"type": "null"}]}, "#", "no value meets all the requirements here"),
     ({"type": "object", "properties": {"a": False}, "required": ["a"]}, "#/properties/a", "false allows nothing"),
     ({"type": "array", "minItems": 2, "maxItems": 1}, "#/minItems", "there cannot be so many items"),
 ]

@@ -382,7 +382,7 @@ def test_without_a_grammar_control_tokens_stay_allowed_and_begin_anew() -> None:
 
 def test_arguments_are_checked() -> None:
     tokens = TokenBytes([b"", b"a", b"b", b"ab"], end=[END])
-    with pytest.raises(ValueError, match="these tokens do not say how texts are written"):
+    with pytest.raises(ValueError, match="does not know how these tokens spell texts"):
         Grammar.regex("a*", tokens, tokenization="proper")
     with pytest.raises(ValueError, match="tokenization must be one of any, forced, proper, got 'exact'"):
         Grammar.regex("a*", tokens, tokenization="exact")  # type: ignore[arg-type]

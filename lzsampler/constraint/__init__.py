@@ -1,1 +1,1 @@
-"""Constraints on what is generated: grammars, and the bytes of a vocabulary that they need."""
+"""Constraints on generated text: grammars, and the bytes of a vocabulary that they need."""

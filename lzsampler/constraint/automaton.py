@@ -1,4 +1,4 @@
-"""`Automaton`: the states of a grammar, for people who want to see what it is."""
+"""`Automaton`: the states of a grammar, for people who want to look at it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ COMMON: tuple[dict[str, Any], ...] = (
     *_VALUES,
     *({"type": "object", "properties": {"name": value}, "required": ["name"]} for value in _VALUES),
 )
-_MOST_STATES = 500  # of a schema that are looked at
+_MOST_STATES = 500  # states visited in each schema
 
 
 @dataclass(frozen=True)
 class State:
     """A state of an automaton over bytes.
 
-    ``matches``: whether a text that ends here matches. ``edges``: by the number of the state that they lead to, the
-    bytes that do. ``allowed``: number of tokens that the mask allows, those that end the text included.
+    ``matches``: whether a text that ends here matches. ``edges``: by the number of the next state, the bytes that lead
+    to it. ``allowed``: the number of tokens that the mask allows, including those that end the text.
     """
 
     matches: bool
@@ -42,9 +42,9 @@ class State:
 
 @dataclass(frozen=True)
 class Automaton:
-    """The deterministic automaton of a grammar; the first state is where texts begin.
+    """The deterministic automaton of a grammar; texts begin in the first state.
 
-    ``complete``: False where there are more states. Those that were left out have no edges to them.
+    ``complete``: False if there are more states. The states here have no edges to the missing ones.
     """
 
     states: tuple[State, ...]
@@ -52,30 +52,30 @@ class Automaton:
 
     @property
     def forced(self) -> int:
-        """Number of states that allow one token only."""
+        """Number of states that allow only one token."""
         return sum(state.allowed == 1 for state in self.states)
 
 
 def automaton_of(grammar: Grammar, limit: int = MAX_STATES, *, part_masks: PartMasks | None = None) -> Automaton:
     """Return the states of a grammar, the nearest to the beginning first, at most ``limit`` (1..2**31 - 1) of them.
 
-    ``part_masks``: where masks are kept in the place of those of the grammar's vocabulary.
+    ``part_masks``: where to keep masks, instead of the grammar's own vocabulary.
 
-    TypeError for anything but a `Grammar`; LzsError when a state reaches a limit of the grammar.
+    TypeError for anything but a `Grammar`; LzsError if a state reaches a limit of the grammar.
     """
     if not isinstance(grammar, Grammar):
         raise ArgumentTypeError(f"grammar must be a Grammar, got {grammar!r:.50}")
     if not grammar.has_automaton:
         raise ArgumentError("grammar must be one of lzsampler's own: GBNF and llguidance have no automaton to look at")
     limit = integer("limit", limit, 1, INT32_MAX)
-    own = grammar.copy()  # numbers of states hold until someone else uses the grammar
+    own = grammar.copy()  # the numbers of states are valid only until someone else uses the grammar
     if part_masks is not None:
         own.use_part_masks(part_masks)
     n_vocab = own.vocabulary.n_vocab
     words = np.empty((n_vocab + 31) // 32, np.uint32)
     pointer = ffi.from_buffer("uint32_t[]", words, require_writable=True)
     matches, following = ffi.new("int32_t *"), ffi.new("int32_t *")
-    numbers = {int(lib.LZS_GRAMMAR_START): 0}  # by the grammar's own
+    numbers = {int(lib.LZS_GRAMMAR_START): 0}  # by the grammar's own number of a state
     order = list(numbers)
     states: list[State] = []
     complete = True
@@ -101,9 +101,9 @@ def automaton_of(grammar: Grammar, limit: int = MAX_STATES, *, part_masks: PartM
 
 
 def prepare_part_masks(masks: PartMasks, schemas: Iterable[dict[str, Any] | bool | str] = COMMON) -> None:
-    """Make the masks of the parts of some JSON Schemas: by default of strings, numbers, dates and UUIDs.
+    """Make the masks for the parts of some JSON Schemas; by default for strings, numbers, dates and UUIDs.
 
-    Each state is visited, up to 500 of a schema, nearest to the beginning first. Errors as `Grammar.json_schema`.
+    This visits each state, up to 500 per schema, nearest to the beginning first. Errors as `Grammar.json_schema`.
     """
     if isinstance(schemas, dict | str) or not isinstance(schemas, Iterable):
         raise ArgumentTypeError(f"schemas must be a list of schemas, got {schemas!r:.50}")

@@ -1,4 +1,4 @@
-"""`Grammar`: which texts are allowed, for `Sampler.set_grammar`."""
+"""`Grammar`: the texts that are allowed, for `Sampler.set_grammar`."""
 
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,19 +34,20 @@ _SHOWN = 60  # characters of a repr
 class Grammar:
     """A constraint on texts, for one vocabulary: `regex`, `choices`, `json_schema`, `yaml_schema` and `gbnf` make one.
 
-    `Sampler.set_grammar` uses it. It makes its states and masks when they are first needed and keeps them, so several
-    samplers should share one. One thread at a time uses it; another one gets an LzsError meanwhile, and needs a `copy`.
-    ``source``: {"regex": the
-    pattern}, {"choices": the texts}, {"json_schema": the schema}, {"yaml_schema": the schema} or {"gbnf": the text},
-    and {"tokenization": ...} with it if that is not "any". It cannot be pickled.
+    `Sampler.set_grammar` uses it. A grammar makes its states and masks when they are first needed and keeps them, so
+    several samplers should share one. One thread at a time uses it. Another thread gets an LzsError meanwhile, and
+    needs a `copy`. A grammar cannot be pickled.
 
-    ``tokenization`` says which of the ways to write an allowed text as tokens are allowed: "any", all of them;
-    "proper", only what the model's tokenizer would write; "forced", that only where the grammar leaves no choice of
-    the next byte. The last two need to know the tokenizer: of a `Model`, a GGUF file or a `Spelling`.
+    ``source``: {"regex": the pattern}, {"choices": the texts}, {"json_schema": the schema}, {"yaml_schema": the schema}
+    or {"gbnf": the text}. It also has {"tokenization": ...} if that is not "any".
+
+    ``tokenization``: which ways to write an allowed text as tokens are allowed. "any": all of them. "proper": only the
+    tokens that the model's tokenizer would write. "forced": the same, but only where the grammar leaves no choice of
+    the next byte. "proper" and "forced" need the tokenizer, from a `Model`, a GGUF file or a `Spelling`.
     """
 
-    has_automaton = True  # whether its states can be looked at
-    picks_first = False  # whether masks take so long that they are made only where they are needed
+    has_automaton = True  # whether `automaton_of` can read its states
+    picks_first = False  # whether masks take so long that they are made only when needed
 
     def __init__(
         self, source: Mapping[str, Any], vocabulary: TokenBytes, handle: Any, again: Callable[[], "Grammar"]
@@ -54,8 +55,8 @@ class Grammar:
         self.source = source
         self.vocabulary = vocabulary
         self._again = again
-        self.spelling: Spelling | None = None  # C borrows it
-        self.part_masks: PartMasks | None = None  # and these
+        self.spelling: Spelling | None = None  # kept alive, since C borrows it
+        self.part_masks: PartMasks | None = None  # kept alive for the same reason
         self.handle = ffi.gc(handle, lib.lzs_grammar_free, lib.lzs_grammar_memory(handle))  # `lzs_grammar *`
         self.in_use = InUse("this Grammar", "give each thread a copy() of it")
 
@@ -66,9 +67,9 @@ class Grammar:
         """Return the grammar of the texts that a regular expression matches from beginning to end.
 
         ``pattern``: in the dialect of docs/grammar.md; bytes are UTF-8. ``vocabulary``: a `Model`, a `TokenBytes` or a
-        `Spelling`. ``tokenization``: as above; ValueError or LzsError where the tokenizer is not known. ``max_bytes``:
-        memory for states and masks, which are forgotten and made anew where they need more; 0 is 128 MiB. ValueError
-        for what the dialect does not have, with the place and the reason: nothing is ever ignored.
+        `Spelling`. ``tokenization``: see `Grammar`; ValueError or LzsError if the tokenizer is unknown. ``max_bytes``:
+        the memory for states and masks; 0 is 128 MiB. If they need more, they are forgotten and made again. ValueError
+        for anything outside the dialect, with the place and the reason: no part of a pattern is ever ignored.
         """
         if not isinstance(pattern, str | bytes):
             raise ArgumentTypeError(f"pattern must be a str or bytes, got {pattern!r:.50}")
@@ -90,7 +91,7 @@ class Grammar:
     def choices(
         cls, texts: Sequence[str], vocabulary: HasTokenBytes, *, tokenization: Tokenization = "any", max_bytes: int = 0
     ) -> "Grammar":
-        """Return the grammar that allows exactly these texts, of which there is at least one.
+        """Return the grammar that allows exactly these texts, at least one.
 
         ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ValueError for more than 4 MiB of text.
         """
@@ -126,16 +127,16 @@ class Grammar:
         max_bytes: int = 0,
         share: bool = True,
     ) -> "Grammar":
-        """Return a grammar of texts of JSON that meet a JSON Schema (draft 2020-12), in the form of docs/grammar.md.
+        """Return a grammar of JSON texts that meet a JSON Schema (draft 2020-12), in the form of docs/grammar.md.
 
         ``schema``: a dict, true, false, or JSON text. ``depth``, 1 to 32: how deep a schema that refers to itself is
-        unrolled, and a value of any kind nested; deeper values are not allowed. ``closed``: what a schema leaves open
-        is left out, which is properties that it does not name where it names some, and items behind `prefixItems`.
-        ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ``share``: masks inside strings and numbers
-        are kept in `TokenBytes.part_masks` for all grammars that have the same ones; they are the same masks without
-        it, but what is made inside such a part counts for 8 MiB of its own and not for ``max_bytes``. ValueError for
-        what is not supported, with the keyword and the JSON pointer to it, and for a schema that nothing can meet:
-        nothing but annotations is ever ignored.
+        unrolled, and how deep a value of any kind may be nested; deeper values are not allowed. ``closed``: leave out
+        what the schema leaves open: unnamed properties of an object with named ones, and items after `prefixItems`.
+        ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ``share``: keep masks inside strings and
+        numbers in `TokenBytes.part_masks`, for all grammars that have the same ones. The masks are the same without it.
+        With ``share``, the states inside such a part count for a limit of 8 MiB of their own, and not for
+        ``max_bytes``. ValueError for anything unsupported, with the keyword and the JSON pointer to it, and for a
+        schema that no value can meet: nothing except annotations is ever ignored.
         """
         return cls._schema("json_schema", None, schema, vocabulary, depth, closed, tokenization, max_bytes, share)
 
@@ -151,9 +152,9 @@ class Grammar:
         max_bytes: int = 0,
         share: bool = True,
     ) -> "Grammar":
-        """Return a grammar of texts of YAML whose values meet a JSON Schema: block mappings and sequences.
+        """Return a grammar of YAML texts whose values meet a JSON Schema: block mappings and sequences.
 
-        The form is that of docs/grammar.md. Everything else is as in `json_schema`.
+        docs/grammar.md defines the form. Everything else is as in `json_schema`.
         """
         from .yaml_schema import YamlTranslator
 
@@ -165,11 +166,11 @@ class Grammar:
     def llguidance_json_schema(
         cls, schema: dict[str, Any] | bool | str | bytes, vocabulary: HasTokenBytes
     ) -> "EngineGrammar":
-        """Return a grammar of a JSON Schema whose masks llguidance makes, with all keywords that it knows.
+        """Return a grammar for a JSON Schema whose masks llguidance makes, with all keywords that llguidance knows.
 
-        It needs the package ``llguidance``: MissingExtra, an ImportError, without it. There is
-        at most one blank where JSON allows white space. llguidance passes over keywords that nobody knows. ValueError
-        for what it refuses. docs/grammar.md says what such a grammar cannot do.
+        It needs the package ``llguidance``: MissingExtra, an ImportError, without it. The grammar allows at most one
+        blank where JSON allows white space. llguidance ignores unknown keywords. ValueError if llguidance refuses the
+        schema. docs/grammar.md lists the limits of such a grammar.
         """
         from .llguidance_grammar import json_schema_source, matchers
 
@@ -179,7 +180,7 @@ class Grammar:
 
     @classmethod
     def llguidance_lark(cls, text: str, vocabulary: HasTokenBytes) -> "EngineGrammar":
-        """Return the grammar of a text in llguidance's dialect of Lark: any that is free of context.
+        """Return the grammar of a text in llguidance's dialect of Lark: any context-free grammar.
 
         Errors and limits as in `llguidance_json_schema`.
         """
@@ -192,12 +193,11 @@ class Grammar:
 
     @classmethod
     def gbnf(cls, text: str, vocabulary: HasTokenBytes) -> "EngineGrammar":
-        """Return the grammar of a text in GBNF, llama.cpp's language of grammars, whose masks llama.cpp makes.
+        """Return the grammar of a text in GBNF, llama.cpp's language of grammars; llama.cpp makes its masks.
 
-        Its rule ``root`` stands for the whole text. ``vocabulary``: a `Model`, whose
-        file is opened a second time, without the weights. ValueError for a
-        grammar that llama.cpp refuses, with its reason, and for more than 64 KiB. docs/grammar.md says what such a
-        grammar cannot do.
+        Its rule ``root`` stands for the whole text. ``vocabulary``: a `Model`, whose file is opened a second time,
+        without the weights. ValueError for a grammar that llama.cpp refuses, with its reason, and for more than 64 KiB.
+        docs/grammar.md lists the limits of such a grammar.
         """
         if not isinstance(text, str):
             raise ArgumentTypeError(f"text must be a str, got {text!r:.50}")
@@ -255,7 +255,7 @@ class Grammar:
 
         def refusal(offset: int, reason: str) -> str:
             where, at = parts.place(offset) or ("#", None)
-            if where.endswith("/format"):  # its pattern is ours, and only lengths are wrong with it
+            if where.endswith("/format"):  # lzsampler wrote its pattern, so only the lengths can be wrong
                 at, reason = None, "format does not go with these lengths: leave minLength and maxLength out"
             return f"schema must be as in docs/grammar.md, but at {where}: {reason}" + (
                 "" if at is None else f" (at character {at} of the pattern)"
@@ -314,22 +314,22 @@ class Grammar:
 
     @one_thread
     def use_part_masks(self, masks: PartMasks) -> None:
-        """Keep masks of its parts in ``masks``, of the same `TokenBytes` (else ValueError), and look for them there."""
+        """Keep masks of the grammar's parts in ``masks`` and look there first. ValueError for another `TokenBytes`."""
         if getattr(masks, "vocabulary", None) is not self.vocabulary:
             raise ArgumentError(f"masks must be of the grammar's own vocabulary, {self.vocabulary}, got {masks!r}")
         check(lib.lzs_grammar_share(self.handle, masks.handle))
         self.part_masks = masks
 
     def copy(self) -> "Grammar":
-        """Return a grammar of the same texts with states and masks of its own, for another thread."""
+        """Return a grammar of the same texts with its own states and masks, for another thread."""
         return self._again()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise pickle.PicklingError("a Grammar cannot be pickled: make it anew of its source")
+        raise pickle.PicklingError("a Grammar cannot be pickled: make it again from its source")
 
     @one_thread
     def match(self, text: str | bytes) -> Match:
-        """Return "yes" where the text matches, "beginning" where only a longer one that begins so can, else "no"."""
+        """Return "yes" if the text matches, "beginning" if only a longer text that starts with it can, else "no"."""
         if not isinstance(text, str | bytes):
             raise ArgumentTypeError(f"text must be a str or bytes, got {text!r:.50}")
         data = text if isinstance(text, bytes) else _utf8("text", text)
@@ -342,7 +342,7 @@ class Grammar:
 
     @property
     def is_value(self) -> bool:
-        """Whether its texts are values or choices; those of a pattern or of `proper` may have thinking in them."""
+        """Whether its texts are values or choices. Texts of a pattern or of `proper` may contain reasoning."""
         return not _VALUES.isdisjoint(self.source)
 
     @property
@@ -355,7 +355,7 @@ class Grammar:
     @property
     @one_thread
     def states(self) -> int:
-        """Number of states that it has at the moment."""
+        """Number of states that it holds now."""
         return int(lib.lzs_grammar_states(self.handle))
 
     @property
@@ -372,8 +372,8 @@ class Grammar:
 class EngineGrammar(Grammar):
     """A `Grammar` whose masks another engine makes.
 
-    ``make`` returns a `Matcher` at the beginning of the grammar, and ``engine`` is its name. ``picks_first``: masks
-    take long, so that a greedy sampler picks among all tokens first, and one is made only where that is not allowed.
+    ``make`` returns a `Matcher` at the beginning of the grammar. ``engine``: the engine's name. ``picks_first``: masks
+    take long, so a greedy sampler first picks among all tokens, and makes a mask only if its pick is not allowed.
     """
 
     has_automaton = False
@@ -399,12 +399,12 @@ class EngineGrammar(Grammar):
 
     @cached_property
     def longest(self) -> LongestTokens:
-        """How texts are spelled to look whether they match."""
+        """Writes texts as tokens, for `match`."""
         return LongestTokens(self.vocabulary)
 
     @one_thread
     def match(self, text: str | bytes) -> Match:
-        """Return "yes" where the text matches, "beginning" where only a longer one that begins so can, else "no"."""
+        """Return "yes" if the text matches, "beginning" if only a longer text that starts with it can, else "no"."""
         if not isinstance(text, str | bytes):
             raise ArgumentTypeError(f"text must be a str or bytes, got {text!r:.50}")
         data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
@@ -415,24 +415,24 @@ class EngineGrammar(Grammar):
             if state == DEAD:
                 return "no"
         if spelled < len(data):
-            return "no"  # there is no token for what is left
+            return "no"  # no token spells the rest
         return "yes" if self._states.accepts(state) else "beginning"
 
     def use_part_masks(self, masks: PartMasks) -> None:
-        """Raise ValueError: the engine keeps what it needs itself."""
+        """Raise ValueError: the engine keeps its own masks."""
         raise ArgumentError(f"a grammar of {self.engine} cannot share masks, got {masks!r}")
 
     @property
     @one_thread
     def problem(self) -> str | None:
-        """What the engine said when it failed, in one line, or None. Raises what interrupted it, such as Ctrl-C."""
+        """The engine's message when it failed, in one line, or None. Raises an interruption such as Ctrl-C."""
         self._states.check_interrupted()
         return self._states.problem
 
     @property
     @one_thread
     def states(self) -> int:
-        """Number of states that it has at the moment."""
+        """Number of states that it holds now."""
         return len(self._states.nodes)
 
 
@@ -443,7 +443,7 @@ def _spelling_of(vocabulary: HasTokenBytes) -> Spelling:
 
 
 def _characters(data: bytes) -> int:
-    """Return how many characters begin in a part of a text in UTF-8."""
+    """Return how many characters begin in a part of a UTF-8 text."""
     return sum(byte & 0xC0 != 0x80 for byte in data)
 
 

@@ -1,8 +1,8 @@
-"""A JSON Schema as parts of a grammar: the texts of JSON that meet it, in one form each.
+"""A JSON Schema as parts of a grammar: the JSON texts that meet it, in one form for each value.
 
-The form is that of docs/grammar.md: properties in the order of the schema, at most one blank behind each comma and
-colon and none elsewhere, and no more escapes than needed in what the schema spells out. Every text that the grammar
-allows meets the schema. Where a schema that refers to itself is unrolled, deeper values are left out.
+docs/grammar.md defines the form: properties in the order of the schema, at most one blank after each comma and colon
+and none elsewhere, and no needless escapes in values that the schema spells out. Every text that the grammar allows
+meets the schema. If a schema refers to itself, values deeper than the unrolled levels are left out.
 """
 
 import json
@@ -20,11 +20,11 @@ from .schema import ANYTHING, Conjunction, Document, Facts
 from .schema_parts import MAX_WEIGHT, Parts, TooLargeError
 
 MAX_DEPTH = 32
-_MAX_LEVELS = 100  # values within values
+_MAX_LEVELS = 100  # nested values
 
 _PLAIN = r"[^\"\\\x00-\x1f]"
 _LATER = r"[dD][c-fC-F][0-9a-fA-F]{2}"
-_UNIT = (  # a character of a string, as it is or escaped; no half of a surrogate pair
+_UNIT = (  # one character of a string, plain or escaped; never half of a surrogate pair
     rf"{_PLAIN}|\\([\"\\/bfnrt]|u([0-9a-ce-fA-CE-F][0-9a-fA-F]{{3}}|[dD][0-7][0-9a-fA-F]{{2}}"
     rf"|[dD][89abAB][0-9a-fA-F]{{2}}\\u{_LATER}))"
 )
@@ -34,23 +34,23 @@ _ESCAPES = tuple(json.dumps(chr(code))[1:-1] for code in (*range(0x20), ord('"')
 
 @dataclass
 class _Object:
-    """The properties of an object, each a name with the part of its value, and what others there may be."""
+    """The properties of an object, each a name with the part of its value, and any other properties."""
 
     required: list[bool]
     pairs: list[int]
-    others: int | None  # the part of one more property
+    others: int | None  # the part for one more property
 
 
 _Key = tuple[bytes, int, bool, "type[Translator]"]
-_KNOWN: dict[_Key, tuple[tuple[str, ...], bool, Parts]] = {}  # by shapes: names, if they matter, the parts
+_KNOWN: dict[_Key, tuple[tuple[str, ...], bool, Parts]] = {}  # by shape: the names, whether they matter, the parts
 _MOST_KNOWN, _MOST_PARTS = 64, 2_000
 
 
 def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator] | None" = None) -> Parts:
-    """Return the parts of the grammar of a schema. ValueError for what is not supported, with keyword and pointer.
+    """Return the parts of the grammar of a schema. ValueError for anything unsupported, with keyword and pointer.
 
-    ``kind``: the translator, which knows the form of the texts; None is that of JSON. Those of the schemas that were
-    translated last are kept, since a server is given the same few again and again, and some with other names alone.
+    ``kind``: the translator, which defines the form of the texts; None is the one for JSON. The parts of the latest
+    schemas are kept: a server gets the same few schemas repeatedly, some with different names only.
     """
     translator = kind or Translator
     translate = partial(_translated, schema, depth, closed, translator)
@@ -68,13 +68,13 @@ def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator] | No
 
 
 def forget_parts() -> None:
-    """Forget the parts that are kept, so that the next schema is translated: for measurements."""
+    """Forget the kept parts, so that the next schema is translated again; for measurements."""
     _KNOWN.clear()
 
 
 def _kept(schema: Any, shape: Shape, key: _Key, translate: Callable[[], tuple[Parts, bool]]) -> Parts:
-    """Return the parts of a schema, from one of its shape where there was one before."""
-    kept = _KNOWN.get(key)  # another thread may clear it
+    """Return the parts of a schema, made from an earlier schema of the same shape if there is one."""
+    kept = _KNOWN.get(key)  # a single read, since another thread may clear the dict
     if kept is not None:
         if not shape.plain:
             check_values(schema)
@@ -99,7 +99,7 @@ def _translated(schema: Any, depth: int, closed: bool, kind: "type[Translator]")
     translator = kind(Document(schema, check_values(schema)), closed)
     whole = translator.value(("#",), depth)
     if whole is None:
-        endless = (translator.cut or "#", "it goes on within itself without end, or deeper than depth")
+        endless = (translator.cut or "#", "it contains itself without end, or nests deeper than depth")
         where, reason = translator.document.problem or endless
         raise refusal(where, f"nothing can meet the schema: {reason}")
     parts = translator.parts
@@ -108,18 +108,18 @@ def _translated(schema: Any, depth: int, closed: bool, kind: "type[Translator]")
 
 
 def quoted(text: str) -> str:
-    """Return a text as a string of JSON with no more escapes than needed."""
-    plain = text.isalnum() or text.isidentifier()  # as almost all names are
+    """Return a text as a JSON string without needless escapes."""
+    plain = text.isalnum() or text.isidentifier()  # true for almost all names, and fast to check
     return f'"{text}"' if plain else json.dumps(text, ensure_ascii=False)
 
 
 class Translator:
-    """What makes parts of a document; a subclass writes the same values in another form.
+    """Makes parts from a document. A subclass writes the same values in another form.
 
-    ``names_matter``: whether other parts than names depend on the names of properties. ``unit``: the pattern of a
-    character of a string. ``raw``: what a class of characters leaves out that must be escaped. ``longest_name``:
-    characters of a name that the schema does not give. ``indent``: columns by which values within an array or an object
-    begin further in, where they have lines of their own.
+    ``names_matter``: whether parts other than names depend on the names of properties. ``unit``: the pattern for one
+    character of a string. ``raw``: the characters that must be escaped, for use in a character class.
+    ``longest_name``: the most characters of a name that the schema does not give. ``indent``: the extra columns of
+    nested values on lines of their own.
     """
 
     unit = _UNIT
@@ -132,12 +132,12 @@ class Translator:
         self.parts = parts = Parts()
         self._closed = closed
         self.names_matter = False
-        self.cut: str | None = None  # where a schema that refers to itself was first not followed
+        self.cut: str | None = None  # the first place where a schema that refers to itself was not followed
         self._levels = 0
         self._known: dict[tuple[Conjunction, int, int], int | None] = {}
         self._scalars: dict[bytes | None, int] = {}
         blank = parts.repeat(parts.text(" "), 0, 1)
-        self.column = 0  # where a value with lines of its own begins
+        self.column = 0  # the column of a value on lines of its own
         self.comma = parts.sequence(parts.text(","), blank)
         self.colon = parts.sequence(parts.text(":"), blank)
         self._quote = parts.text('"')
@@ -146,50 +146,50 @@ class Translator:
 
     @classmethod
     def quoted(cls, text: str) -> str:
-        """Return a text as a string."""
+        """Return a text as a quoted string."""
         return quoted(text)
 
     @classmethod
     def written_name(cls, name: str) -> str:
-        """Return the name of a property as it is written."""
+        """Return the name of a property in its written form."""
         return cls.quoted(name)
 
     def name(self, name: str) -> int:
-        """Return the part of the name of a property that the schema gives."""
+        """Return the part for the name of a property that the schema gives."""
         return self.parts.name(name, self.written_name(name))
 
     def constant(self, value: Any) -> str:
-        """Return a number, true, false or null."""
+        """Return the text of a number, true, false or null."""
         return written(value)
 
     def number(self) -> str:
-        """Return the pattern of a number without bounds."""
+        """Return the pattern for a number without bounds."""
         return ranges.NUMBER
 
     def pattern(self, pattern: str, low: int, high: int | None, where: str) -> int:
-        """Return the inside of a string in which a pattern is found."""
+        """Return the part for the inside of a string that contains a match of a pattern."""
         return self.parts.pattern(pattern, low, high, where)
 
     def one_of(self, found: list[int]) -> int:
-        """Return the part that is one of some values."""
+        """Return the part that matches any one of the given values."""
         return self.parts.choice(found)
 
     def pair(self, name: int, value: int) -> int:
-        """Return the part of a property."""
+        """Return the part for a property."""
         return self.parts.sequence(name, self.parts.behind(self.colon, value))
 
     def separator(self) -> int:
-        """Return the part between two properties of the object that is being made."""
+        """Return the part between two properties of the object in progress."""
         return self.comma
 
     def array(self, first: list[int], rest: int | None, low: int, high: int | None) -> int:
-        """Return the part of an array of some first items and others, ``low`` to ``high`` in all."""
+        """Return the part for an array of the first items and further ones, ``low`` to ``high`` in all."""
         parts = self.parts
         inside = self.listed(first, rest, low, high, self.comma)
         return parts.sequence(parts.text("["), *inside, parts.text("]"))
 
     def object(self, items: list[int], at_least: int, may_be_empty: bool) -> int:
-        """Return the part of an object of properties, of which those that are a `repeat` may be left out."""
+        """Return the part for an object of properties; those that are a `repeat` are optional."""
         parts = self.parts
         inside = [parts.list(self.separator(), items, at_least)] if items else []
         return parts.sequence(parts.text("{"), *inside, parts.text("}"))
@@ -197,9 +197,9 @@ class Translator:
     # ---- values ----
 
     def value(self, conjunction: Conjunction, left: int) -> int | None:
-        """Return the part of the values that meet some schemas, or None if none does.
+        """Return the part for the values that meet all the given schemas, or None if there is no such value.
 
-        ``left``: how many more references within themselves, or values of any kind within each other, are followed.
+        ``left``: how many more levels of references to themselves, or of nested values of any kind, are followed.
         """
         key = (conjunction, left, self.column)
         if key not in self._known:
@@ -261,7 +261,7 @@ class Translator:
         return parts.text(self.quoted(value) if isinstance(value, str) else self.constant(value))
 
     def _admits(self, way: Facts, value: Any) -> bool:
-        """Return whether a value that the schema spells out meets the rest of it."""
+        """Return whether a value that the schema spells out meets the rest of the schema."""
         kind = type_of(value)
         rest = _RESTS.get(kind, ())
         for keyword in rest:
@@ -335,13 +335,13 @@ class Translator:
         return self.array(first[:high], rest, low, high)
 
     def _rest(self, way: Facts, left: int) -> int | None:
-        """Return the part of an item behind those of prefixItems, or None if there are none."""
+        """Return the part for an item after those of prefixItems, or None if there may be none."""
         if way.items is None and way.prefix is not None and self._closed and way.min_items <= len(way.prefix):
             return None
         return self.value(way.items or (), left)
 
     def listed(self, first: list[int], rest: int | None, low: int, high: int | None, comma: int) -> list[int]:
-        """Return the parts, one or none, of items with something between them."""
+        """Return the parts (one or none) for items with ``comma`` between them."""
         parts = self.parts
         n = len(first)
         if not first:
@@ -388,7 +388,7 @@ class Translator:
         return found
 
     def _counted(self, way: Facts, found: _Object) -> tuple[list[int], int, bool] | None:
-        """Return the items of an object's list, how many must be there by its counts, and if all may be left out."""
+        """Return the items of an object's list, the least number of them (0 or 1), and whether all may be left out."""
         parts = self.parts
         low, high = way.min_properties, way.max_properties
         required, total = sum(found.required), len(found.pairs)
@@ -418,14 +418,14 @@ class Translator:
         return items, at_least, not at_least and not any(needs)
 
     def _without(self, where: str, reason: str) -> None:
-        """Remember why nothing can meet a schema, unless something within it is why."""
+        """Remember why no value can meet a schema, unless a schema within it was cut off."""
         if self.cut is None:
             self.document.nothing(where, reason)
 
     # ---- names ----
 
     def _key(self, way: Facts, named: dict[str, Conjunction], left: int) -> int | None:
-        """Return the part of the names of properties that have none of those in the schema."""
+        """Return the part for names of properties that differ from all names in the schema."""
         parts = self.parts
         if way.names is not None:
             found = []
@@ -439,12 +439,12 @@ class Translator:
         return parts.shared(self._quote, inside, self._quote)
 
     def _unlike(self, names: list[list[str]]) -> int:
-        """Return the part of the insides of strings, without needless escapes, that are none of some."""
+        """Return the part for the insides of strings, without needless escapes, that differ from the given names."""
         parts = self.parts
         root: dict[str, Any] = {}
-        order: list[dict[str, Any]] = [root]  # each behind the one that it is in
+        order: list[dict[str, Any]] = [root]  # each node comes after the node that contains it
         begins, ends = {""}, set()
-        if sum(len(units) ** 2 for units in names) > 2 * MAX_WEIGHT:  # all their beginnings, one after the other
+        if sum(len(units) ** 2 for units in names) > 2 * MAX_WEIGHT:  # about the length of all prefixes together
             raise TooLargeError
         for units in names:
             at, text = root, ""
@@ -456,7 +456,7 @@ class Translator:
                 text += unit
                 begins.add(text)
             ends.add(text)
-        leaves: dict[int, int] = {}  # to what leaves the names within a node
+        leaves: dict[int, int] = {}  # by node: the part for the ways out of the names below it
         for node in reversed(order):
             found = [parts.regex(_others(tuple(sorted(node)), self.raw), _UNIT_WEIGHT)]
             found += [parts.sequence(parts.text(unit), leaves.pop(id(inner))) for unit, inner in node.items()]
@@ -466,7 +466,7 @@ class Translator:
         return parts.choice(other + [parts.text(text) for text in sorted(begins - ends)])
 
     def _units(self, name: str) -> list[str]:
-        """Return the characters of a name as a string has them."""
+        """Return the characters of a name as they appear in a string."""
         return [self.quoted(character)[1:-1] for character in name]
 
 
@@ -486,9 +486,9 @@ def _spelled(way: Facts) -> str:
 
 @lru_cache(1024)
 def _others(units: tuple[str, ...], raw: str) -> str:
-    """Return the pattern of a character of a string, without a needless escape, that is none of some.
+    """Return the pattern for a character of a string, without a needless escape, that is not one of ``units``.
 
-    ``raw``: the characters that must be escaped, in a class.
+    ``raw``: the characters that must be escaped, for a character class.
     """
     plain = "".join(rf"\x{{{ord(unit):x}}}" for unit in units if len(unit) == 1)
     escapes = "|".join(escape.replace("\\", r"\\") for escape in _ESCAPES if escape not in units)

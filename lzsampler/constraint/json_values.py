@@ -1,4 +1,4 @@
-"""Values of JSON in a schema: which there may be, what is equal, and numbers as exactly as they were written."""
+"""JSON values in a schema: which are valid, which are equal, and numbers with all the digits of their text."""
 
 import json
 import marshal
@@ -13,23 +13,23 @@ from ..errors import ArgumentError, ArgumentTypeError
 
 MAX_NESTING = 200
 MAX_VALUES = 1_000_000
-_EXPONENT_DIGITS = 4  # with a longer one, exact arithmetic takes seconds and more
+_EXPONENT_DIGITS = 4  # with a longer exponent, exact arithmetic takes seconds or more
 MAX_NUMBER = int(sys.float_info.max)
 _TOO_LARGE = "a number above 1.8e308, which most readers of JSON cannot hold"
 
 
 def refusal(pointer: str, reason: str) -> ArgumentError:
-    """Return the error of a schema that cannot be used."""
+    """Return the error for a schema that cannot be used."""
     return ArgumentError(f"schema must be as in docs/grammar.md, but at {pointer}: {reason}")
 
 
 class WrittenFloat(float):
-    """A number of a schema's text, as it is written there: more digits than a double has are not lost."""
+    """A number with its text from a schema, so that digits beyond those of a double are not lost."""
 
     written: str
 
     def __new__(cls, written: str) -> "WrittenFloat":
-        """Return the number that a text says."""
+        """Return the number for a text."""
         made = super().__new__(cls, written)
         made.written = written
         return made
@@ -41,9 +41,9 @@ class WrittenFloat(float):
 
 
 def parsed(text: str | bytes) -> Any:
-    """Return the schema that a text of JSON is, with its numbers as they are written.
+    """Return the schema in a JSON text, with numbers that keep their text.
 
-    ValueError for what is not JSON, and for an object that has a key twice: readers disagree about which one holds.
+    ValueError for text that is not JSON, and for an object that has a key twice: readers disagree about which counts.
     """
     if not isinstance(text, str | bytes):
         raise ArgumentTypeError(f"schema must be a dict, true, false or JSON text, got {text!r:.50}")
@@ -77,7 +77,7 @@ def _no_number(name: str) -> None:
 
 
 def same(value: Any) -> Any:
-    """Return a key that is equal for equal values of JSON: 1 and 1.0 are, 1 and true are not."""
+    """Return a key that is equal for equal JSON values: 1 and 1.0 are equal, 1 and true are not."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return (type(value).__name__, value)
     if isinstance(value, int | float):
@@ -88,7 +88,7 @@ def same(value: Any) -> Any:
 
 
 def read_as_same(value: Any) -> Any:
-    """Return a key that is equal for values which many readers take for equal, since they read numbers as doubles."""
+    """Return a key that is equal for values that many readers take as equal, since they read numbers as doubles."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return ("number", float(value))
     if isinstance(value, dict):
@@ -103,7 +103,7 @@ def written(value: Any) -> str:
 
 
 def type_of(value: Any) -> str:
-    """Return the type of a value of JSON; "fraction" is a number that is no integer."""
+    """Return the type of a JSON value; "fraction" is a number that is not an integer."""
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int | float):
@@ -113,13 +113,13 @@ def type_of(value: Any) -> str:
     return names[type(value)]
 
 
-_Way = tuple["_Way", str | int] | None  # the pointer to a value: that of what it is in, and its name or number there
+_Way = tuple["_Way", str | int] | None  # the path to a value: the path of its container, and its name or index there
 
 
 def check_values(schema: Any) -> bool:
-    """Return whether a schema has a name `$ref`.
+    """Return whether a schema has a name `$ref` anywhere.
 
-    ValueError for what is not JSON, and for more of it than can be worked on.
+    ValueError for values that are not JSON, and for a schema that is too large or too deep.
     """
     stack: list[tuple[Any, _Way, int]] = [(schema, None, 0)]
     count, references = 0, False
@@ -140,7 +140,7 @@ def check_values(schema: Any) -> bool:
                 if not name.isascii():
                     _check_text(name, way)
                 references = references or name == "$ref"
-                if type(inner) is str and inner.isascii() and depth < MAX_NESTING:  # as most are
+                if type(inner) is str and inner.isascii() and depth < MAX_NESTING:  # the usual case, kept fast
                     count += 1
                 else:
                     stack.append((inner, (way, name), depth + 1))
@@ -160,16 +160,16 @@ def check_values(schema: Any) -> bool:
     return references
 
 
-_ONE = frozenset(("items", "additionalProperties", "propertyNames"))  # whose value is a schema
-_MANY = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))  # a list of them
-_NAMED = frozenset(("$defs", "definitions"))  # an object of them
+_ONE = frozenset(("items", "additionalProperties", "propertyNames"))  # keywords whose value is a schema
+_MANY = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))  # keywords whose value is a list of schemas
+_NAMED = frozenset(("$defs", "definitions"))  # keywords whose value is an object of schemas
 _NOTES = frozenset(("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"))
 _OWN = frozenset(
     (
         *("type", "enum", "const", "pattern", "format", "minLength", "maxLength", "minimum", "maximum"),
         *("exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
     )
-)  # whose values have no names of properties
+)  # keywords whose values contain no names of properties
 _DEFINED = re.compile(r"#(/(\$defs|definitions)/[^/%~]*)?")
 _SCALARS = frozenset((str, int, float, bool, type(None)))
 MAX_SHAPE = 16_384
@@ -177,10 +177,10 @@ MAX_SHAPE = 16_384
 
 @dataclass(frozen=True)
 class Shape:
-    """What schemas have in common that differ in names of properties and in annotations alone, and these names.
+    """The common form of schemas that differ only in annotations and in names of properties, and the names of one.
 
-    ``plain``: the names and annotations, which ``data`` does not have, are texts of ASCII. So where a schema with the
-    same ``data`` has passed `check_values`, one that is plain would pass it too.
+    ``plain``: whether the names and annotations, which ``data`` omits, are ASCII. If a schema with the same ``data``
+    has passed `check_values`, a plain one would pass, too.
     """
 
     data: bytes
@@ -189,11 +189,11 @@ class Shape:
 
 
 def shape_of(schema: Any) -> Shape | None:
-    """Return the shape of a schema, which need not have been checked.
+    """Return the shape of a schema, which `check_values` need not have seen.
 
-    Schemas of one shape have the names in the same places, and where one has a name twice so have the others. Where a
-    reference may lead through such a name, equal schemas alone have one shape. None for those with values that JSON
-    does not have, or of subclasses, and for those of more than `MAX_SHAPE` bytes.
+    Schemas of the same shape have names in the same places, and repeat a name in the same places. If a reference may
+    lead through such a name, only equal schemas have the same shape. None for a schema with values that JSON does not
+    have or values of subclasses, and for a schema of more than `MAX_SHAPE` bytes.
     """
     shaper = _Shaper()
     try:
@@ -202,7 +202,7 @@ def shape_of(schema: Any) -> Shape | None:
         except _UnlikeError:
             shaped, shaper = schema, _Shaper()
             shaper.count(schema)
-        data = marshal.dumps(shaped, 2)  # version 2 knows values alone, and not which of them are one object
+        data = marshal.dumps(shaped, 2)  # version 2 writes only values, and not which of them are the same object
     except (_NoShapeError, RecursionError, ValueError):
         return None
     names = tuple(shaper.names)
@@ -212,20 +212,20 @@ def shape_of(schema: Any) -> Shape | None:
 
 
 class _UnlikeError(Exception):
-    """A schema that may mean something else with other names of properties."""
+    """A schema that may change its meaning if its properties have other names."""
 
 
 class _NoShapeError(Exception):
-    """A schema that is too large, maybe without end, or that is not JSON."""
+    """A schema that is too large, maybe endless, or not JSON."""
 
 
 class _Shaper:
-    """Puts tuples of numbers, which are no values of JSON, in the place of names of properties."""
+    """Replaces the names of properties by tuples of numbers, which cannot be JSON values."""
 
     def __init__(self) -> None:
         self.names: dict[str, int] = {}
         self.plain = True
-        self._left = MAX_SHAPE  # values that may come, each of which has a byte at least
+        self._left = MAX_SHAPE  # how many more values may come: each takes at least a byte
 
     def shaped(self, schema: Any) -> Any:
         """Return a schema with numbers for names and without annotations."""
@@ -256,7 +256,7 @@ class _Shaper:
             elif kind is list and keyword == "required":
                 self._left -= len(value)
                 value = tuple([names.setdefault(name, len(names)) if type(name) is str else None for name in value])
-            elif kind is list and (keyword in _MANY or keyword in _NAMED):  # the latter against the draft
+            elif kind is list and (keyword in _MANY or keyword in _NAMED):  # the draft forbids a list for _NAMED
                 self._left -= len(value)
                 value = [self.shaped(inner) for inner in value]
             elif kind not in _SCALARS:
@@ -267,7 +267,7 @@ class _Shaper:
         return made
 
     def count(self, value: Any) -> None:
-        """Count the values within one that stays as it is."""
+        """Count the values within a value that stays unchanged."""
         stack = [value]
         for inner in stack:
             kind = type(inner)
@@ -284,7 +284,7 @@ class _Shaper:
 
 
 def escaped(name: str) -> str:
-    """Return a name as a JSON pointer has it (RFC 6901)."""
+    """Return a name escaped for a JSON pointer (RFC 6901)."""
     return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
 
 

@@ -1,4 +1,4 @@
-"""Grammars of llguidance for samplers: all of JSON Schema that it knows, and Lark."""
+"""Grammars of llguidance for samplers: all of JSON Schema that llguidance knows, and Lark."""
 
 import json
 import warnings
@@ -17,23 +17,23 @@ from .tokens import TokenBytes
 try:
     import llguidance
 except ImportError as error:
-    if error.name != "llguidance":  # it is installed and broken: its own message says how
+    if error.name != "llguidance":  # it is installed but broken: show its own message
         raise MissingExtra(f"llguidance does not load: {error}") from error
     raise missing("llguidance is needed for this", "llguidance") from None
 
-_BLANK = {"whitespace_pattern": " ?"}  # at most one, so that a loop of white space cannot happen
-_SHOWN = 200  # characters of an error
+_BLANK = {"whitespace_pattern": " ?"}  # at most one blank, so that white space cannot loop
+_SHOWN = 200  # characters of an error message
 
 
 def json_schema_source(schema: Any) -> str:
-    """Return llguidance's grammar of a JSON Schema: a dict, true, false, or JSON text."""
+    """Return llguidance's grammar for a JSON Schema: a dict, true, false, or JSON text."""
     if isinstance(schema, bytes | str):
         schema = parsed(schema)
     if not isinstance(schema, dict | bool):
         raise ArgumentTypeError(f"schema must be a dict, true, false or JSON text, got {schema!r:.50}")
     if schema is False:
         raise ArgumentError("schema must be one that something can meet, got false")
-    schema = {} if schema is True else schema  # llguidance takes options with an object only
+    schema = {} if schema is True else schema  # llguidance takes options only if the schema is an object
     try:
         return str(llguidance.LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides=_BLANK))
     except (TypeError, ValueError, RecursionError) as error:
@@ -41,16 +41,16 @@ def json_schema_source(schema: Any) -> str:
 
 
 def lark_source(text: str) -> str:
-    """Return llguidance's grammar of a text in its dialect of Lark."""
+    """Return llguidance's grammar for a text in its dialect of Lark."""
     if not isinstance(text, str):
         raise ArgumentTypeError(f"text must be a str, got {text!r:.50}")
     return str(llguidance.LLMatcher.grammar_from_lark(text))
 
 
 def matchers(name: str, text: str, tokens: TokenBytes) -> Callable[[], "LlguidanceMatcher"]:
-    """Return what makes places at the beginning of a grammar.
+    """Return a function that makes matchers at the beginning of a grammar.
 
-    ``text``: what `json_schema_source` or `lark_source` made. ``name``: the argument that an error is about.
+    ``text``: the result of `json_schema_source` or `lark_source`. ``name``: the argument to name in an error.
     """
     tokenizer = _tokenizer(tokens)
     wrong, messages = llguidance.LLMatcher.validate_grammar_with_warnings(text, tokenizer)
@@ -58,7 +58,7 @@ def matchers(name: str, text: str, tokens: TokenBytes) -> Callable[[], "Llguidan
     if wrong:
         raise ArgumentError(f"{name} must be one that llguidance can use: {message}")
     if message:
-        warnings.warn(f"llguidance says of the grammar: {message}", stacklevel=3)
+        warnings.warn(f"llguidance warns about the grammar: {message}", stacklevel=3)
     return lambda: LlguidanceMatcher(tokenizer, text, tokens.n_vocab)
 
 
@@ -71,7 +71,7 @@ class LlguidanceMatcher:
 
     @property
     def failed(self) -> bool:
-        """Whether it raised an error and cannot be used any more."""
+        """Whether the matcher raised an error and cannot be used any more."""
         return bool(self._matcher.is_error())
 
     def allows(self, token: int) -> bool:
@@ -81,7 +81,7 @@ class LlguidanceMatcher:
         return allowed
 
     def take(self, token: int) -> None:
-        """Go on after a token that is allowed."""
+        """Move past an allowed token."""
         if not self._matcher.consume_token(token):
             self._check()
 
@@ -98,20 +98,20 @@ class LlguidanceMatcher:
         return made
 
     def _check(self) -> None:
-        """Raise what the matcher says, where it has failed."""
+        """Raise LzsError with the matcher's message if it has failed."""
         if self.failed:
             message = " ".join(self._matcher.get_error().partition("\n")[0].split())[:_SHOWN]
             raise LzsError(f"llguidance failed: {message}")
 
 
 class _Tokenizer(LongestTokens):
-    """What llguidance asks for: a text may be spelled with any tokens, but it wants some where the text is forced."""
+    """The tokenizer for llguidance. A text may use any tokens, but llguidance asks for some if the text is forced."""
 
     bos_token_id = None
 
     def __init__(self, vocabulary: TokenBytes) -> None:
         super().__init__(vocabulary)
-        self.tokens = [piece or b"\xff" for piece in vocabulary.pieces]  # the empty ones are special
+        self.tokens = [piece or b"\xff" for piece in vocabulary.pieces]  # empty pieces are special tokens
         self.eos_token_id = vocabulary.end[0]
         empty = [token for token, piece in enumerate(vocabulary.pieces) if not piece]
         self.special_token_ids = sorted({*vocabulary.end, *vocabulary.special, *empty})
@@ -121,7 +121,7 @@ _TOKENIZERS: "WeakKeyDictionary[TokenBytes, Any]" = WeakKeyDictionary()
 
 
 def _tokenizer(tokens: TokenBytes) -> Any:
-    """Return llguidance's tree of the tokens, made once for a vocabulary: 0.3 s for 128,000."""
+    """Return llguidance's tree of the tokens, made once for each vocabulary: 0.3 s for 128,000 tokens."""
     known = _TOKENIZERS.get(tokens)
     if known is None:
         wrapper = llguidance.TokenizerWrapper(_Tokenizer(tokens))

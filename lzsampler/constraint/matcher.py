@@ -1,8 +1,8 @@
-"""States of a grammar in another engine, which makes the masks: llguidance, or llama.cpp for GBNF.
+"""States of a grammar in another engine that makes the masks: llguidance, or llama.cpp for GBNF.
 
-Such an engine is at one place of its grammar at a time. Samplers have many, with clones and drafts: so states are
-numbers of a tree of tokens, and a matcher goes to the state that is asked for, on from where it is or from the
-beginning.
+Such an engine is at one place of its grammar at a time. Samplers, with their clones and drafts, need many places. So
+states are numbered nodes of a tree of tokens. A matcher walks to a requested state from its current place, or again
+from the beginning.
 """
 
 from collections.abc import Callable
@@ -17,50 +17,50 @@ from .tokens import TokenBytes
 DEAD: int = lib.LZS_GRAMMAR_DEAD
 ENDED: int = lib.LZS_GRAMMAR_ENDED
 START: int = lib.LZS_GRAMMAR_START
-_MOST_STATES = 100_000  # then those that are not on the way to the one in use are forgotten
-_SHOWN = 200  # characters of an error
+_MOST_STATES = 100_000  # beyond this, forget all states except those on the path to the current one
+_SHOWN = 200  # characters of an error message
 
 
 class Matcher(Protocol):
-    """A place in a grammar of another engine, at first its beginning. What it cannot do raises LzsError."""
+    """A place in a grammar of another engine, at first the beginning. A method that fails raises LzsError."""
 
     @property
     def failed(self) -> bool:
-        """Whether it raised an error and cannot be used any more."""
+        """Whether the matcher raised an error and cannot be used any more."""
 
     def allows(self, token: int) -> bool:
         """Return whether a token of text may come next."""
 
     def take(self, token: int) -> None:
-        """Go on behind a token that is allowed."""
+        """Move past an allowed token."""
 
     def accepts(self) -> bool:
         """Return whether the text may end here."""
 
     def mask(self) -> npt.NDArray[np.uint32]:
-        """Return the tokens that may come next, uint32[ceil(n_vocab / 32)]; what is not text is ignored."""
+        """Return the tokens that may come next, uint32[ceil(n_vocab / 32)]; bits of tokens without text are ignored."""
 
 
 class MatcherStates:
-    """The functions that C calls, and where the matcher is."""
+    """The functions that C calls, and the current place of the matcher."""
 
     def __init__(self, tokens: TokenBytes, make: Callable[[], Matcher], picks_first: bool) -> None:
         self.tokens = tokens
         self.problem: str | None = None
         self._interrupted: BaseException | None = None
-        self._broken = False  # the matcher may be elsewhere than at the end of its way
-        self.nodes: dict[int, tuple[int, int, int]] = {START: (0, -1, 0)}  # state before, token, tokens to it
+        self._broken = False  # whether the matcher may be off the end of its path
+        self.nodes: dict[int, tuple[int, int, int]] = {START: (0, -1, 0)}  # state: (parent, token, depth in tokens)
         self._following: dict[tuple[int, int], int] = {}
         self._last: int = START
         self._make = make
         self._matcher = make()
-        self._way = [START]  # to where the matcher is
+        self._way = [START]  # the states on the path to the matcher's place
         self._ends = frozenset(tokens.end)
         text = np.array([bool(piece) for piece in tokens.pieces])
         text[[*tokens.end, *tokens.special]] = False
         self._texts, self._end_words = words_of(text), words_of(np.isin(np.arange(len(text)), tokens.end))
         self._is_text = text
-        self._masked: int = DEAD  # the state of the mask that was made last
+        self._masked: int = DEAD  # the state that the latest mask belongs to
         self._mask = self._texts
         self._callbacks = (
             ffi.callback("int32_t(void *, int32_t, int32_t, int32_t *)", self._c_accept, lib.LZS_ELIMIT, self._failed),
@@ -103,7 +103,7 @@ class MatcherStates:
             self._interrupted = value
 
     def check_interrupted(self) -> None:
-        """Raise what ended a function that C called and was no error: C cannot pass on a KeyboardInterrupt."""
+        """Raise the interruption that ended a function called by C: C cannot pass on a KeyboardInterrupt."""
         interrupted, self._interrupted = self._interrupted, None
         if interrupted is not None:
             raise interrupted
@@ -111,7 +111,7 @@ class MatcherStates:
     # ---- states ----
 
     def next(self, state: int, token: int) -> int:
-        """Return the state behind a token."""
+        """Return the state after a token."""
         if state in (DEAD, ENDED) or token in self._ends:
             ends = state != DEAD and token in self._ends and (state == ENDED or self.accepts(state))
             return ENDED if ends else DEAD
@@ -134,10 +134,10 @@ class MatcherStates:
         return self._matcher.accepts()
 
     def _go(self, state: int) -> None:
-        """Take the matcher to a state: on from where it is, or from the beginning with a new one.
+        """Move the matcher to a state: from its current place, or from the beginning with a new matcher.
 
-        llguidance's own `rollback` is not used: in llguidance 1.9.1, after it the masks of recursive grammars can be
-        others. llama.cpp has none.
+        This does not use llguidance's own `rollback`: in llguidance 1.9.1, masks of recursive grammars can differ after
+        it. llama.cpp has no rollback.
         """
         self.problem = None
         if self._matcher.failed or self._broken:
@@ -173,7 +173,7 @@ class MatcherStates:
 
 
 class LongestTokens:
-    """Writes bytes with the longest tokens that fit, as far as there are some."""
+    """Writes bytes as tokens, always with the longest token that fits; stops if no token fits."""
 
     def __init__(self, vocabulary: TokenBytes) -> None:
         hidden = {*vocabulary.end, *vocabulary.special}
@@ -181,7 +181,7 @@ class LongestTokens:
         self._longest = max(map(len, self._by_bytes), default=1)
 
     def __call__(self, text: str | bytes) -> list[int]:
-        """Return the tokens of a text, or of its beginning where there is no token for the rest."""
+        """Return the tokens of a text, or of its beginning if no token spells the rest."""
         data = text.encode() if isinstance(text, str) else text
         made, at = list[int](), 0
         while at < len(data):
@@ -195,7 +195,7 @@ class LongestTokens:
 
 
 def words_of(marks: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
-    """Return marks of tokens as a mask."""
+    """Return booleans for tokens as a mask."""
     padded = np.zeros((len(marks) + 31) // 32 * 32, np.bool_)
     padded[: len(marks)] = marks
     return np.packbits(padded, bitorder="little").view(np.uint32)

@@ -1,11 +1,11 @@
-"""Regular expressions of the decimal numbers between two bounds, digit by digit."""
+"""Regular expressions for the decimal numbers between two bounds, digit by digit."""
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from math import inf, nextafter
 
-INTEGER_DIGITS = 18  # of a number without bounds: all of them fit into 64 bits
+INTEGER_DIGITS = 18  # in a number without bounds: all of them fit into 64 bits
 FRACTION_DIGITS = 17
-EXACT_DIGITS = 15  # that doubles tell apart: of a number with bounds
+EXACT_DIGITS = 15  # in a number with bounds: doubles can tell so many digits apart
 _WHOLE = Context(prec=2000, Emax=10**6, Emin=-(10**6))
 
 INTEGER = rf"0|-?[1-9]\d{{0,{INTEGER_DIGITS - 1}}}"
@@ -15,9 +15,9 @@ Bound = tuple[Decimal, bool]  # the value, and whether it is excluded
 
 
 def integers(low: Bound | None, high: Bound | None, step: int = 1) -> str | None:
-    """Return the pattern of the multiples of ``step``, a power of ten, between two bounds; None if there are none.
+    """Return the pattern for the multiples of ``step``, a power of ten, between two bounds; None if there are none.
 
-    Without a bound, of those with up to `INTEGER_DIGITS` digits, or with as many as the other bound has.
+    If a bound is missing, numbers have up to `INTEGER_DIGITS` digits, or as many as the other bound.
     """
     scale = len(str(step)) - 1
     first, last = _scaled(low, ROUND_CEILING, -scale), _scaled(high, ROUND_FLOOR, -scale)
@@ -36,10 +36,10 @@ def integers(low: Bound | None, high: Bound | None, step: int = 1) -> str | None
 
 
 def numbers(low: Bound | None, high: Bound | None) -> str | None:
-    """Return the pattern of the decimal numbers between two bounds, without exponents; None if there are none.
+    """Return the pattern for the decimal numbers between two bounds, without exponents; None if there are none.
 
-    They have so few digits behind the point that all of them together are at most `EXACT_DIGITS`, so that different
-    ones are different doubles, or as many behind it as the bounds have. No reader rounds one to an excluded bound.
+    The numbers have at most `EXACT_DIGITS` digits in all, so that different numbers are different doubles. They may
+    have more if the bounds have more digits after the point. No reader rounds a number to an excluded bound.
     """
     bounds = [abs(bound[0]) for bound in (low, high) if bound is not None]
     widest = max(len(str(int(bound))) for bound in bounds)
@@ -59,7 +59,7 @@ def numbers(low: Bound | None, high: Bound | None) -> str | None:
 
 
 def _apart(bound: Bound | None, towards: float) -> Bound | None:
-    """Return a bound that leaves out, where the given one is excluded, all that is read as the same double."""
+    """Return a bound; move an excluded one so that it also excludes every number that reads as the same double."""
     if bound is None or not bound[1]:
         return bound
     read = float(bound[0])
@@ -67,7 +67,7 @@ def _apart(bound: Bound | None, towards: float) -> Bound | None:
 
 
 def _scaled(bound: Bound | None, rounding: str, places: int) -> int | None:
-    """Return the outermost integer that times 10**-places is within a bound."""
+    """Return the integer nearest to a bound that, times 10**-places, is within the bound."""
     if bound is None:
         return None
     value, excluded = bound
@@ -82,12 +82,12 @@ def _range(low: int, high: int) -> str:
 
 
 def _free(low: int, high: int) -> str:
-    """Return any digits, ``low`` to ``high`` of them."""
+    """Return the pattern for any ``low`` to ``high`` digits."""
     return "" if high == 0 else rf"\d{{{low},{high}}}" if low < high else r"\d" if low == 1 else rf"\d{{{low}}}"
 
 
 def _between(low: int, high: int) -> str:
-    """Return the pattern of the integers low to high, 1 <= low <= high."""
+    """Return the pattern for the integers low to high, 1 <= low <= high."""
     parts = []
     short, long = len(str(low)), len(str(high))
     if short == long:
@@ -100,7 +100,7 @@ def _between(low: int, high: int) -> str:
 
 
 def _same_length(low: str, high: str) -> str:
-    """Return the pattern of the digit strings between two of the same length."""
+    """Return the pattern for the digit strings between two strings of the same length."""
     n = len(low)
     same = next((i for i in range(n) if low[i] != high[i]), n)
     if same == n:
@@ -115,7 +115,7 @@ def _same_length(low: str, high: str) -> str:
 
 
 def _beyond(bound: str, up: bool) -> str:
-    """Return the digit strings as long as ``bound`` that are not smaller, or with ``up`` false not larger."""
+    """Return the pattern for digit strings as long as ``bound`` that are at least it, or at most it if not ``up``."""
     rest = ""
     for i in range(len(bound) - 1, -1, -1):
         digit, behind = int(bound[i]), len(bound) - i - 1
@@ -130,7 +130,7 @@ def _beyond(bound: str, up: bool) -> str:
 
 
 def _decimals(low: int, high: int, places: int) -> str:
-    """Return the pattern of the x with 0 <= low <= x * 10**places <= high and at most ``places`` digits behind."""
+    """Return the pattern for the x with 0 <= low <= x * 10**places <= high and at most ``places`` decimals."""
     (first, low_rest), (last, high_rest) = divmod(low, 10**places), divmod(high, 10**places)
     if places == 0:
         return _whole(first, last)
@@ -148,14 +148,14 @@ def _whole(low: int, high: int) -> str:
 
 
 def _fraction(low: str | None, high: str | None) -> str:
-    """Return the pattern of nothing or a point and digits, which filled up with zeros are between two digit strings."""
+    """Return the pattern for no decimals, or a point and digits that, padded with zeros, are between two strings."""
     places = len(low or high or "")
     tails = _tails(low, high, 0, places)
     return rf"(?:\.(?:{tails}))?" if low is None or not low.strip("0") else rf"\.(?:{tails})"
 
 
 def _tails(low: str | None, high: str | None, at: int, places: int) -> str:
-    """Return the pattern of one or more digits from place ``at`` on, at most up to the last."""
+    """Return the pattern for one or more digits from place ``at`` on, at most up to the last place."""
     low = None if low is None or not low[at:].strip("0") else low
     high = None if high is None or not high[at:].strip("9") else high
     if low is None and high is None:

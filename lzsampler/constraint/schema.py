@@ -1,7 +1,7 @@
 """`Document`: a JSON Schema as facts, with references followed and `allOf`, `anyOf` and `oneOf` resolved.
 
-A schema at a pointer is a list of `Facts`: one for each way to meet it. What is not supported raises `refusal`, with
-the keyword and where it stands. Draft 2020-12; earlier drafts mean the same by all that is not refused here.
+A schema at a pointer becomes a list of `Facts`, one for each way to meet it. Anything unsupported raises `refusal`,
+with the keyword and its place. The draft is 2020-12; the keywords that pass mean the same in earlier drafts.
 """
 
 import marshal
@@ -22,15 +22,15 @@ TYPES = {name: frozenset((name,)) for name in ALL_TYPES - {"fraction"}} | {"numb
 MAX_WAYS = 2_000
 MAX_COMPARED = 200_000
 _BOUND_DIGITS = 100
-_PARTS_DEEP = 4  # values within values that are looked at to tell the schemas of oneOf apart
-_PLAIN = frozenset(("const", "enum", "default", "examples"))  # their values are no schemas
+_PARTS_DEEP = 4  # how many levels of nested values are compared to tell the schemas of oneOf apart
+_PLAIN = frozenset(("const", "enum", "default", "examples"))  # keywords whose values are not schemas
 _ANNOTATIONS = frozenset(
     (
         *("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$schema"),
         *("$vocabulary", "$anchor", "$dynamicAnchor", "$defs", "definitions", "discriminator"),
         *("contentMediaType", "contentEncoding", "contentSchema", "minContains", "maxContains", "then", "else"),
     )
-)  # the last four say nothing without `contains` and `if`, which are refused
+)  # the last four mean nothing without `contains` and `if`, which are refused
 _IN_PLACE = frozenset(("$ref", "allOf", "anyOf", "oneOf"))
 _SCALARS = ("string", "integer", "number", "boolean")
 _WHY = {
@@ -55,21 +55,21 @@ def _why_unknown(keyword: str) -> str:
     known = {name.lower(): name for name in (*_READERS, *_IN_PLACE)}
     close = get_close_matches(keyword.lower(), known, 1)
     advice = f"did you mean {known[close[0]]!r}?" if close else "leave it out if it only describes"
-    return f"is not a keyword that is supported: {advice}"
+    return f"is not a supported keyword: {advice}"
 
 
-Conjunction = tuple[str, ...]  # pointers to schemas that all hold; none of them: anything
+Conjunction = tuple[str, ...]  # pointers to schemas that all hold; an empty one allows anything
 
 
 class CircleError(ArgumentError):
-    """A reference that leads to itself without a value between."""
+    """A reference that leads back to itself without a value in between."""
 
 
 @dataclass(slots=True)
 class Facts:
-    """What holds of a value, one way to meet a schema. ``at`` has the pointer of each keyword that is there.
+    """One way to meet a schema: what holds for a value. ``at``: the pointer of each keyword that the schema has.
 
-    ``hops``: references within themselves that were followed on the way here.
+    ``hops``: the number of references to themselves that were followed on the way here.
     """
 
     types: frozenset[str] = ALL_TYPES
@@ -100,21 +100,21 @@ ANYTHING = Facts()
 
 
 class Document:
-    """A JSON Schema and what it says at each pointer."""
+    """A JSON Schema and its facts at each pointer."""
 
     def __init__(self, schema: Any, references: bool) -> None:
-        """``schema`` and ``references`` are what `check_values` was given, and what it returned."""
+        """``schema``: one that passed `check_values`. ``references``: what `check_values` returned for it."""
         if not isinstance(schema, dict | bool):
             raise refusal("#", f"a schema is an object, true or false, got {schema!r:.50}")
         self._values: dict[str, Any] = {"#": schema}
         draft = schema.get("$schema") if isinstance(schema, dict) else None
         self._lone_ref = isinstance(draft, str) and re.search("/draft-0[3-7]/", draft) is not None
         self._ways: dict[str, list[Facts]] = {}
-        self._open: set[str] = set()  # schemas whose ways are being found
-        self._compared = 0  # what was compared so far to tell schemas of oneOf apart
+        self._open: set[str] = set()  # schemas whose ways are being computed
+        self._compared = 0  # comparisons made so far to tell schemas of oneOf apart
         self._targets: dict[str, str] = {}
         self._anchors: dict[str, str] | None = None
-        self.problem: tuple[str, str] | None = None  # the first place that nothing can meet, and why
+        self.problem: tuple[str, str] | None = None  # the first place that no value can meet, and the reason
         self._recursive = self._find_recursive() if references else set[str]()
 
     def at(self, pointer: str, *keys: str | int) -> str:
@@ -127,7 +127,7 @@ class Document:
         return pointer
 
     def named(self, pointer: str, schemas: dict[str, Any]) -> dict[str, Conjunction]:
-        """Return the pointers to the schemas in the object at a pointer."""
+        """Return the pointers to the schemas in the object at a pointer, by name."""
         made: dict[str, Conjunction] = {}
         for name, schema in schemas.items():
             at = f"{pointer}/{escaped(name)}"
@@ -136,11 +136,11 @@ class Document:
         return made
 
     def nothing(self, pointer: str, reason: str) -> None:
-        """Remember why nothing can meet a schema."""
+        """Remember why no value can meet a schema."""
         self.problem = self.problem or (pointer, reason)
 
     def ways(self, conjunction: Conjunction) -> list[Facts]:
-        """Return the ways to meet all of some schemas."""
+        """Return the ways to meet all the given schemas."""
         if len(conjunction) == 1:
             return self._ways_of(conjunction[0])
         ways = [ANYTHING]
@@ -149,15 +149,15 @@ class Document:
         return ways
 
     def scalar(self, conjunction: Conjunction) -> bytes | None:
-        """Return what schemas of the same strings, numbers or truth values have in common; None for any others."""
+        """Return a key that is equal for equal schemas of strings, numbers or booleans; None for other schemas."""
         schema = self._values[conjunction[0]] if len(conjunction) == 1 else None
         if type(schema) is not dict or schema.get("type") not in _SCALARS:
             return None
         try:
             data = marshal.dumps(schema, 2)
-        except ValueError:  # it has subclasses of the types of JSON
+        except ValueError:  # it has values of subclasses of JSON's types
             return None
-        return None if b"$ref" in data or b"oneOf" in data else data  # of those the place matters
+        return None if b"$ref" in data or b"oneOf" in data else data  # with these the meaning depends on the place
 
     # ---- one schema ----
 
@@ -166,7 +166,7 @@ class Document:
         if known is not None:
             return known
         if pointer in self._open:
-            raise CircleError(*refusal(pointer, "a reference leads to itself without a value between").args)
+            raise CircleError(*refusal(pointer, "a reference leads back to itself without a value in between").args)
         schema = self._values[pointer]
         if isinstance(schema, bool):
             if not schema:
@@ -186,15 +186,15 @@ class Document:
         return ways
 
     def _own(self, pointer: str, schema: dict[str, Any]) -> Facts:
-        """Return what the keywords of a schema say that are not about other schemas in its place."""
+        """Return the facts from a schema's own keywords, without $ref, allOf, anyOf and oneOf."""
         facts = Facts()
         if self._lone_ref and "$ref" in schema and schema.keys() - _ANNOTATIONS - {"$ref", "$id"}:
-            reason = "what stands beside $ref does not hold in the draft that $schema names: use allOf"
+            reason = "the draft that $schema names ignores the keywords beside $ref: use allOf"
             raise refusal(self.at(pointer, "$ref"), reason)
         for keyword, value in schema.items():
             read = _READERS.get(keyword)
             if read is not None:
-                where = facts.at[keyword] = f"{pointer}/{keyword}"  # as `at` would return it, but much is read here
+                where = facts.at[keyword] = f"{pointer}/{keyword}"  # the same as `at`, but faster: this runs often
                 self._values[where] = value
                 read(self, facts, value, where)
             elif keyword in _ANNOTATIONS or keyword in _IN_PLACE or (keyword == "$id" and pointer == "#"):
@@ -225,12 +225,12 @@ class Document:
         for i, one in enumerate(branches):
             for k, other in enumerate(branches[:i]):
                 if not all(self._surely_excludes(a, b, where) for a in one for b in other):
-                    reason = f"of oneOf, numbers {k} and {i} may hold together, as far as can be told: use anyOf"
+                    reason = f"numbers {k} and {i} of oneOf may hold together: use anyOf"
                     raise refusal(where, reason)
         return [way for branch in branches for way in branch]
 
     def _surely_excludes(self, a: Facts, b: Facts, where: str) -> bool:
-        """Return whether surely no value meets both. What tells them apart at the top is found first."""
+        """Return whether surely no value meets both. It compares the top first, then deeper levels."""
         return any(self._excludes(a, b, depth, where) for depth in range(_PARTS_DEEP + 1))
 
     def _branches(self, pointer: str, keyword: str, value: Any) -> Iterator[str]:
@@ -258,7 +258,7 @@ class Document:
             others = {same(value) for value in b.values}
             values = [value for value in a.values if same(value) in others]
         if not types or values == []:
-            self.nothing(pointer, "no value meets all that is asked here")
+            self.nothing(pointer, "no value meets all the requirements here")
             return None
         for name in ("pattern", "format"):
             one, other = getattr(a, name), getattr(b, name)
@@ -295,9 +295,9 @@ class Document:
         )
 
     def _excludes(self, a: Facts, b: Facts, depth: int, where: str) -> bool:
-        """Return whether surely no value meets both, by what it is and by values ``depth`` deep in it.
+        """Return whether surely no value meets both, judged by its type and by values up to ``depth`` levels in it.
 
-        ``where``: the oneOf that asks, which is refused when all of them together take too many comparisons.
+        ``where``: the oneOf that asks. It is refused if all comparisons together are too many.
         """
         self._compared += 1 + len(a.values or ()) + len(b.values or ())
         if self._compared > MAX_COMPARED:
@@ -320,11 +320,11 @@ class Document:
         return False
 
     def _part_excludes(self, a: Facts, b: Facts, depth: int, where: str) -> bool:
-        """Return whether a required property of a is one that b cannot have."""
+        """Return whether a has a required property that b cannot have."""
         for name in a.required if depth else ():
             try:
                 ours, theirs = (self.ways(f.properties.get(name, f.additional or ())) for f in (a, b))
-            except CircleError:  # it is a part of the schema that is being looked at
+            except CircleError:  # it is part of the schema whose ways are being computed
                 continue
             self._compared += len(ours) + len(theirs)
             if all(self._excludes(one, other, depth - 1, where) for one in ours for other in theirs):
@@ -346,12 +346,12 @@ class Document:
         root = self._values["#"]
         own = root.get("$id") if isinstance(root, dict) else None
         if address and (not isinstance(own, str) or address != own.rstrip("#")):
-            raise refusal(where, f"$ref {ref!r:.60} is not in this schema: put what it names into $defs")
+            raise refusal(where, f"$ref {ref!r:.60} is not in this schema: put its target into $defs")
         fragment = unquote(fragment)
         if fragment and not fragment.startswith("/"):
             self._anchors = _anchors(root) if self._anchors is None else self._anchors
             if fragment not in self._anchors:
-                raise refusal(where, f"$ref {ref!r:.60} names an anchor that is not there")
+                raise refusal(where, f"$ref {ref!r:.60} names an unknown anchor")
             fragment = self._anchors[fragment]
         target, value = "#", root
         for key in fragment.split("/")[1:]:
@@ -368,10 +368,10 @@ class Document:
         return target
 
     def _find_recursive(self) -> set[str]:
-        """Return targets of references such that each circle goes through a reference to one of them.
+        """Return targets of references such that every circle passes through a reference to one of them.
 
-        The steps of the search are references alone: from a schema to the targets of all references within it. A circle
-        that is entered in its middle has its target among them, though no reference of the circle leads to the middle.
+        Each step of the search goes from a schema to the targets of all references within it. So the search also finds
+        the target of a circle that it enters in the middle, to which no reference of the circle leads.
         """
         recursive: set[str] = set()
         path, done = {"#"}, set[str]()
@@ -391,7 +391,7 @@ class Document:
         return recursive
 
     def _references(self, pointer: str, done: set[str]) -> Iterator[str]:
-        """Yield the targets of the references within a schema, without those within schemas that are ``done``."""
+        """Yield the targets of the references within a schema, except those within schemas that are ``done``."""
         left = [pointer]
         while left:
             at = left.pop()
@@ -404,7 +404,7 @@ class Document:
                 left += reversed(list(self._parts(at, schema)))
 
     def _parts(self, pointer: str, schema: dict[str, Any]) -> Iterator[str]:
-        """Yield the schemas that a schema is made of."""
+        """Yield the pointers to the schemas that a schema directly contains."""
         for keyword in ("items", "additionalProperties", "propertyNames"):
             if keyword in schema:
                 yield self.at(pointer, keyword)
@@ -419,7 +419,7 @@ _COMBINED = {"$ref": "_ref", "allOf": "_all_of", "anyOf": "_any_of", "oneOf": "_
 
 
 def _anchors(schema: Any) -> dict[str, str]:
-    """Return the fragment of each anchor that is there once."""
+    """Return the fragment of each anchor that occurs only once."""
     found: dict[str, list[str]] = {}
     stack: list[tuple[Any, str]] = [(schema, "")]
     while stack:
@@ -528,7 +528,7 @@ def _read_prefix(document: Document, facts: Facts, value: Any, where: str) -> No
 
 def _read_items(_: Document, facts: Facts, value: Any, where: str) -> None:
     if isinstance(value, list):
-        raise refusal(where, "a list of schemas is of earlier drafts: name it prefixItems")
+        raise refusal(where, "a list of schemas belongs to earlier drafts: name it prefixItems")
     facts.items = (where,)
 
 

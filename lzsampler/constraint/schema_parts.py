@@ -1,4 +1,4 @@
-"""`Parts`: a grammar put together of texts, patterns, choices and repetitions, for `lzs_grammar_new_parts`."""
+"""`Parts`: a grammar built from texts, patterns, choices and repetitions, for `lzs_grammar_new_parts`."""
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
@@ -11,35 +11,35 @@ MAX_WEIGHT = 2_000_000
 
 
 class TooLargeError(Exception):
-    """A grammar whose automaton would have more than about `MAX_WEIGHT` operations."""
+    """Raised for a grammar whose automaton would have more than about `MAX_WEIGHT` operations."""
 
 
 class Parts:
-    """Parts of a grammar, each made of parts before it; the last one that is added is the whole.
+    """Parts of a grammar, each made from earlier parts; the last part is the whole grammar.
 
-    A part is named by its number, and may be in several others: the automaton has a copy of it for each, which
-    ``weights`` estimates in operations.
+    A part is a number, and may be used in several other parts. The automaton has a copy of it for each use;
+    ``weights`` estimates the size of each part in operations.
     """
 
     def __init__(self) -> None:
         self._rows: list[int] = []
         self._children: list[int] = []
         self._text = bytearray()
-        self._names: dict[str, tuple[int, str]] = {}  # the part of each name, and its text, which lie behind all others
+        self._names: dict[str, tuple[int, str]] = {}  # by name: its part and its text; these texts follow all others
         self._known: dict[tuple[int, str, int, int], int] = {}
-        self._patterns: list[tuple[int, str]] = []  # where the text of each begins, and what asked for it
+        self._patterns: list[tuple[int, str]] = []  # the offset of each pattern's text, and the pointer of its keyword
         self.weights: list[int] = []
         self._behind: dict[tuple[int, int], int] = {}
-        self._numbers: tuple[array[int], array[int]] | None = None  # rows without the places of names, and children
+        self._numbers: tuple[array[int], array[int]] | None = None  # rows, without the offsets of names; children
         self._arrays: tuple[array[int], array[int], bytes] | None = None
-        self._again: Callable[[], Parts] | None = None  # makes parts that know what asked for each pattern
+        self._again: Callable[[], Parts] | None = None  # makes the parts again, with the pointers of their patterns
 
     def text(self, text: str) -> int:
-        """Return the part of one text."""
+        """Return the part for one text."""
         return self._leaf(lib.LZS_PART_TEXT, text, 0, 0, len(text))
 
     def name(self, name: str, text: str) -> int:
-        """Return the part of a name of a property that the schema gives, as it is written."""
+        """Return the part for the name of a property that the schema gives. ``text``: the name in its written form."""
         known = self._names.get(name)
         if known is None:
             known = self._names[name] = (self._add(lib.LZS_PART_TEXT, 0, 0, 0, 0, len(text) + 1), text)
@@ -48,10 +48,10 @@ class Parts:
     def renamed(
         self, names: Mapping[str, str], written: Callable[[str], str], again: Callable[[], "Parts"]
     ) -> "Parts | None":
-        """Return the parts with other names of properties; None where their texts could make the grammar too large.
+        """Return the parts with other names of properties; None if their texts could make the grammar too large.
 
-        ``names``: what each is called instead. ``written``: a name as the grammar writes it. ``again``: makes the same
-        parts from the beginning, for `place`.
+        ``names``: the new name for each old one. ``written``: returns a name in its written form. ``again``: makes the
+        same parts from the beginning, for `place`.
         """
         made = object.__new__(Parts)
         made.__dict__.update(self.__dict__)
@@ -64,20 +64,20 @@ class Parts:
         return made
 
     def regex(self, pattern: str, weight: int) -> int:
-        """Return the part of a regular expression, whose automaton has about ``weight`` operations."""
+        """Return the part for a regular expression, whose automaton has about ``weight`` operations."""
         return self._leaf(lib.LZS_PART_REGEX, pattern, 0, 0, weight)
 
     def pattern(self, pattern: str, low: int, high: int | None, where: str, *, yaml: bool = False) -> int:
         """Return the inside of a JSON string of ``low`` to ``high`` characters in which ECMAScript finds a pattern.
 
-        ``where``: what asked for it, for `place`. ``yaml``: of a string in double quotes of YAML.
+        ``where``: the pointer of the keyword, for `place`. ``yaml``: the string is a double-quoted one of YAML.
         """
         self._patterns.append((len(self._text), where))
         kind = lib.LZS_PART_YAML if yaml else lib.LZS_PART_PATTERN
         return self._leaf(kind, pattern, low, _most(high), 40 * len(pattern))
 
     def place(self, offset: int) -> tuple[str, int] | None:
-        """Return what asked for the pattern that an error's offset is in, and the character of it; None if none did."""
+        """Return the pointer of the pattern at an error's offset, and the character in it; None if it is elsewhere."""
         if self._again is not None:
             return self._again().place(offset)
         begins, where = max([row for row in self._patterns if row[0] <= offset], default=(0, ""))
@@ -85,31 +85,31 @@ class Parts:
         return (where, len(before)) if where and offset <= len(self._text) else None
 
     def sequence(self, *parts: int) -> int:
-        """Return the part of some parts, one after the other."""
+        """Return a part that matches the given parts in sequence."""
         return self._node(lib.LZS_PART_SEQUENCE, parts, 0, 0)
 
     def choice(self, parts: Sequence[int]) -> int:
-        """Return the part that is one of at least one."""
+        """Return a part that matches any one of the given parts, of which there is at least one."""
         return parts[0] if len(parts) == 1 else self._node(lib.LZS_PART_CHOICE, parts, 0, 0)
 
     def repeat(self, part: int, low: int, high: int | None, separator: int | None = None) -> int:
-        """Return a part ``low`` to ``high`` times (None: as often as one likes), maybe with another between them."""
+        """Return a part repeated ``low`` to ``high`` times (None: without limit), with an optional separator."""
         children = (part,) if separator is None else (part, separator)
         return self._node(lib.LZS_PART_REPEAT, children, low, _most(high))
 
     def list(self, separator: int, items: Sequence[int], at_least: int) -> int:
-        """Return the part of some items with a separator between them; a `repeat` of 0 to 1 may be left out.
+        """Return a part for items with a separator between them; an item that is a `repeat` of 0 to 1 is optional.
 
-        ``at_least``: 0, or 1 if not all may be left out.
+        ``at_least``: 0, or 1 if not all items may be left out.
         """
         return self._node(lib.LZS_PART_LIST, (separator, *items), at_least, 0)
 
     def shared(self, *parts: int) -> int:
-        """Return some parts, one after the other, such as those of a string, as one whose masks are kept for others."""
+        """Return the given parts in sequence, such as those of a string, as one part whose masks grammars share."""
         return self._node(lib.LZS_PART_SHARED, parts, 0, 0)
 
     def behind(self, before: int, part: int) -> int:
-        """Return a part behind another one; as a shared one unless the part is made of values within a value."""
+        """Return ``before`` followed by ``part``; as a shared part, unless ``part`` contains nested values."""
         made = self._behind.get((before, part))
         if made is None:
             make = self.shared if self._is_flat(part) else self.sequence
@@ -117,7 +117,7 @@ class Parts:
         return made
 
     def _is_flat(self, part: int) -> bool:
-        """Return whether a part is a text, a pattern, a shared one, or a choice of such."""
+        """Return whether a part is a text, a pattern, a shared part, or a choice of these."""
         kind, first, n = self._rows[5 * part : 5 * part + 3]
         return kind in _FLAT or (
             kind == lib.LZS_PART_CHOICE
@@ -125,7 +125,7 @@ class Parts:
         )
 
     def arrays(self) -> "tuple[array[int], array[int], bytes]":
-        """Return five numbers for each part, as in `lzs_part`, the children and the text. All parts are there now."""
+        """Return five numbers for each part, as in `lzs_part`; the children; the text. Call it after the last part."""
         if self._arrays is None:
             if self._numbers is None:
                 self._numbers = array("I", self._rows), array("I", self._children or [0])

@@ -1,7 +1,7 @@
-"""The tokens of a vocabulary for grammars: their bytes, how a tokenizer spells texts with them, and masks they share.
+"""The tokens of a vocabulary for grammars: their bytes, how a tokenizer spells texts with them, and shared masks.
 
-`TokenBytes` has the byte string of every token, `Spelling` says how texts are written, `PartMasks` keeps masks of parts
-that many grammars have, such as the strings of JSON.
+`TokenBytes` has the byte string of every token. `Spelling` describes how a tokenizer writes texts. `PartMasks` keeps
+masks for parts that many grammars have, such as the strings of JSON.
 """
 
 import time
@@ -26,19 +26,19 @@ _WORDS: dict[str, int] = {
     "llama3": lib.LZS_WORDS_LLAMA3,
     "qwen2": lib.LZS_WORDS_QWEN2,
 }
-_NO_TOKEN = 2 * lib.LZS_MAX_VOCAB  # more than any length of a sequence
+_NO_TOKEN = 2 * lib.LZS_MAX_VOCAB  # more than the length of any sequence
 
 
 class TokenBytes:
-    """The byte string of every token of a vocabulary, which grammars need.
+    """The byte string of every token of a vocabulary, for grammars.
 
     ``pieces``: bytes[n_vocab], what each token adds to a text. ``end``: the ids of the tokens that end a text, at
-    least one. ``special``: the ids of others that a grammar never allows, such as control tokens; a token without
-    bytes is never allowed either. ``speller``: makes the `Spelling` of these tokens when it is first asked for.
-    `lzsampler.llama.token_bytes` reads them of a model. Any number of threads may use it.
+    least one. ``special``: the ids of other tokens that a grammar never allows, such as control tokens. A grammar never
+    allows a token without bytes either. ``speller``: makes the `Spelling` of these tokens on first use.
+    `lzsampler.llama.token_bytes` reads the bytes from a model. Any number of threads may use this object.
 
-    Raises TypeError for anything but bytes and ids, ValueError for an id outside the vocabulary, for no end token and
-    for a token of more than 65,535 bytes.
+    Raises TypeError for anything but bytes and ids; ValueError for an id outside the vocabulary, if there is no end
+    token, and for a token of more than 65,535 bytes.
     """
 
     def __init__(
@@ -87,26 +87,24 @@ class TokenBytes:
 
     @property
     def token_bytes(self) -> "TokenBytes":
-        """Itself, so that it can be given where a model can."""
+        """This object, so that it can be used in place of a model."""
         return self
 
     @cached_property
     def spelling(self) -> "Spelling":
-        """How the tokenizer writes texts, which takes a second for a large vocabulary; made once.
+        """How the tokenizer writes texts; made once, which takes a second for a large vocabulary.
 
-        ValueError where these tokens do not say it, LzsError where it is not known.
+        ValueError if there is no ``speller``; LzsError if the tokenizer is unknown.
         """
         if self._speller is None:
-            raise ArgumentError(
-                "these tokens do not say how texts are written with them: give a Spelling of them instead"
-            )
+            raise ArgumentError("lzsampler does not know how these tokens spell texts: give a Spelling of them instead")
         return self._speller(self)
 
     @cached_property
     def part_masks(self) -> "PartMasks":
-        """Masks of strings, numbers and other parts that schemas have in common, for all grammars of these tokens.
+        """Masks for strings, numbers and other parts that schemas have in common, for all grammars of these tokens.
 
-        What is made inside a part has a limit of 8 MiB of its own, and does not count for ``max_bytes`` of a grammar.
+        States inside a part have a limit of 8 MiB of their own, and do not count for ``max_bytes`` of a grammar.
         """
         return PartMasks(self)
 
@@ -117,15 +115,15 @@ class TokenBytes:
 class Spelling:
     """How the tokenizer of a vocabulary writes texts as tokens: by byte pair encoding, or as SentencePiece does.
 
-    ``tokens``: the vocabulary. ``merges``, int[n, 2]: the left and right parts of the merges of a byte pair encoding,
-    by rank. ``scores``, float[n_vocab]: those of SentencePiece. One of the two is given. ``words``: the pre-tokenizer
-    that cuts a text into words before merges are applied in each (docs/tokenization.md). ``whole_words``: a word that
-    is a token is written as this token whatever the merges say, as by Llama 3. ``whole``: ids of tokens that are found
-    in a text before everything else, as user-defined tokens are. ``byte_tokens``: ids of tokens of SentencePiece that
-    stand for a byte of a character that the vocabulary does not have.
+    ``tokens``: the vocabulary. ``merges``, int[n, 2]: the left and right tokens of each merge of a byte pair encoding,
+    by rank. ``scores``, float[n_vocab]: the scores of SentencePiece. Give one of the two. ``words``: the pre-tokenizer
+    that cuts a text into words before the merges apply within each (docs/tokenization.md). ``whole_words``: a word that
+    is a token is written as that token, whatever the merges say, as in Llama 3. ``whole``: ids of tokens that are found
+    in a text before everything else, such as user-defined tokens. ``byte_tokens``: ids of SentencePiece tokens that
+    stand for one byte of a character that the vocabulary does not have.
 
-    `TokenBytes.spelling` is that of a model, compared with its tokenizer. Any number of threads may use it. ValueError
-    for what is out of range.
+    `TokenBytes.spelling` is the spelling of a model, checked against its tokenizer. Any number of threads may use it.
+    ValueError for arguments out of range.
     """
 
     def __init__(
@@ -153,7 +151,7 @@ class Spelling:
         whole, byte_tokens = tuple(whole), tuple(byte_tokens)
         self.token_bytes = tokens
         self.words = words
-        self.set_apart = frozenset((*whole, *byte_tokens))  # tokens that merges and scores are not about
+        self.set_apart = frozenset((*whole, *byte_tokens))  # tokens that no merge and no score describes
         roles = np.zeros(tokens.n_vocab, np.uint8)
         roles[token_array("byte_tokens", sorted(set(byte_tokens)), tokens.n_vocab)] = lib.LZS_TOKEN_BYTE
         roles[token_array("whole", sorted(set(whole)), tokens.n_vocab)] = lib.LZS_TOKEN_WHOLE
@@ -181,11 +179,11 @@ class Spelling:
 
     @property
     def spelling(self) -> "Spelling":
-        """Itself, so that it can be given where a vocabulary can."""
+        """This object, so that it can be used in place of a vocabulary."""
         return self
 
     def wrong(self, tokens: Tokens) -> int | None:
-        """Return where ``tokens``, int[n], first differ from what the tokenizer writes for their text; None if nowhere.
+        """Return the index at which ``tokens``, int[n], first differ from the tokenizer's own; None if they do not.
 
         n means that another token would have to follow. ValueError for an id outside the vocabulary.
         """
@@ -218,7 +216,7 @@ def _pairs(merges: npt.ArrayLike | Sequence[tuple[int, int]], n_vocab: int) -> n
 
 @dataclass(frozen=True)
 class Figures:
-    """What is kept: parts, masks inside them, bytes; and how many masks were found there or had to be made so far."""
+    """What is kept: parts, masks inside them, bytes; and how many masks were found or had to be made so far."""
 
     parts: int
     masks: int
@@ -228,11 +226,11 @@ class Figures:
 
 
 class PartMasks:
-    """Masks of parts of grammars, kept for all grammars of one vocabulary: `TokenBytes.part_masks` has them.
+    """Masks for parts of grammars, kept for all grammars of one vocabulary: `TokenBytes.part_masks` holds them.
 
-    Strings, numbers and names of `Grammar.json_schema` and `Grammar.yaml_schema` are such parts. Where another schema
-    has the same part, the masks of states inside it are not made again: they are the same bits. ``max_bytes``: what
-    needs more is forgotten, 0 is 32 MiB. Any number of threads may use them.
+    Strings, numbers and names of `Grammar.json_schema` and `Grammar.yaml_schema` are such parts. If another schema has
+    the same part, its masks are reused; they have the same bits. ``max_bytes``: beyond this, masks are forgotten; 0 is
+    32 MiB. Any number of threads may use it.
     """
 
     def __init__(self, vocabulary: TokenBytes, *, max_bytes: int = 0) -> None:
@@ -245,7 +243,7 @@ class PartMasks:
 
     @property
     def figures(self) -> Figures:
-        """What is kept at the moment."""
+        """The current `Figures`."""
         out = ffi.new("lzs_part_masks_figures *")
         while (status := lib.lzs_part_masks_look(self.handle, out)) == lib.LZS_ELIMIT:
             time.sleep(0.001)  # another thread uses them, for a few milliseconds at most
@@ -259,15 +257,15 @@ class PartMasks:
 
 
 class HasTokenBytes(Protocol):
-    """A `TokenBytes`, or what has one: a `Model` or a `Spelling`."""
+    """A `TokenBytes`, or an object that has one: a `Model` or a `Spelling`."""
 
     @property
     def token_bytes(self) -> TokenBytes:
-        """The bytes of its tokens."""
+        """The bytes of the vocabulary's tokens."""
 
 
 def token_bytes_of(vocabulary: HasTokenBytes) -> TokenBytes:
-    """Return the bytes of the tokens of a vocabulary; TypeError for what is none."""
+    """Return the bytes of a vocabulary's tokens; TypeError if ``vocabulary`` has none."""
     tokens = getattr(vocabulary, "token_bytes", None)
     if not isinstance(tokens, TokenBytes):
         raise ArgumentTypeError(

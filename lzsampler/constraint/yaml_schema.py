@@ -1,9 +1,8 @@
 """A JSON Schema as parts of a grammar of YAML: block mappings and sequences, two blanks deeper at each level.
 
-The text is YAML 1.2 that readers of YAML 1.1, such as PyYAML, read as the same values: strings are in double quotes,
-names of properties are plain where that cannot mean anything else, and floats have a point. Values that the schema
-spells out (`enum`, `const`), and empty objects and arrays, are written as in JSON. Everything else is as in
-json_schema.py.
+The text is YAML 1.2, and readers of YAML 1.1, such as PyYAML, read the same values from it. Strings are in double
+quotes, names of properties are plain if that is unambiguous, and floats have a point. Values that the schema spells out
+(`enum`, `const`), and empty objects and arrays, are written as in JSON. Everything else is as in json_schema.py.
 """
 
 import re
@@ -15,17 +14,17 @@ from .json_values import refusal, written
 from .ranges import FRACTION_DIGITS, INTEGER_DIGITS
 from .schema import Conjunction, Document, Facts
 
-# What a double-quoted string of YAML cannot hold as it is, or a reader of YAML 1.1 takes for the end of a line.
+# Characters that a double-quoted YAML string cannot hold unescaped, or that YAML 1.1 takes for the end of a line.
 _HIDDEN = r"\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff"
 _RAW = rf"\"\\\x00-\x1f{_HIDDEN}"
 # Escapes of surrogate pairs are two characters in YAML, and PyYAML did not always know \\/.
 _UNIT = rf'[^{_RAW}]|\\(["\\bfnrt]|u([0-9a-ce-fA-CE-F][0-9a-fA-F]{{3}}|[dD][0-7][0-9a-fA-F]{{2}}))'
 _NUMBER = (
-    rf"-?(0|[1-9]\d{{0,{INTEGER_DIGITS - 1}}})(\.\d{{1,{FRACTION_DIGITS}}}([eE][+-]\d{{1,2}})?)?"  # or it is a text
+    rf"-?(0|[1-9]\d{{0,{INTEGER_DIGITS - 1}}})(\.\d{{1,{FRACTION_DIGITS}}}([eE][+-]\d{{1,2}})?)?"  # 1e5 would be text
 )
 _PLAIN_NAME = re.compile("[A-Za-z_][A-Za-z0-9_-]*")
-_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))  # which are values, in any case
-_LONGEST_NAME = 128  # YAML has no names of more than 1,024 characters, escapes included
+_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))  # plain, these are values in any case
+_LONGEST_NAME = 128  # YAML allows at most 1,024 characters in a name, escapes included
 _LONGEST_GIVEN = 1_000
 
 
@@ -42,7 +41,7 @@ class YamlTranslator(Translator):
         self.comma, self.colon = self.parts.text(", "), self.parts.text(": ")
         self._forms: dict[
             int, tuple[list[int], list[int]]
-        ] = {}  # of a value: parts in the line, and lines of their own
+        ] = {}  # by value: the parts that fit on the line, and those that need lines of their own
 
     @classmethod
     def quoted(cls, text: str) -> str:
@@ -51,7 +50,7 @@ class YamlTranslator(Translator):
 
     @classmethod
     def written_name(cls, name: str) -> str:
-        """Return a name, without quotes where it can mean nothing else."""
+        """Return a name, without quotes if that is unambiguous."""
         plain = _PLAIN_NAME.fullmatch(name) and name.lower() not in _WORDS
         text = name if plain else cls.quoted(name)
         if len(text) > _LONGEST_GIVEN:
@@ -61,21 +60,21 @@ class YamlTranslator(Translator):
         return text
 
     def constant(self, value: Any) -> str:
-        """Return a number, true, false or null; a number with an exponent has a point and a sign."""
+        """Return the text of a number, true, false or null; a number with an exponent has a point and a sign."""
         text = written(value)
         found = re.fullmatch(r"(-?\d+)(\.\d+)?[eE]([+-]?)(\d+)", text)
         return text if found is None else f"{found[1]}{found[2] or '.0'}e{found[3] or '+'}{found[4]}"
 
     def number(self) -> str:
-        """Return the pattern of a number without bounds."""
+        """Return the pattern for a number without bounds."""
         return _NUMBER
 
     def pattern(self, pattern: str, low: int, high: int | None, where: str) -> int:
-        """Return the inside of a string in which a pattern is found."""
+        """Return the part for the inside of a string that contains a match of a pattern."""
         return self.parts.pattern(pattern, low, high, where, yaml=True)
 
     def one_of(self, found: list[int]) -> int:
-        """Return the part that is one of some values."""
+        """Return the part that matches any one of the given values."""
         line, block = list[int](), list[int]()
         for part in found:
             one, other = self._forms.get(part, ([part], []))
@@ -86,7 +85,7 @@ class YamlTranslator(Translator):
         return made
 
     def pair(self, name: int, value: int) -> int:
-        """Return the part of a property."""
+        """Return the part for a property."""
         parts = self.parts
         line, block = self._forms[value]
         behind = [parts.behind(parts.text(" "), parts.choice(line))] if line else []
@@ -94,11 +93,11 @@ class YamlTranslator(Translator):
         return parts.sequence(name, parts.text(":"), parts.choice(behind))
 
     def separator(self) -> int:
-        """Return the part between two properties of the object that is being made."""
+        """Return the part between two properties of the object in progress."""
         return self.parts.text("\n" + " " * (self.column - self.indent))
 
     def array(self, first: list[int], rest: int | None, low: int, high: int | None) -> int:
-        """Return the part of an array."""
+        """Return the part for an array."""
         parts = self.parts
         comma = parts.text("\n" + " " * (self.column - self.indent) + "- ")
         inside = self.listed(first, rest, max(1, low), high, comma)
@@ -106,7 +105,7 @@ class YamlTranslator(Translator):
         return self._container([] if low else [parts.text("[]")], block)
 
     def object(self, items: list[int], at_least: int, may_be_empty: bool) -> int:
-        """Return the part of an object."""
+        """Return the part for an object."""
         block = [self.parts.list(self.separator(), items, 1 if may_be_empty else at_least)] if items else []
         return self._container([self.parts.text("{}")] if may_be_empty or not items else [], block)
 

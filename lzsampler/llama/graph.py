@@ -214,7 +214,7 @@ class Block:
 
     @contextmanager
     def of(self, tokens: Sequence[int]) -> Iterator[list[int]]:
-        """Draft ``tokens``, which follow another token, for the decodes within a ``with`` block; yield the drafted ones.
+        """Draft ``tokens``, which follow another token, for decodes within a ``with`` block; yield the drafted ones.
 
         If the grammar forbids one of them, that token is the last one drafted.
         """
