@@ -87,7 +87,7 @@ def test_a_text_that_fails_is_one_line_and_status_1(folder: Path) -> None:
         file.write(json.dumps({"id": "long", "prompt": "word " * 400}) + "\n")
     arguments = ("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256, "--resume")
     said = (
-        "lzs: 2 texts failed; the first is that of 'long' with 'T=0': the prompt has 402 tokens, but the context holds "
+        "lzs: 2 texts failed; the first is 'long' with 'T=0': the prompt has 402 tokens, but the context holds "
         "256: shorten the prompt or enlarge the context; --resume tries again"
     )
     for more in ((), ("--so-far",)):

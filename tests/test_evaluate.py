@@ -262,7 +262,7 @@ def test_a_damaged_line_is_named(whole: Path, tmp_path: Path) -> None:
     results = evaluate(default_model(), out, **SETTINGS, resume=True)
     assert [row.line for row in results.bad["transcripts"]] == [4, 5, 6]
     assert (out / "transcripts.jsonl").read_bytes() == (whole / "transcripts.jsonl").read_bytes()
-    assert '"damaged: made anew"' in (out / "results.json").read_text()
+    assert '"damaged: generated again"' in (out / "results.json").read_text()
 
 
 def test_a_run_that_is_refused_is_not_in_the_way_of_the_next_one(tmp_path: Path) -> None:
@@ -329,7 +329,7 @@ def test_a_text_that_fails_loses_no_other(tmp_path: Path, named: bool) -> None:
         assert (tried, results.missing, len(results.outcomes)) == (n, 0, 10)
         assert {(each.prompt, each.written) for each in results.failed} == {(long, False)}
         assert results.failure.startswith(
-            f"5 texts failed; the first is that of {long!r} with 'none': the prompt has 40"
+            f"5 texts failed; the first is {long!r} with 'none': the prompt has 40"
         )
     made = json.loads((out / "results.json").read_text())["failed"]
     assert [(row["setting"], row["seed"]) for row in made] == [

@@ -1,8 +1,8 @@
-"""`cost`: what penalties cost on texts that are right, teacher-forced.
+"""`cost`: how much penalties cost on reference texts (texts that are right), teacher-forced.
 
-A model is given each text as if it had written it, and asked at every token for the probability of the next one: by
-itself, and after the penalties of each setting. A text is decoded once for all settings, a batch of tokens at a time,
-and while llama.cpp decodes one batch, the one before it is scored.
+At every token of a text, the model gives the probability of the next token: without penalties, and after the penalties
+of each setting. One decode of a text serves all settings, a batch of tokens at a time. While llama.cpp decodes a batch,
+lzsampler scores the batch before it.
 """
 
 import os
@@ -30,9 +30,9 @@ from .costs import SKIP, Charge, Cost, Costs, TextCosts, charges_of
 from .fitting import params_for
 from .grid import Grid, read_grid
 
-_BATCH_BYTES = 32 << 20  # of logits; there are up to four such batches: llama.cpp's, and three here
+_BATCH_BYTES = 32 << 20  # of logits; there are up to four such batches: one in llama.cpp, and three here
 _LEAST, _MOST = 64, 256  # tokens of a batch
-_TEMPLATE_MARKS = ("<think>\n", "\n</think>\n\n")  # around reasoning that a transcript keeps apart
+_TEMPLATE_MARKS = ("<think>\n", "\n</think>\n\n")  # written around reasoning that a transcript stores separately
 
 
 def cost(
@@ -48,20 +48,20 @@ def cost(
     n_threads: int | None = None,
     on_progress: Callable[[int, int], object] | None = None,
 ) -> Costs:
-    """Measure what the penalties of a grid cost on texts that are right, all of them from one decode of each text.
+    """Measure how much the penalties of a grid cost on reference texts, all of them from one decode of each text.
 
-    ``model``: a GGUF file. ``texts``: files and folders; ``sets``: names of sets of the package, such as "lists", or
-    "all". `read_texts` says how they are read, and what their kinds are; ``format`` as there. ``skip``: tokens at the
-    beginning of each text that are not scored; most penalties have little to act on there. ``max_tokens``: the most
-    tokens of a text that are read; None is all. A text that does not fit in the context (``n_ctx``, as in `Model`) is
-    cut in pieces, each of which begins anew and has its own ``skip``. ``on_progress`` is called with (characters done,
-    all characters).
+    ``model``: a GGUF file. ``texts``: files and folders. ``sets``: names of sets of the package, such as "lists", or
+    "all". `read_texts` explains how texts are read and what their kinds are; ``format`` is its argument. ``skip``:
+    tokens at the beginning of each text that are not scored, since most penalties have little to act on there.
+    ``max_tokens``: the most tokens of a text that are read; None reads all. A text that does not fit in the context
+    (``n_ctx``, as in `Model`) is cut into pieces. Each piece starts anew and has its own ``skip``. ``on_progress`` is
+    called with (characters done, all characters).
 
-    The cost is that of the whole distribution at temperature 1: truncation, temperature and seeds of the settings play
-    no part, so that settings which differ in these only are one. Intervals are over texts. A KeyboardInterrupt ends the
-    measurement, and what was scored until then is returned, if there is anything.
+    The cost covers the whole distribution at temperature 1. Truncation, temperature and seeds do not matter, so
+    settings that differ only in these count once. Intervals are over texts. A KeyboardInterrupt ends the measurement;
+    the texts scored until then are returned, if there are any.
 
-    Raises ValueError for bad arguments, a grid that does not fit the model, and when there is no text to score;
+    Raises ValueError for bad arguments, for a grid that does not fit the model, and if there is no text to score;
     LzsError for files and the model.
     """
     chosen = grid if isinstance(grid, Grid) else read_grid(grid)
@@ -74,7 +74,7 @@ def cost(
     scored: list[TextCosts] = []
     short = 0
     interrupted = False
-    # Flash attention has other kernels for long batches, so that scores would depend on how a text is cut.
+    # Flash attention has other kernels for long batches, so with it scores would depend on how a text is cut.
     with Model(model, n_ctx=n_ctx, n_threads=n_threads, flash_attn=False) as opened_model:
         meter = Meter(opened_model, charges, skip=skip, max_tokens=most, on_progress=on_progress)
         try:
@@ -108,9 +108,9 @@ def _nothing(short: int, skip: int, bad: Sequence[BadFile]) -> str:
 
 
 class _Piece(NamedTuple):
-    """``prompt``: tokens that are only read; ``tokens``: those of the text, which fit into the context after it.
+    """``prompt``: tokens that are only read. ``tokens``: tokens of the text, which fit into the context after it.
 
-    ``parts``: the part of the text in which each of these falls; empty where no penalty asks for it.
+    ``parts``: the part of the text that each token belongs to; empty if no penalty depends on parts.
     """
 
     prompt: list[int]
@@ -121,8 +121,8 @@ class _Piece(NamedTuple):
 class Meter:
     """Scores texts with a model under some penalties.
 
-    ``skip``, ``max_tokens`` and ``on_progress`` as in `cost`. ``unfinished``: what was scored of the text that is being
-    scored. ValueError if the penalties do not fit the model.
+    ``skip``, ``max_tokens`` and ``on_progress`` as in `cost`. ``unfinished``: the scores so far of the text in
+    progress. ValueError if the penalties do not fit the model.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class Meter:
             for charge in charges
             if not charge.is_free
         }
-        self._outside = {  # their scope, where only the bias applies, as in generation
+        self._outside = {  # for penalties with a scope: outside of it only the bias applies, as in generation
             charge.name: Sampler(model.n_vocab, Params(logit_bias=charge.params.logit_bias))
             for charge in charges
             if charge.scope != PARTS
@@ -151,9 +151,9 @@ class Meter:
         self.unfinished: TextCosts | None = None
 
     def measure(self, texts: Sequence[RightText]) -> Iterator[tuple[RightText, TextCosts | BadFile]]:
-        """Yield each text with what it costs, or with the reason why it cannot be scored.
+        """Yield each text with its costs, or with the reason why it cannot be scored.
 
-        A text without a token after those that are left out has no tokens.
+        A text that has no token after the skipped ones has no tokens in its costs.
         """
         sizes = [sum(len(part.text) for part in text.parts) for text in texts]
         done, whole = 0, sum(sizes)
@@ -162,7 +162,7 @@ class Meter:
                 self._report(done, whole)
                 try:
                     pieces = self._pieces(text)
-                except (LzsError, ValueError) as error:  # LzsError: a chat template that refuses
+                except (LzsError, ValueError) as error:  # LzsError: the chat template refuses the messages
                     yield text, BadFile(text.name, 0, str(error))
                     continue
                 finally:
@@ -170,13 +170,13 @@ class Meter:
                 n_tokens = sum(len(piece.tokens) for piece in pieces)
                 seen = 0
                 self.unfinished = TextCosts(text.name, text.kind, 0, 0.0, 0, {c.name: Cost() for c in self.charges})
-                self._model.keep(0)  # or the numbers would depend on the text before
+                self._model.keep(0)  # otherwise the numbers would depend on the text before
                 try:
                     for piece in pieces:
                         for n in self._score(piece, ahead):
                             self._report(done - size + size * (seen + n) / max(n_tokens, 1), whole)
                         seen += len(piece.tokens)
-                except (LzsError, ValueError) as error:  # llama.cpp fails, or its logits are no numbers
+                except (LzsError, ValueError) as error:  # llama.cpp failed, or its logits are not numbers
                     self.unfinished = None
                     yield text, BadFile(text.name, 0, str(error))
                     continue
@@ -191,7 +191,7 @@ class Meter:
     # -- tokens --
 
     def _pieces(self, text: RightText) -> list[_Piece]:
-        """Return what is decoded for a text. ValueError and LzsError say why there is nothing."""
+        """Return the pieces to decode for a text. ValueError or LzsError, with the reason, if there are none."""
         left, pieces = self._most, []
         for part in text.parts:
             prompt, before, mark = self._prompt(part)
@@ -199,7 +199,7 @@ class Meter:
             left -= len(tokens)
             room = self._model.n_ctx - len(prompt)
             needed = min(len(tokens), self._skip + 2)
-            if room < needed and len(tokens) > self._skip:  # no context helps one that is shorter than what is left out
+            if room < needed and len(tokens) > self._skip:  # a text shorter than ``skip`` is no error of the context
                 asked = f", {len(prompt)} of them for what it answers" if prompt else ""
                 raise ArgumentError(
                     f"it needs a context of at least {len(prompt) + needed} tokens{asked}, and this one has "
@@ -212,7 +212,7 @@ class Meter:
         return pieces
 
     def _parts(self, tokens: Sequence[int], mark: str) -> list[str]:
-        """Return the part of a text in which each token falls. ``mark``: of reasoning that the prompt opened."""
+        """Return the part of a text for each token. ``mark``: the mark of reasoning that the prompt opened, or ""."""
         tracker = PartTracker(mark)
         parts: list[str] = []
         for token in tokens:
@@ -221,8 +221,8 @@ class Meter:
         return parts
 
     def _prompt(self, part: Part) -> tuple[list[int], str, str]:
-        """Return the tokens before a text, what is scored before it (reasoning with its marks), and the opening mark
-        of reasoning at the end of the prompt.
+        """Return the tokens before a text, the text that is scored before it (reasoning with its marks), and the mark
+        that opens reasoning at the end of the prompt.
         """
         asked = part.asked
         if asked is not None and not isinstance(asked, str):
@@ -235,7 +235,7 @@ class Meter:
         return self._model.tokenize(asked or ""), reasoning, mark
 
     def _plain(self, text: str) -> list[int]:
-        """Return the tokens of a text in which names of control tokens are words like others."""
+        """Return the tokens of a text in which names of control tokens are ordinary words."""
         data = text.encode("utf-8", "replace")
         tokens: list[int] = self._model.llm.tokenize(data, add_bos=False, special=False)
         return tokens
@@ -243,18 +243,18 @@ class Meter:
     # -- scores --
 
     def _score(self, piece: _Piece, ahead: ThreadPoolExecutor) -> Iterator[int]:
-        """Add what a piece costs to `unfinished`, and yield after each batch how many of its tokens are done."""
+        """Add the costs of a piece to `unfinished`; yield after each batch how many of its tokens are done."""
         prompt, tokens, parts = piece
         model = self._model
         begin = max(self._skip, 0 if prompt else 1)  # nothing predicts the very first token
         if len(tokens) <= begin:
             return
         sequence = prompt + tokens
-        first = len(prompt) + begin - 1  # the token whose logits predict the first that is scored
+        first = len(prompt) + begin - 1  # the token whose logits predict the first scored token
         kept = common_length(model.past, sequence[:first])
         try:
             model.keep(kept)
-        except LzsError:  # a recurrent model cannot go back part of the way, and its context is empty now
+        except LzsError:  # a recurrent model cannot go back part of the way, and its context is now empty
             kept = 0
         samplers = {name: Sampler(model.n_vocab, params) for name, params in self._params.items()}
         for sampler in samplers.values():
@@ -276,7 +276,7 @@ class Meter:
                 at += len(step)
                 yield at
         finally:
-            wait([waiting])  # the next text uses the model, too
+            wait([waiting])  # the next text also uses the model
 
     def _add(
         self, rows: npt.NDArray[np.float32], tokens: list[int], parts: list[str], samplers: Mapping[str, Sampler]
@@ -284,7 +284,7 @@ class Meter:
         before = self.unfinished
         assert before is not None
         given = Given.of(rows, np.array(tokens, np.int64))
-        known = np.isfinite(given.nats)  # not tokens that the model itself gives no probability
+        known = np.isfinite(given.nats)  # leaves out tokens to which the model itself gives no probability
         free = Cost(0.0, int(given.first[known].sum()))
         costs = {}
         for charge in self.charges:
@@ -305,7 +305,7 @@ class Meter:
                     int((known & ~possible).sum()),
                 )
             costs[charge.name] = before.costs[charge.name].plus(cost)
-        # One assignment, so that Ctrl-C leaves a whole batch or none.
+        # A single assignment, so that Ctrl-C leaves a whole batch or none.
         self.unfinished = TextCosts(
             before.name,
             before.kind,

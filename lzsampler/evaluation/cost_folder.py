@@ -1,6 +1,6 @@
-"""costs.jsonl: what each text of `--texts` costs, a line for each, kept in the folder of an evaluation.
+"""costs.jsonl: the costs of each text of `--texts`, one text per line, in the folder of an evaluation.
 
-Importing this module does not load llama_cpp, so that results can be read without it.
+Importing this module does not load llama_cpp, so results can be read without it.
 """
 
 import json
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _Line(NamedTuple):
-    """A line: its text with what it costs, a hash of the text, and the tokens that were left out at its beginning."""
+    """A line: a text with its costs, a hash of the text, and the number of tokens skipped at its beginning."""
 
     text: TextCosts
     digest: str
@@ -27,10 +27,10 @@ class _Line(NamedTuple):
 
 
 def cost_folder(meter: "Meter", folder: RunFolder, texts: Sequence[RightText], skip: int = SKIP) -> list[BadFile]:
-    """Score the texts that a folder does not have yet; each is a line of costs.jsonl at once.
+    """Score the texts that a folder does not have yet; append each to costs.jsonl as soon as it is scored.
 
-    At the end the file has the lines of these texts in their order, and no others. Returns the texts that cannot be
-    scored. ``skip``: that of ``meter``. LzsError for files and the model.
+    At the end the file has the lines of these texts, in their order, and no others. Returns the texts that cannot be
+    scored. ``skip``: the one of ``meter``. LzsError for files and the model.
     """
     from ..decoding.transcript import TranscriptFile
 
@@ -54,7 +54,7 @@ def cost_folder(meter: "Meter", folder: RunFolder, texts: Sequence[RightText], s
 
 
 def read_costs(folder: RunFolder, grid: Grid, model: str) -> Costs | None:
-    """Return the cost that a folder holds so far; None if it has none. ``model``: the name of the model's file."""
+    """Return the costs that a folder holds so far; None if it has none. ``model``: the name of the model's file."""
     charges = charges_of(grid)
     names = {charge.name for charge in charges}
     lines = {line.text.name: line for line in _lines(folder) if names <= set(line.text.costs)}
@@ -66,7 +66,7 @@ def read_costs(folder: RunFolder, grid: Grid, model: str) -> Costs | None:
 
 
 def _lines(folder: RunFolder) -> list[_Line]:
-    """Return the lines that are whole; a damaged one is as if it were not there."""
+    """Return the undamaged lines; damaged ones are ignored."""
     found = []
     for line in folder.lines(COSTS):
         try:

@@ -1,7 +1,7 @@
-"""What a batch of known tokens costs with and without edits of the logits, in nats, exactly.
+"""The exact cost in nats of a batch of known tokens, with and without edits of the logits.
 
-A log-probability is that of the softmax at temperature 1 over the edited logits. Logits and edits are float32, as in
-the sampler, and everything after that is float64.
+A log-probability comes from the softmax at temperature 1 over the edited logits. Logits and edits are float32, as in
+the sampler. Everything after that is float64.
 """
 
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from ..errors import LzsError
 Edits = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.float32]]
 """Tokens, factors and addends of one position, as `Sampler.edits` returns them."""
 
-_ROWS_AT_ONCE = 16  # of logits that are float64 at a time
-# The share of a row's mass that must be left when the edited tokens are taken out of the sum. The sum has a relative
-# error of about 1e-15, so that what is left has at most about 1e-9; where less is left, it is summed by itself.
+_ROWS_AT_ONCE = 16  # rows of logits that are converted to float64 at a time
+# The least share of a row's mass that may remain after the edited tokens are subtracted from the sum. The sum has a
+# relative error of about 1e-15, so the remainder's is at most about 1e-9. If less remains, it is summed directly.
 _LEFT = 1e-6
 _LEAST_MASS = 1e-290  # a smaller sum has lost digits, since its terms are close to the smallest float64
 _MOST = np.finfo(np.float32).max
@@ -25,11 +25,11 @@ _MOST = np.finfo(np.float32).max
 
 @dataclass(frozen=True)
 class Given:
-    """A batch: logits and the tokens that follow, and what these cost without edits.
+    """A batch: logits, the tokens that follow, and the cost of these tokens without edits.
 
     ``rows``: float32[n, n_vocab]; ``tokens``: int[n]. ``top``: the largest logit of each row; ``total``: the sum of
-    exp(logit - top); ``best``: the first choice, which is the lowest id of those with the largest logit. ``nats``:
-    -log p of each token, +inf where its logit is -inf; ``first``: whether it is the first choice.
+    exp(logit - top); ``best``: the first choice, which is the lowest id with the largest logit. ``nats``: -log p of
+    each token, +inf if its logit is -inf; ``first``: whether the token is the first choice.
     """
 
     rows: npt.NDArray[np.float32]
@@ -42,11 +42,11 @@ class Given:
 
     @classmethod
     def of(cls, rows: npt.NDArray[np.float32], tokens: npt.NDArray[np.int64]) -> "Given":
-        """Return the batch of some logits and the tokens that follow. LzsError where a row has no largest logit."""
+        """Return the batch for some logits and the tokens that follow. LzsError if a row has no largest logit."""
         best = rows.argmax(axis=1)
         at = np.arange(len(tokens))
         top = rows[at, best].astype(np.float64)
-        if not np.isfinite(top).all():  # the largest of a row with NaN is NaN
+        if not np.isfinite(top).all():  # the largest logit of a row with NaN is NaN
             raise LzsError("the model failed: its logits are not numbers")
         total = np.empty(len(tokens))
         for start in range(0, len(tokens), _ROWS_AT_ONCE):
@@ -59,10 +59,10 @@ class Given:
 def edited(
     given: Given, edits: Sequence[Edits], *, sign_aware: bool = True
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Return what each token of a batch costs after the edits of its position, and whether it is the first choice.
+    """Return each token's cost after the edits of its position, and whether it is the first choice.
 
-    ``edits``: one for each position. A token that an edit forbids costs +inf. Where a position has no edits, its
-    numbers are those of ``given`` to the last bit.
+    ``edits``: one for each position. A token that an edit forbids costs +inf. A position without edits keeps the
+    numbers of ``given`` to the last bit.
     """
     nats, first = given.nats.copy(), given.first.copy()
     counts = np.array([tokens.size for tokens, _, _ in edits])
@@ -105,7 +105,7 @@ def edited(
 def _applied(
     x: npt.NDArray[np.float32], repeat: npt.NDArray[np.float32], bias: npt.NDArray[np.float32], sign_aware: bool
 ) -> npt.NDArray[np.float32]:
-    """Return edited logits, operation for operation as `lzs_apply_edit` of C does."""
+    """Return edited logits, with the same operations as `lzs_apply_edit` in C."""
     with np.errstate(over="ignore", invalid="ignore"):
         divides = (x > 0) | (not sign_aware)
         made = np.clip(np.where(divides, x / repeat, x * repeat) + bias, -_MOST, _MOST)
@@ -123,7 +123,7 @@ def _log_sums(
     new: npt.NDArray[np.float32],
     highest: npt.NDArray[np.float32],
 ) -> npt.NDArray[np.float64]:
-    """Return log sum exp of the edited rows: the sum of the whole row without the edited tokens, and these anew."""
+    """Return log sum exp of the edited rows: the whole row's sum minus the edited tokens, plus their new terms."""
     top, total = given.top[at], given.total[at]
     high = np.maximum(top, highest)
     rest = total - np.add.reduceat(np.exp(old - top[group]), starts)
@@ -133,7 +133,7 @@ def _log_sums(
         row[tokens[starts[i] : ends[i]]] = 0
         rest[i] = row.sum()
     mass = rest * np.exp(top - high) + np.add.reduceat(np.exp(new - high[group]), starts)
-    for i in np.flatnonzero(mass < _LEAST_MASS):  # all that is left lies far below what was the largest logit
+    for i in np.flatnonzero(mass < _LEAST_MASS):  # the remaining logits are far below the former maximum
         whole = given.rows[at[i]].astype(np.float64)
         whole[tokens[starts[i] : ends[i]]] = new[starts[i] : ends[i]]
         high[i] = whole.max()

@@ -1,6 +1,6 @@
 """The texts that a cost is measured on: plain files of any kind, and answers in transcripts, tasks and conversations.
 
-Files are read one after the other; what cannot be read becomes a `BadFile`, and the others are read all the same.
+Files are read in sequence. A file or line that cannot be read becomes a `BadFile`, and reading continues.
 """
 
 import os
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from ..llama.model import Messages
 
 _LINES = (".jsonl", ".ndjson")
-_CONTAINERS = (".parquet", ".zip", ".eval")  # always transcripts, as `lzs audit` reads them
+_CONTAINERS = (".parquet", ".zip", ".eval")  # always transcripts, read as by `lzs audit`
 _PACKED = (".gz", ".zst")
-_ROWS = 5  # first rows of JSON Lines that say what a file holds
+_ROWS = 5  # first rows of JSON Lines that decide how a file is read
 _NO_ENDING = "no ending"
 
 
 @dataclass(frozen=True)
 class Part:
-    """A stretch that is scored, and what the model was asked: text, messages, or None where that is not known.
+    """A scored stretch of text. ``asked``: the text or messages before it; None if they are unknown.
 
-    ``reasoning``: what the model thought before, where a transcript keeps it apart; it is scored too.
+    ``reasoning``: the model's reasoning before it, if a transcript stores it separately; it is scored, too.
     """
 
     text: str
@@ -45,9 +45,9 @@ class Part:
 
 @dataclass(frozen=True)
 class RightText:
-    """One text, which is a cluster of the statistics: a file, a row of JSON Lines, or a whole conversation.
+    """One text, which is a cluster in the statistics: a file, a row of JSON Lines, or a whole conversation.
 
-    ``name``: its file, with the line or id of a row; no two texts of one reading have the same. ``kind``: the group
+    ``name``: its file, with the line or id of a row. It is unique within one call of `read_texts`. ``kind``: the group
     that it belongs to in the figures.
     """
 
@@ -80,18 +80,18 @@ def read_texts(
     sets: str | Sequence[str] = (),
     format: str | None = None,
 ) -> tuple[list[RightText], list[BadFile]]:
-    """Return the texts of files, folders (with all folders inside) and sets, and what could not be read.
+    """Return the texts of files, folders (with all folders inside) and sets, and the files that could not be read.
 
-    A file of JSON Lines (.jsonl, .ndjson) with rows that `lzs audit` knows, or with tasks and their answers, holds a
-    text in each row. So does a Parquet file, a .zip and an .eval. Any other file is one text as it is: .json, too.
-    Files may be packed (.gz, .zst). Hidden files and what is not a regular file are left out of folders. ``format``:
-    one of the formats of `lzs audit`, to read every file by.
+    A file of JSON Lines (.jsonl, .ndjson) holds a text in each row if `lzs audit` knows the rows, or if they are tasks
+    with answers. A Parquet file, a .zip and an .eval also hold a text in each row. Any other file, even a .json, is one
+    text, unchanged. Files may be compressed (.gz, .zst). In folders, hidden files and anything that is not a regular
+    file are skipped. ``format``: one of the formats of `lzs audit`, to read every file with.
 
-    The kind of a text is the ``task`` or ``kind`` of its row, if it has one. Else it is the name of the folder: of the
-    one that was given if several paths were, and of the one inside it if that was the only path. Else it is the ending
-    of the file.
+    The kind of a text is the ``task`` or ``kind`` of its row, if it has one. Otherwise it is the name of a folder: of
+    the given folder if you give several paths, or of the folder directly inside it if you give only one. Otherwise it
+    is the file's suffix.
 
-    ``sets``: names of `lzsampler.evaluation.right_texts.SETS`, or "all". Each is like a folder of that name, which has
+    ``sets``: names of `lzsampler.evaluation.right_texts.SETS`, or "all". Each is read like a folder of that name, with
     a folder for each kind of its texts.
 
     ValueError for an unknown format or set.
@@ -128,7 +128,7 @@ def read_texts(
 
 
 def _chosen(names: Sequence[str]) -> list[str]:
-    """Return each set that is named, once. ValueError for a name that is none."""
+    """Return each named set once. ValueError for an unknown name."""
     unknown = [name for name in names if name not in (*SETS, ALL)]
     if unknown:
         raise ArgumentError(f"unknown set of texts {unknown[0]!r}: choose one of {', '.join((*SETS, ALL))}")
@@ -136,7 +136,7 @@ def _chosen(names: Sequence[str]) -> list[str]:
 
 
 def _unused(name: str, taken: Mapping[str, object]) -> str:
-    """Return a name that no text has yet; several rows may have the same id."""
+    """Return a name that no other text has, since several rows may have the same id."""
     number, made = 1, name
     while made in taken:
         number += 1
@@ -145,7 +145,7 @@ def _unused(name: str, taken: Mapping[str, object]) -> str:
 
 
 def _files(top: str, bad: list[BadFile], *, alone: bool) -> Iterator[tuple[str, str]]:
-    """Yield the files below a path, in the order of their names, each with the kind of its folder, or "".
+    """Yield the files below a path, sorted by name, each with the kind from its folder, or "".
 
     Folders that cannot be read are added to ``bad``.
     """
@@ -168,7 +168,7 @@ def _files(top: str, bad: list[BadFile], *, alone: bool) -> Iterator[tuple[str, 
 
 
 def _printable(path: str) -> str:
-    """Return a path as text that any encoding takes."""
+    """Return a path as text that every encoding can represent."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
@@ -185,7 +185,7 @@ def _texts(path: str, kind: str, format: str | None) -> Iterator[RightText | Bad
             raise OSError(None, "not a file or folder")
         with open(path, "rb") as file:
             packed = decode.compression(file.read(4))
-        if packed == "utf-16" and not rows:  # as it is, for the stream has U+FFFD for what is broken
+        if packed == "utf-16" and not rows:  # read it raw, since the stream replaces broken bytes by U+FFFD
             packed = ""
         with decode.opened(path, packed) as stream:
             data, ended = decode.whole(stream)
@@ -208,11 +208,11 @@ def _texts(path: str, kind: str, format: str | None) -> Iterator[RightText | Bad
 
 
 def _not_text(data: bytes) -> str:
-    """Return why bytes are not a text, "" when they are."""
+    """Return why bytes are not a text; "" if they are one."""
     if not data.strip():
         return "it is empty"
     encoding = "UTF-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "UTF-8"
-    if encoding == "UTF-8" and b"\0" in data:  # UTF-16 is full of zeros
+    if encoding == "UTF-8" and b"\0" in data:  # in UTF-16 zero bytes are normal
         return f"it is not a text: byte {data.index(0)} is zero"
     try:
         data.decode(encoding)
@@ -236,7 +236,7 @@ def _what(data: bytes) -> str:
     try:
         if any(_parts(row) for row in rows):
             return "rows"
-    except ValueError:  # a task that is not well formed, which `_rows` names
+    except ValueError:  # a malformed task, which `_rows` reports
         return "rows"
     try:
         choose(rows, ROW_FORMATS)
@@ -263,9 +263,9 @@ def _rows(name: str, kind: str, data: bytes) -> Iterator[RightText | BadFile]:
 
 
 def _parts(row: Any) -> tuple[Part, ...]:
-    """Return what is scored in a row: each message of the assistant, or the answer to a question; () if nothing is.
+    """Return the scored parts of a row: each message of the assistant, or the answer to a question; () if none.
 
-    ValueError for a task that is not well formed.
+    ValueError for a malformed task.
     """
     if not isinstance(row, dict):
         return ()
@@ -284,7 +284,7 @@ def _parts(row: Any) -> tuple[Part, ...]:
     if not {"prompt", "messages", "question", "problem", "Problem"} & row.keys():
         return ()
     asked = {key: value for key, value in row.items() if key not in ("answer", "Answer", "compare", "task", "kind")}
-    return (Part(str(answer), task_of({**asked, "answer": "0"}, "1").prompt),)  # the whole answer, not its last number
+    return (Part(str(answer), task_of({**asked, "answer": "0"}, "1").prompt),)  # the whole answer, not only its number
 
 
 def _is_message(value: Any) -> bool:
@@ -301,7 +301,7 @@ def _reasoning(each: Mapping[str, Any]) -> str:
 
 
 def _transcripts(path: str, kind: str, format: str | None) -> Iterator[RightText | BadFile]:
-    """Yield the answers that `lzs audit` finds in a file. What they were asked is not known, so they stand alone."""
+    """Yield the answers that `lzs audit` finds in a file. Their prompts are unknown, so each is scored alone."""
     shards, bad = find([path], format=format)
     yield from (_bad(each) for each in bad)
     for shard in shards:

@@ -1,6 +1,6 @@
-"""`Costs`: what penalties cost on texts that are right, with intervals, and the front of the best settings.
+"""`Costs`: how much penalties cost on reference texts, with intervals, and the Pareto front of the settings.
 
-Importing this module does not load llama_cpp, so that results can be read without it.
+Importing this module does not load llama_cpp, so results can be read without it.
 """
 
 import math
@@ -21,21 +21,20 @@ from ..util.stats import Interval, bootstrap_ratios
 from .cost_texts import BadFile
 from .grid import Grid, Setting
 
-VERSION = 1  # of what to_json returns
-SKIP = 64  # tokens at the beginning of a text that are left out unless another number is asked for
-# Words of a setting's name that are about other things
+VERSION = 1  # of the data from to_json
+SKIP = 64  # tokens skipped at the beginning of a text by default
+# Words of a setting's name that do not change the cost
 _DRAWS = ("T", *SAMPLING_FIELDS, *DETECTIONS, *LoopPolicy.__dataclass_fields__)
 _NEUTRAL = {name: getattr(Params(), name) for name in (*SAMPLING_FIELDS, *DETECTIONS)}
 
 
 @dataclass(frozen=True)
 class Charge:
-    """Penalties whose cost is measured: settings of a grid that differ in temperature, truncation and seed only.
+    """Penalties whose cost is measured: settings of a grid that differ only in temperature, truncation and seed.
 
-    ``name``: the penalties as a setting's name has them, "none" without any. ``kind`` and ``strength``: as in the grid.
+    ``name``: the penalties as in a setting's name, "none" without any. ``kind`` and ``strength``: as in the grid.
     ``params``: the penalties, at temperature 1. ``settings``: the names of the settings. ``dry_breakers``: as in
-    `Setting`.
-    ``scope``: the parts of a text in which the penalties apply.
+    `Setting`. ``scope``: the parts of a text in which the penalties apply.
     """
 
     name: str
@@ -48,7 +47,7 @@ class Charge:
 
     @property
     def is_free(self) -> bool:
-        """Whether it changes no logit at all."""
+        """Whether it changes no logit."""
         return not self.params.logit_bias and not penalises(self.params)
 
 
@@ -76,9 +75,9 @@ def charges_of(grid: Grid) -> tuple[Charge, ...]:
 class Cost(NamedTuple):
     """Sums over the tokens of a text, with some penalties.
 
-    ``extra``: nats that its tokens cost more than without; ``first``: tokens that are the first choice; ``lost``: those
-    that are the first choice without the penalties only; ``forbidden``: those that have no probability left, or one
-    that float64 cannot hold (below 1e-323), which ``extra`` leaves out.
+    ``extra``: the nats that the penalties add to the cost of its tokens. ``first``: the number of tokens that are the
+    first choice. ``lost``: the tokens that are the first choice only without the penalties. ``forbidden``: the tokens
+    with no probability left, or one below 1e-323, which float64 cannot hold; ``extra`` leaves them out.
     """
 
     extra: float = 0.0
@@ -95,8 +94,8 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True)
 class TextCosts:
-    """What one text costs. ``tokens``: those that were scored; ``nats`` and ``first``: without penalties; ``costs``: by
-    the name of the `Charge`.
+    """The costs of one text. ``tokens``: the number of scored tokens; ``nats`` and ``first``: without penalties;
+    ``costs``: by the name of the `Charge`.
     """
 
     name: str
@@ -107,7 +106,7 @@ class TextCosts:
     costs: Mapping[str, Cost]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as a line of costs.jsonl has it."""
+        """Return it as a line of costs.jsonl."""
         about = {"text": self.name, "kind": self.kind, "tokens": self.tokens, "nats": self.nats, "first": self.first}
         return {**about, "costs": {name: list(cost) for name, cost in self.costs.items()}}
 
@@ -126,12 +125,11 @@ class TextCosts:
 class Figures:
     """The cost of some penalties on some texts.
 
-    ``extra_nats``: by how much a token costs more, nats; inf where penalties forbid tokens of the texts, ``forbidden``
-    of them. ``possible_nats``: the same over the other tokens alone. ``perplexity_ratio``: exp(extra_nats). ``first``:
-    the share of the tokens that are the model's first choice with the penalties, and ``first_without`` without;
-    ``lost``: the share that only the model without penalties has as its first choice (others may be gained). Intervals
-    are 95 % bootstrap intervals in which whole texts are drawn; None with fewer than two texts, and where the figure is
-    infinite.
+    ``extra_nats``: the nats that the penalties add per token; inf if they forbid tokens of the texts, ``forbidden`` of
+    them. ``possible_nats``: the same over the other tokens only. ``perplexity_ratio``: exp(extra_nats). ``first``: the
+    share of the tokens that are the model's first choice with the penalties; ``first_without``: without them.
+    ``lost``: the share that is the first choice only without the penalties (other tokens may become it). Intervals are
+    95 % bootstrap intervals that draw whole texts; None for fewer than two texts, and if the figure is infinite.
     """
 
     texts: int
@@ -152,7 +150,7 @@ class Figures:
         return None if self.extra_interval is None else Interval(*(_exp(bound) for bound in self.extra_interval))
 
     def to_json(self) -> dict[str, Any]:
-        """Return it for JSON, which has no infinity: null stands for it."""
+        """Return it for JSON, with null in place of infinity."""
         return {
             "texts": self.texts,
             "tokens": self.tokens,
@@ -171,7 +169,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Base:
-    """What some texts cost without penalties: ``nats`` a token, and the share of tokens that are the first choice."""
+    """The cost of some texts without penalties: ``nats`` per token, and the share of first choices, ``first``."""
 
     texts: int
     tokens: int
@@ -181,12 +179,12 @@ class Base:
 
 @dataclass(frozen=True)
 class Costs:
-    """What the penalties of a grid cost on texts that are right (docs/cost.md).
+    """How much the penalties of a grid cost on reference texts (docs/cost.md).
 
-    ``charges``: the penalties; ``texts``: one for each text that was scored. ``skip``: tokens at the beginning of each
-    text that are left out. ``model`` and ``grid``: names. ``short``: how many texts were left out because they have no
-    token after these. ``bad``: what could not be read or scored. ``interrupted``: whether it was ended by Ctrl-C, so
-    that texts are missing.
+    ``charges``: the penalties; ``texts``: one for each scored text. ``skip``: tokens at the beginning of each text that
+    are not scored. ``model`` and ``grid``: names. ``short``: how many texts were left out because no token remains
+    after ``skip``. ``bad``: files and lines that could not be read or scored. ``interrupted``: whether Ctrl-C ended the
+    measurement, so that texts are missing.
     """
 
     charges: Sequence[Charge]
@@ -200,19 +198,19 @@ class Costs:
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
-        """Kinds of texts, in their order."""
+        """Kinds of texts, in the order of the texts."""
         return tuple(dict.fromkeys(text.kind for text in self.texts))
 
     def base(self, kind: str | None = None) -> Base:
-        """Return what texts of a kind, or all, cost without penalties. ValueError if there are none of that kind."""
+        """Return the cost without penalties of texts of a kind, or of all. ValueError if there are none."""
         texts = self._of(kind)
         tokens = sum(text.tokens for text in texts)
         return Base(len(texts), tokens, sum(t.nats for t in texts) / tokens, sum(t.first for t in texts) / tokens)
 
     def figures(self, name: str, kind: str | None = None) -> Figures:
-        """Return the cost of a `Charge`, by its name or that of one of its settings, on texts of a kind, or on all.
+        """Return the cost of a `Charge`, named by itself or by one of its settings, on texts of a kind, or on all.
 
-        Tokens count alike, whatever text they are of. ValueError for a name or kind that is not there.
+        Every token counts the same, whatever its text. ValueError for an unknown name or kind.
         """
         found = next((charge.name for charge in self.charges if name == charge.name or name in charge.settings), None)
         if found is None:
@@ -228,7 +226,7 @@ class Costs:
         return found or [charge for charge in self.charges if charge.kind.startswith(f"{kind}-")]
 
     def rates(self, rate: str, group: str | None = None) -> dict[str, float]:
-        """Return a figure, "cost" (nats a token) or "lost" (0..1), of all penalties, or of those of a group, by name.
+        """Return a figure by name, "cost" (nats per token) or "lost" (0..1), for all penalties or those of a group.
 
         ``group``: a kind of settings, as in `of_kind`, or else a kind of texts. ValueError if it is neither.
         """
@@ -312,22 +310,22 @@ def _figures(texts: Sequence[TextCosts], names: Sequence[str]) -> dict[str, Figu
 
 
 def front(points: Iterable[tuple[float, float]]) -> list[bool]:
-    """Return which of some points (cost, gain) are on the Pareto front: no other costs at most as much and gains more,
-    or costs less and gains at least as much.
+    """Return which of some points (cost, gain) are on the Pareto front. A point is on it unless another point gains
+    more for at most its cost, or gains at least as much for less.
     """
     given = list(points)
     return [not any((c <= cost and g > gain) or (c < cost and g >= gain) for c, g in given) for cost, gain in given]
 
 
 def _nats(x: object, least: float) -> float:
-    """Return a sum of nats of a file, at least ``least`` but for what sums are rounded by. ValueError for any other."""
+    """Return a sum of nats from a file, at least ``least`` apart from rounding. ValueError for anything else."""
     if isinstance(x, bool) or not isinstance(x, int | float) or not math.isfinite(x) or x < least - 1e-6 * (1 - least):
         raise ArgumentError(f"not a sum of nats: {x!r}")
     return float(x)
 
 
 def _count(x: object, most: int = INT32_MAX) -> int:
-    """Return a count of tokens of a file. ValueError for any other."""
+    """Return a count of tokens from a file. ValueError for anything else."""
     if isinstance(x, bool) or not isinstance(x, int) or not 0 <= x <= most:
         raise ArgumentError(f"not a count of tokens: {x!r}")
     return x

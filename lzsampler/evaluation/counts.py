@@ -5,7 +5,7 @@ from typing import Any
 
 from ..util.stats import Interval, wilson
 
-CAPPED = ("length", "context")  # reasons for which a text ends before the model ends it
+CAPPED = ("length", "context")  # the text ended at a limit, and not by the model's own end
 ENDED = "stop"
 
 
@@ -13,11 +13,11 @@ ENDED = "stop"
 class Outcome:
     """The result of one text.
 
-    ``task``: the kind of task; ``right``: None if the row has no answer; ``wasted_tokens``: the tokens of all copies in
-    its loops but the first. ``seconds`` and ``sampling_seconds``: its whole time and that of its picks; None if no
-    timing is known. ``finish``: why the text ended (docs/transcript.md). ``first_loop``: tokens before its first loop,
-    from characters by the text's mean length of a token; None without a loop, or where its place is not known. The rest
-    is as in `lzsampler.auditing.metrics.TokenFigures`.
+    ``task``: the kind of task; ``right``: None if the row has no answer; ``wasted_tokens``: the tokens in the copies of
+    its loops, without the first copy of each. ``seconds``: the whole time of the text; ``sampling_seconds``: the time
+    of its picks; both None if no timing is known. ``finish``: why the text ended (docs/transcript.md). ``first_loop``:
+    tokens before its first loop, computed from characters by the text's mean length of a token; None without a loop, or
+    if its place is unknown. The other fields are as in `lzsampler.auditing.metrics.TokenFigures`.
     """
 
     setting: str
@@ -43,11 +43,11 @@ class Outcome:
 class Counts:
     """Sums over some texts: ``answered`` of them are answers to tasks, of which ``right`` are right.
 
-    ``looping`` counts among all texts, ``answered_looping`` among the answers to tasks, and ``right_looping`` of these
-    are right: a text that loops may have given its answer before. ``timed_tokens``, ``seconds`` and
-    ``sampling_seconds`` cover the texts whose timings are known. ``capped``: texts that hit the cap, n_predict or the
-    context, ``capped_looping`` of which loop; ``ended`` and ``ended_looping``: those that the model ended itself.
-    ``frequent``: texts with a 30-gram of tokens that occurs 20 times or more.
+    ``looping`` counts among all texts, ``answered_looping`` among the answers to tasks. ``right_looping`` of the latter
+    are right: a text may give its answer before it loops. ``timed_tokens``, ``seconds`` and ``sampling_seconds`` cover
+    the texts with known timings. ``capped``: texts that hit the token limit or filled the context, of which
+    ``capped_looping`` loop. ``ended``: texts that the model ended, of which ``ended_looping`` loop. ``frequent``: texts
+    with a 30-gram of tokens that occurs 20 times or more.
     """
 
     texts: int = 0
@@ -73,7 +73,7 @@ class Counts:
 
     @property
     def loop_rate(self) -> float:
-        """Share of the texts that loop, 0..1; 0 for no texts."""
+        """Share of the texts that loop, 0..1; 0 if there are no texts."""
         return self.looping / self.texts if self.texts else 0.0
 
     @property
@@ -83,7 +83,7 @@ class Counts:
 
     @property
     def accuracy(self) -> float | None:
-        """Share of the tasks' texts that are right, 0..1; None when there are none."""
+        """Share of the answers to tasks that are right, 0..1; None if there are none."""
         return self.right / self.answered if self.answered else None
 
     @property
@@ -98,12 +98,12 @@ class Counts:
 
     @property
     def capped_loop_rate(self) -> float | None:
-        """Share of the texts that hit the cap which loop, 0..1; None when there are none."""
+        """Share of looping texts among those that hit the cap, 0..1; None if none did."""
         return self.capped_looping / self.capped if self.capped else None
 
     @property
     def ended_loop_rate(self) -> float | None:
-        """Share of the texts that ended by themselves which loop, 0..1; None when there are none."""
+        """Share of looping texts among those that the model ended, 0..1; None if there are none."""
         return self.ended_looping / self.ended if self.ended else None
 
     @property
@@ -113,7 +113,7 @@ class Counts:
 
     @property
     def frequent_interval(self) -> Interval:
-        """Wilson's 95 % interval of that share."""
+        """Wilson's 95 % interval of `frequent_rate`."""
         return wilson(self.frequent, self.texts)
 
     @property
@@ -128,17 +128,17 @@ class Counts:
 
     @property
     def ser4(self) -> float | None:
-        """Suffix-extension rate: share of the repeated 4 tokens that the next token extends, 0..1; None if none."""
+        """Suffix-extension rate: share of the repeated 4-grams that the next token extends, 0..1; None if none."""
         return self.extended / self.extensible if self.extensible else None
 
     @property
     def wasted_share(self) -> float:
-        """Share of the tokens that are further copies in loops, 0..1."""
+        """Share of the tokens that are in later copies of a loop, 0..1."""
         return self.wasted_tokens / self.tokens if self.tokens else 0.0
 
     @property
     def sampling_share(self) -> float | None:
-        """Sampling overhead: share of the time that picks took, 0..1; None where no timings are known."""
+        """Sampling overhead: the share of the time that picks took, 0..1; None if no timings are known."""
         return self.sampling_seconds / self.seconds if self.seconds else None
 
     @property
@@ -176,7 +176,7 @@ class Counts:
             setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything that two runs of one grid have in common, which excludes timings."""
+        """Return everything that two runs of one grid have in common, so no timings."""
         return {
             "texts": self.texts,
             "looping": self.looping,

@@ -1,7 +1,7 @@
-"""`evaluate`: a grid of settings over tasks and prompts, with a transcript of each text, and the figures.
+"""`evaluate`: runs a grid of settings over tasks and prompts, and returns figures, with a transcript of each text.
 
-Every text is kept in a work folder (`RunFolder`) when it ends, and `Results` are made of that folder. Resuming a run
-generates only what is missing; two runs of one grid give the same files, except for `timings.jsonl`.
+Every finished text goes to a work folder (`RunFolder`), and `Results` are read from that folder. A resumed run
+generates only the missing texts. Two runs of one grid give the same files, except for `timings.jsonl`.
 """
 
 import json
@@ -39,8 +39,8 @@ from .results import Results
 from .run_folder import FAILED, JUDGED, RUN, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, digest, sha256
 from .tasks import BadRow, Task
 
-_PROMPT_ROOM = 1024  # tokens of the context that are left for the prompt where the texts need more than the usual
-_NOT_THE_SAME_TWICE = ("id", "created", "timings")  # keys of a transcript that two runs of one grid would differ in
+_PROMPT_ROOM = 1024  # tokens of the context kept for the prompt if the texts need more than the usual context
+_NOT_THE_SAME_TWICE = ("id", "created", "timings")  # keys of a transcript that differ between two runs of one grid
 
 
 def evaluate(
@@ -68,27 +68,30 @@ def evaluate(
 
     ``model`` and ``judge``: a GGUF file, or the name of a model such as "smollm2" (`lzsampler.models`).
 
-    ``out``: the work folder (docs/evaluate.md); it must not exist, or with ``resume`` be one of the same model, grid
-    and context. ``tasks`` and ``prompts``: JSON Lines files (`read_tasks`), of which ``limit`` rows each, spread evenly
-    over the file, are used (`spread`); run.json names them. Rows may change before a run is resumed: the texts of those
-    that did not change count. ``allow_code``: import and call the functions that tasks name as ``module:function``;
-    without it such a task is an error. ``n_ctx``: context of each text, tokens; None is that of `Model`, or a larger
-    one where the texts of the grid need it, and 0 all that the model was trained with.
-    ``n_parallel``: how many texts are decoded at a time (`generate_many`); ``on_text`` is called with (done, all) after
-    each. Settings that draw have a text for each seed,
-    greedy ones have one. A text is drawn with `sequence_seed` of the seed and the number of its prompt (from 0, tasks
-    first): each prompt has its own noise, which is the same for all settings, so that they are compared under common
-    random numbers. Every text is on the disk when it ends. If a line of a resumed folder is damaged, the results name
-    it, and its text is generated again. ``judge``: a GGUF model that is asked at the end whether each text is
-    degenerate (`Judge`); ``on_judged`` is called like ``on_text``. At the end results.json is written to the folder;
-    `lzsampler.save` writes the report. ``texts``: files and folders of texts that are right, on which the cost of the
-    penalties is measured, as `cost` does it; ``on_scored`` is called with (characters done, all characters). It is kept
-    and resumed like the texts. ``flash_attn``: see `Model`. ``draft``: what proposes tokens (`generate_many`), which is
-    not in the transcripts, since it changes none of them; timings.jsonl has its figures, and ``speculated`` of the
-    results those of all texts together.
+    ``out``: the work folder (docs/evaluate.md). It must not exist, or with ``resume`` it must be a folder of the same
+    model, grid and context. ``tasks`` and ``prompts``: JSON Lines files (`read_tasks`). ``limit``: how many rows of
+    each to use, spread evenly over the file (`spread`); run.json names them. Rows may change before a run is resumed:
+    texts of unchanged rows still count. ``allow_code``: import and call the functions that tasks name as
+    ``module:function``; without it such a task is an error. ``n_ctx``: the context of each text, in tokens. None is
+    `Model`'s default, or more if the texts of the grid need it; 0 is all that the model was trained with.
+    ``n_parallel``: how many texts are decoded at a time (`generate_many`). ``on_text`` is called with (done, all) after
+    each text.
 
-    A text that fails, such as that of a prompt longer than the context, and an answer that cannot be compared are
-    ``failed`` of the results; ``resume`` tries them again.
+    Settings that draw have a text for each seed; greedy ones have one. A text draws with `sequence_seed` of the seed
+    and the number of its prompt (from 0, tasks first). So each prompt has its own noise, the same for all settings:
+    settings are compared under common random numbers. Every text is on the disk when it ends. If a line of a resumed
+    folder is damaged, the results name it, and its text is generated again. ``judge``: a GGUF model that is asked at
+    the end whether each text is degenerate (`Judge`); ``on_judged`` is called like ``on_text``. At the end results.json
+    is written to the folder; `lzsampler.save` writes the report.
+
+    ``texts``: files and folders of reference texts, on which the cost of the penalties is measured as in `cost`;
+    ``on_scored`` is called with (characters done, all characters). The costs are kept and resumed like the texts.
+    ``flash_attn``: see `Model`. ``draft``: proposes tokens (`generate_many`). The transcripts do not mention it, since
+    it changes none of them. timings.jsonl has its figures for each text, and ``speculated`` of the results those of all
+    texts together.
+
+    A text can fail, for example if its prompt is longer than the context, or its answer may not be comparable. Such
+    texts are in ``failed`` of the results; ``resume`` tries them again.
 
     Raises ValueError for bad arguments, or a grid or folder that does not fit; LzsError for files, the model and the
     disk.
@@ -101,7 +104,7 @@ def evaluate(
     folder = RunFolder(out)
     folder.check(resume=resume)
     if judge is not None:
-        with Judge(judge, n_threads=n_threads) as judging:  # what is wrong with it shows before all the work
+        with Judge(judge, n_threads=n_threads) as judging:  # find its errors before all the work
             refuse_another(judging, folder)
     with ExitStack() as lock:
         with Model(model, n_ctx=_context(model, chosen) if n_ctx is None else n_ctx, flash_attn=flash_attn) as opened:
@@ -165,7 +168,7 @@ def evaluate(
             with Judge(judge, n_threads=n_threads) as judging:
                 try:
                     judge_folder(judging, folder, on_text=on_judged)
-                except LzsError as error:  # what has no verdict gets one when the run is resumed
+                except LzsError as error:  # texts without a verdict get one when the run is resumed
                     bad["judge"] = [BadRow(0, str(error))]
             folder.sort(JUDGED, keys)
         folder.write(RUN, {**manifest, "bad_rows": _kept(bad)})
@@ -175,11 +178,11 @@ def evaluate(
     return results
 
 
-# ---- what there is to do ----
+# ---- the work to do ----
 
 
 def _bad_text(found: BadFile) -> BadRow:
-    return BadRow(0, str(found))  # the line is one of a file that its reason names
+    return BadRow(0, str(found))  # line 0, since the reason names the line and the file
 
 
 def _done(
@@ -189,9 +192,9 @@ def _done(
     settings: Mapping[str, Setting],
     rows: Mapping[str, Task],
 ) -> tuple[set[Key], list[BadRow]]:
-    """Return the keys of the texts that are there, and the damaged lines, whose texts are generated again.
+    """Return the keys of the finished texts, and the damaged lines, whose texts are generated again.
 
-    A text whose answer is compared in another way now, or could not be compared, is compared again.
+    If an answer is now compared in another way, or could not be compared before, it is compared again.
     """
     is_current = folder.is_current()
     done: set[Key] = set()
@@ -199,7 +202,7 @@ def _done(
     damaged: list[BadRow] = []
     for line in folder.lines(TRANSCRIPTS):
         if line.key is None or line.row is None:
-            damaged.append(BadRow(line.number, "damaged: made anew"))
+            damaged.append(BadRow(line.number, "damaged: generated again"))
         elif line.key in keys and is_current(line):
             done.add(line.key)
             found, task = line.row["eval"], rows[line.key[1]]
@@ -212,7 +215,7 @@ def _done(
 
 
 def _keys(grid: Grid, rows: Mapping[str, Task]) -> Iterator[Key]:
-    """By prompt first, so that settings share its cache."""
+    """Yield the keys by prompt first, so that settings share the prompt's cache."""
     for row in rows:
         for setting in grid.settings:
             for seed in grid.seeds if setting.draws else grid.seeds[:1]:
@@ -220,7 +223,7 @@ def _keys(grid: Grid, rows: Mapping[str, Task]) -> Iterator[Key]:
 
 
 def _context(model: str | Path, grid: Grid) -> int | None:
-    """Return the context that the texts of a grid need; None where the usual one is enough."""
+    """Return the context that the texts of a grid need; None if the usual one is enough."""
     needed = grid.n_predict + _PROMPT_ROOM
     return None if needed <= DEFAULT_CONTEXT else min(needed, context_length(gguf.read(model)))
 
@@ -246,7 +249,7 @@ def _request(
 
 
 def _transcript(model: Model, request: Request, setting: Setting, task: Task, generation: Generation) -> dict[str, Any]:
-    """Return the transcript of a text without what no two runs have in common."""
+    """Return the transcript of a text, without the keys that differ in every run."""
     whole = record(
         model,
         task.prompt,
@@ -263,7 +266,7 @@ def _transcript(model: Model, request: Request, setting: Setting, task: Task, ge
 
 
 def _eval(setting: Setting, key: Key, task: Task, content: str) -> dict[str, Any]:
-    """Return what a transcript says of its place in the run, and whether the text is right, or why that is not known.
+    """Return the ``eval`` entry of a transcript: its place in the run, and whether the text is right, or an error.
 
     ``content``: the text without its reasoning.
     """
@@ -285,7 +288,7 @@ def _named(key: Key) -> dict[str, Any]:
 
 
 def _timing(key: Key, generation: Generation) -> dict[str, Any]:
-    """Return what a text took: its share of the steps that it was decoded in, and its picks."""
+    """Return the times of a text: its share of the decoding steps that it was part of, and its picks."""
     timings = generation.timings
     return {
         **_named(key),
@@ -305,7 +308,7 @@ def _manifest(
     limit: int | None,
     bad: Mapping[str, Sequence[BadRow]],
 ) -> dict[str, Any]:
-    """Return what a folder is for: whatever may change a text, and which rows are used of all that it knows."""
+    """Return run.json: everything that may change a text, the rows that the folder knows, and those in use."""
     return {
         "version": VERSION,
         "model": {"file": model.path.name, "sha256": sha256(model.path)},
@@ -321,5 +324,5 @@ def _manifest(
 
 
 def _kept(bad: Mapping[str, Sequence[BadRow]]) -> dict[str, Any]:
-    """Return the bad rows that a folder keeps: all but its own damaged lines, which are made anew."""
+    """Return the bad rows to keep in run.json: all except the folder's damaged lines, which are generated again."""
     return {name: [asdict(row) for row in rows] for name, rows in bad.items() if name != "transcripts"}

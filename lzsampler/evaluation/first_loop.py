@@ -14,11 +14,11 @@ _FIRST_MARK = 64  # tokens; results.json has the share without a loop at this le
 class FirstLoop:
     """Where first loops begin, in tokens of the text: the estimate of Kaplan and Meier (1958).
 
-    ``curve``: (tokens, share) for each place at which a loop begins, ascending; the share of texts, 0..1, that have no
-    loop up to there and including it. A text counts for as long as it is: one that ends without a loop is censored at
-    its length, whether it ended by itself or was cut. ``longest``: tokens of the longest text, or of what comes before
-    its loop, beyond which nothing is known. ``median_of_looping``: the median place among the ``looping`` texts alone,
-    None if there are none.
+    ``curve``: (tokens, share) for each place at which a loop begins, ascending. ``share``, 0..1: the texts without a
+    loop up to and including that place. A text counts for its whole length: one that ends without a loop is censored at
+    its length, whether the model or a limit ended it. ``longest``: the tokens of the longest text, counted up to its
+    loop if it has one; nothing is known beyond. ``median_of_looping``: the median place among the ``looping`` texts
+    only; None if there are none.
     """
 
     looping: int
@@ -33,7 +33,7 @@ class FirstLoop:
 
     @property
     def median(self) -> int | None:
-        """The place before which half of all texts begin to loop; None where fewer do."""
+        """The place before which half of all texts begin to loop; None if fewer do."""
         return next((tokens for tokens, share in self.curve if share <= 0.5), None)
 
     def to_json(self) -> dict[str, Any]:
@@ -51,9 +51,9 @@ class FirstLoop:
 
 
 def first_loop(texts: Iterable[tuple[int, bool]]) -> FirstLoop:
-    """Return where first loops begin. ``texts``: the tokens before the first loop and True, or all tokens and False.
+    """Return where first loops begin. ``texts``: (tokens before the first loop, True) or (all tokens, False) for each.
 
-    Texts that end where others begin to loop are counted among those that could have looped there.
+    A text that ends at the place where another begins to loop counts among those that could have looped there.
     """
     begins, lengths = Counter[int](), Counter[int]()
     for tokens, loops in texts:

@@ -1,4 +1,4 @@
-"""`params_for`: the settings of a grid, which knows no vocabulary, for a model that has one."""
+"""`params_for`: fits the settings of a grid, which has no vocabulary, to a model's vocabulary."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,9 @@ from ..sampler import refuse_tokens_outside
 
 
 def params_for(model: Model, name: str, params: Params, dry_breakers: Sequence[str] | None) -> Params:
-    """Return ``params`` with the separators of a model, and with ``dry_breakers`` as tokens of it.
+    """Return ``params`` with the separators of a model, and with ``dry_breakers`` as tokens of the model.
 
-    ``name``: what an error calls the setting. ValueError for tokens and strings that the model does not have.
+    ``name``: the name of the setting, for errors. ValueError for tokens and strings that the model does not have.
     """
     try:
         refuse_tokens_outside(params, model.n_vocab)

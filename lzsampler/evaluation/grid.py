@@ -34,9 +34,9 @@ PAPER_TEMPERATURES = (0.0, 0.3, 0.6, 1.0)
 PAPER_SEEDS = (1, 2, 3, 4, 5)
 _PARAMS = tuple(f.name for f in fields(Params) if f.name not in ("seed", "dry_breakers", *SEPARATORS))
 _LOOPS = tuple(f.name for f in fields(LoopPolicy))
-# Keys that are lists themselves, so that a list does not mean several settings.
+# Keys whose values are lists themselves: for them a list does not mean several settings.
 _LISTS = ("exempt", "logit_bias", "loop_scope", "penalty_scope")
-_MOST_SETTINGS = 10_000  # of one table
+_MOST_SETTINGS = 10_000  # from one table
 _LARGEST = 1 << 20  # bytes of a file
 
 
@@ -68,9 +68,9 @@ class Setting:
 class Grid:
     """Settings, the seeds of those that draw, and the most new tokens (-1: until the context is full).
 
-    Settings at temperature 0 are run once, with the first seed, as the others would give the same texts.
-    ``ignore_eos``: the tokens that end a text are forbidden, so that every text gets as long as it may. ValueError if a
-    seed is there twice.
+    Settings at temperature 0 run once, with the first seed, since the other seeds would give the same texts.
+    ``ignore_eos``: forbid the tokens that end a text, so that every text gets as long as possible. ValueError if a
+    seed occurs twice.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Grid:
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """Return the grid as JSON has it."""
+        """Return the grid as JSON data."""
         rows = [
             {
                 "name": setting.name,
@@ -111,7 +111,7 @@ class Grid:
                 "params": to_json(setting.params),
                 "strength": setting.strength,
                 "dry_breakers": None if setting.dry_breakers is None else list(setting.dry_breakers),
-                # What is not used is not there, as in folders of older versions.
+                # Unused keys are left out, as in folders of older versions.
                 **({"placebo": True} if setting.placebo else {}),
                 **({} if setting.loops == DEFAULT_POLICY else {"loops": setting.loops.to_json()}),
             }
@@ -169,7 +169,7 @@ def presets() -> Grid:
 def paper() -> Grid:
     """Return the grid of arXiv 2504.20131, section 4 and appendix A.1, with all three formulas, presence and DRY added.
 
-    As in the paper, top-p is 0.95 and top-k 40 at temperatures above 0, where every text is drawn with five seeds.
+    As in the paper, temperatures above 0 have top-p 0.95 and top-k 40, and draw every text with five seeds.
     """
     kinds: list[tuple[str, str, Sequence[float], dict[str, Any]]] = [
         ("none", "lz_penalty", (0.0,), {}),
@@ -198,7 +198,7 @@ def everyday() -> Grid:
 
 
 def _as_used() -> tuple[Setting, ...]:
-    """Return no penalty, the paper's, the default where it is another, and others at their usual strengths."""
+    """Return no penalty, the paper's, the default if it differs, and others at their usual strengths."""
     kinds: list[tuple[str, float, Mapping[str, Any]]] = [
         ("none", 0.0, {}),
         ("lz-paper", PRESETS["paper"]["lz_penalty"], PRESETS["paper"]),
@@ -211,12 +211,12 @@ def _as_used() -> tuple[Setting, ...]:
     settings: dict[str, Setting] = {}
     for kind, strength, chosen in kinds:
         setting = _setting(kind, strength, chosen)
-        settings.setdefault(setting.name, setting)  # the default may be the paper's, which is then run once
+        settings.setdefault(setting.name, setting)  # if the default is the paper's, it runs only once
     return tuple(settings.values())
 
 
 def long() -> Grid:
-    """Return a grid of long texts: 4,096 tokens each, greedy, with the tokens forbidden that end a text."""
+    """Return a grid of long texts: 4,096 tokens each, greedy, with the tokens that end a text forbidden."""
     return Grid("long", _as_used(), n_predict=4096, ignore_eos=True)
 
 
@@ -285,7 +285,7 @@ def read_grid(source: str | Path) -> Grid:
 
 
 def _expanded(row: Any, place: str) -> list[Setting]:
-    """Return the settings that a table stands for."""
+    """Return the settings of a table: all combinations of its lists."""
     if not isinstance(row, dict):
         raise ArgumentError(f"{place} must be a table of names and values, got {row!r}")
     unknown = set(row) - {*_PARAMS, *_LOOPS, "dry_breakers", "kind", "placebo"}
@@ -321,9 +321,9 @@ def _expanded(row: Any, place: str) -> list[Setting]:
 
 
 def _told_apart(settings: Sequence[Setting]) -> tuple[Setting, ...]:
-    """Return settings of which those with one kind and strength differ in nothing but how they draw.
+    """Return settings in which those of the same kind and strength differ only in how they draw.
 
-    Their figures are added up, so what differs otherwise becomes a part of the kind: "lz-lz_window=512" beside "lz".
+    Results add up their figures. So any other difference becomes part of the kind: "lz-lz_window=512" beside "lz".
     """
     groups: dict[tuple[str, float], list[dict[str, Any]]] = {}
     for setting in settings:
@@ -339,7 +339,7 @@ def _told_apart(settings: Sequence[Setting]) -> tuple[Setting, ...]:
 
 
 def _treatment(setting: Setting) -> dict[str, Any]:
-    """Return everything but temperature, truncation and pick, as it is written in names of settings."""
+    """Return every field except temperature, truncation and pick, as in the names of settings."""
     drawn = {"temperature", *SAMPLING_FIELDS}
     penalties = {name: str(getattr(setting.params, name)) for name in _PARAMS if name not in drawn}
     breakers = "" if setting.dry_breakers is None else str(list(setting.dry_breakers))
@@ -364,9 +364,9 @@ def _setting(
     *,
     placebo: bool = False,
 ) -> Setting:
-    """Return a setting whose name has everything that it sets, so that settings with one name are the same.
+    """Return a setting whose name lists everything that it sets, so that settings with the same name are equal.
 
-    ``strength``: None is that of the first penalty that is on, 0 where none is.
+    ``strength``: None takes the strength of the first penalty that is on, or 0 if none is.
     """
     if "structure" in chosen:
         raise ArgumentError("structure has no effect, since texts of an evaluation have no grammar: leave it out")

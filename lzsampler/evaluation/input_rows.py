@@ -1,4 +1,4 @@
-"""The rows of an evaluation: those of its files, with the ids by which the work folder knows them."""
+"""The rows of an evaluation, from its files, with the ids that the work folder uses for them."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -9,16 +9,16 @@ from ..errors import ArgumentError
 from .run_folder import digest
 from .tasks import BadRow, Task, read_tasks, spread
 
-_BY_LINE = re.compile(r"(tasks|prompts):\d+")  # the id of a row that has none in its file
+_BY_LINE = re.compile(r"(tasks|prompts):\d+")  # the id of a row that has no id in its file
 
 
 def read_rows(
     files: Mapping[str, str | Path | None], limit: int | None, *, allow_code: bool = False
 ) -> tuple[dict[str, Task], dict[str, list[BadRow]]]:
-    """Return the rows of files by their id, and the bad ones by the role of the file, which is its key in ``files``.
+    """Return the rows of files by id, and the bad rows by the file's role, which is its key in ``files``.
 
-    ``limit`` as in `spread`, ``allow_code`` as in `read_tasks`. ArgumentError where a file has no row, and where two
-    rows have one id; LzsError for files.
+    ``limit`` as in `spread`, ``allow_code`` as in `read_tasks`. ArgumentError if a file has no row, and if two rows
+    have the same id; LzsError for files.
     """
     rows: dict[str, Task] = {}
     bad: dict[str, list[BadRow]] = {}
@@ -39,10 +39,10 @@ def read_rows(
 
 
 def known(rows: Iterable[Task], before: Mapping[str, str]) -> dict[str, Task]:
-    """Return rows by the ids by which a folder knows them; ``before``: its `RunFolder.rows`.
+    """Return rows by the ids that a folder uses for them; ``before``: its `RunFolder.rows`.
 
-    A row without an id in its file is called by its line, which another row has once a line was taken out. So it keeps
-    the id that its prompt had before. A row that is new gets one that no other row has or had.
+    A row without an id in its file is named by its line, which changes if a line before it is removed. So it keeps the
+    id that its prompt had before. A new row gets an id that no other row has or had.
     """
     given = list(rows)
     digests = {task.id: digest(task.prompt) for task in given}

@@ -1,7 +1,7 @@
 """`Judge`: a model that is asked whether a text is degenerate.
 
 The paper counts a text as degenerate if a rule finds a loop and a judge, GPT-4o, confirms it (arXiv 2504.20131, section
-4.1). Here the judge can be any GGUF model, and its verdict is reported beside that of the rule, never in its place.
+4.1). Here any GGUF model can be the judge. Its verdict is reported beside the rule's and never replaces it.
 """
 
 from collections import deque
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 N_CTX = 1024  # tokens of a question with its text: room for many copies of all but the longest loops
 _LEAST_ROOM = 64  # tokens of a text
-_CHARACTERS_A_TOKEN = 16  # more than a text has; what is before them is not even tokenized
-_MARK = "\ufdd0"  # stands for the text while the template is filled in; Unicode has no such character
+_CHARACTERS_A_TOKEN = 16  # more than any text has; characters before that are not even tokenized
+_MARK = "\ufdd0"  # stands for the text while the template is filled in; Unicode never assigns this character
 _QUESTION = """Between the lines of dashes is the end of a text that a language model wrote. Is the text degenerate: \
 does it end by repeating the same words, line or passage over and over?
 
@@ -35,21 +35,21 @@ does it end by repeating the same words, line or passage over and over?
 -----
 
 Is this text degenerate? Answer with one word, yes or no."""
-_PLAIN = "\nAnswer:"  # what a model without a chat template goes on from
+_PLAIN = "\nAnswer:"  # the end of the prompt for a model without a chat template
 _THINK, _END_THINK = "<think>", "\n\n</think>\n\n"
 
 
 class Judge:
-    """A GGUF model as a judge. ``n_ctx``: tokens of a question with its text; None is 1024, or what the model has.
+    """A GGUF model as a judge. ``n_ctx``: tokens of a question with its text; None is 1024, or the model's if less.
 
-    The model gets the end of a text, as many tokens as fit. The text is cut to 16 characters for each of these tokens
-    before, so that a huge text costs no more. It is tokenized separately, so that names of control tokens in it are
+    The model gets the end of a text, as many tokens as fit. The text is first cut to 16 characters for each of these
+    tokens, so that a huge text costs no more. It is tokenized separately, so that names of control tokens in it are
     plain text. The question is asked through the model's chat template, with an empty thought if the template has
-    thoughts, or as a text to be continued if there is no template. The answer is in the probabilities of the next
-    token: those of all tokens that read yes or no, in any case and with any white space around. Nothing is drawn.
+    thoughts. Without a template the question is a text to continue. The verdict comes from the probabilities of the
+    next token: of all tokens that read yes or no, in any case and with any white space around. Nothing is drawn.
 
-    Raises as `Model`, and LzsError if the model has no such tokens, if its template changes the text, or if there is
-    no room for 64 tokens of a text. Use it in a ``with`` block, or `close` it.
+    Raises as `Model`; LzsError if the model has no such tokens, if its template changes the text, or if there is no
+    room for 64 tokens of a text. Use it in a ``with`` block, or `close` it.
     """
 
     def __init__(self, path: str | Path, *, n_ctx: int | None = None, n_threads: int | None = None) -> None:
@@ -95,11 +95,11 @@ class Judge:
         return [verdict.degenerate for verdict in self.verdicts(texts)]
 
     def verdicts(self, texts: Iterable[str]) -> Iterator[Verdict]:
-        """Yield the verdicts on texts, in their order; texts are taken as they are needed.
+        """Yield the verdicts on texts, in their order; texts are read from the iterable as needed.
 
-        A text of white space is not shown to the judge, its verdict is (0, 1). Several texts are judged side by side if
-        the model has fewer threads than there are cores; verdicts are the same as one at a time wherever texts would be
-        (`generate_many`). LzsError if llama.cpp fails.
+        A text of white space is not shown to the judge: its verdict is (0, 1). If the model has fewer threads than
+        there are cores, several texts are judged side by side. The verdicts then equal those of one text at a time
+        under the same conditions as generated texts (`generate_many`). LzsError if llama.cpp fails.
         """
         from ..decoding.many import generate_many, side_by_side
 
@@ -115,7 +115,7 @@ class Judge:
             while at in answers and answers[at].ended:
                 yield answers.pop(at).verdict
                 at += 1
-        yield from (answers[at].verdict for at in sorted(answers))  # empty ones at the end
+        yield from (answers[at].verdict for at in sorted(answers))  # empty texts at the end
 
     def _requests(self, texts: Iterable[str], answers: "dict[int, _Answer]") -> "Iterator[Request]":
         from ..decoding.many import Request
@@ -134,7 +134,7 @@ class Judge:
         return np.array([*self._before, *tokens[-self._room :], *self._after], np.int32)
 
     def _question(self) -> tuple[str, str]:
-        """Return what comes before a text, and after it."""
+        """Return the parts of the prompt before and after the text."""
         question = _QUESTION.format(text=_MARK)
         template = self.model.header.chat_template
         if template is None:
@@ -157,7 +157,7 @@ class Judge:
 
 
 def refuse_another(judge: Judge, folder: RunFolder) -> None:
-    """Raise ValueError if a folder has verdicts of another judge."""
+    """Raise ValueError if a folder has verdicts from another judge."""
     for line in folder.lines(JUDGED):
         if line.row is not None and line.row.get("judge") != judge.identity:
             raise ArgumentError(
@@ -167,7 +167,7 @@ def refuse_another(judge: Judge, folder: RunFolder) -> None:
 
 
 def judge_folder(judge: Judge, folder: RunFolder, *, on_text: Callable[[int, int], object] | None = None) -> None:
-    """Judge the texts of a folder that have no verdict yet; each verdict is a line of judge.jsonl at once.
+    """Judge the texts of a folder that have no verdict yet; append each verdict to judge.jsonl at once.
 
     ``on_text`` is called with (done, all) after each. Raises as `refuse_another`, and LzsError for files and the
     model.
@@ -198,7 +198,7 @@ def judge_folder(judge: Judge, folder: RunFolder, *, on_text: Callable[[int, int
 
 
 class _Answer:
-    """Takes the place of a sampler, and reads the verdict from the logits after the question."""
+    """Replaces a sampler, and reads the verdict from the logits after the question."""
 
     def __init__(self, yes: npt.NDArray[np.intp], no: npt.NDArray[np.intp]) -> None:
         self._yes, self._no = yes, no
@@ -209,10 +209,10 @@ class _Answer:
         return self
 
     def prime(self, tokens: Tokens) -> None:
-        """Take the prompt, which does not matter here."""
+        """Ignore the prompt."""
 
     def sample(self, logits: npt.NDArray[np.float32]) -> int:
-        """Take the verdict; ValueError for NaN."""
+        """Read the verdict; ValueError for NaN."""
         if np.isnan(logits).any():
             raise ArgumentError("logits are nan")
         x = logits.astype(np.float64)
@@ -222,4 +222,4 @@ class _Answer:
         return int(self._yes[0] if yes > no else self._no[0])
 
     def accept(self, token: int) -> None:
-        """End."""
+        """Do nothing: the text ends after its only token."""

@@ -1,6 +1,6 @@
-"""judge.jsonl: the verdicts on the texts of an evaluation, and how far they agree with the exact rule.
+"""judge.jsonl: the verdicts on the texts of an evaluation, and how well they agree with the exact rule.
 
-Importing this module does not load llama_cpp, so that results can be read without it.
+Importing this module does not load llama_cpp, so results can be read without it.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,10 @@ from .run_folder import JUDGED, Key, RunFolder
 
 
 class Verdict(NamedTuple):
-    """A judge's verdict on a text: P(yes) / (P(yes) + P(no)) of its first token, 0..1, and P(yes) + P(no), 0..1.
+    """A judge's verdict on a text. ``degenerate``: P(yes) / (P(yes) + P(no)) of its first token, 0..1.
 
-    If ``answered`` is small, the judge does not answer the question, and ``degenerate`` means little.
+    ``answered``: P(yes) + P(no), 0..1. If it is small, the judge does not answer the question, and ``degenerate`` means
+    little.
     """
 
     degenerate: float
@@ -60,7 +61,10 @@ class Judged:
 
 
 def read_judged(folder: RunFolder, looping: Mapping[Key, bool]) -> Judged | None:
-    """Return how the verdicts in a folder agree with the rule, by the key of the text; None if there are none."""
+    """Return how well the verdicts in a folder agree with the rule. ``looping``: the rule's result for each text.
+
+    None if there are no verdicts.
+    """
     name, verdicts = "", {}
     for line in folder.lines(JUDGED):
         if line.key is not None and line.key in looping and line.row and (verdict := verdict_of(line.row)):
@@ -82,11 +86,11 @@ def verdict_of(row: Mapping[str, Any]) -> Verdict | None:
 
 
 def text_of(transcript: Mapping[str, Any]) -> str:
-    """Return all that the model wrote."""
+    """Return the text that the model wrote, with its reasoning."""
     answer = transcript["messages"][-1]
     return "\n".join(part for part in (answer.get("reasoning_content"), answer["content"]) if part)
 
 
 def digest_of(transcript: Mapping[str, Any]) -> str:
-    """Return what tells texts apart in judge.jsonl."""
+    """Return a hash that identifies a text in judge.jsonl."""
     return blake2b(text_of(transcript).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

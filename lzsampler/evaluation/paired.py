@@ -1,4 +1,4 @@
-"""`Paired`: texts of a setting compared with those of the same prompt and seed without a penalty."""
+"""`Paired`: the texts of a setting, compared with the texts of the same prompt and seed without a penalty."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from .counts import Outcome
 class Paired:
     """Texts compared with those of the same prompt and seed without a penalty, drawn in the same way.
 
-    ``looping_none``: texts that loop without the penalty. ``newly``: those that loop only with it; ``cured``: only
+    ``looping_none``: texts that loop without the penalty. ``newly``: texts that loop only with it; ``cured``: only
     without it; ``loop_p``: McNemar's exact test, two-sided. ``loop_difference``: the loop rate with the penalty minus
-    that without, -1..1. ``gained``, ``lost``: texts that are right only with the penalty, and only without it, among
-    the ``answered`` pairs; ``accuracy_p`` and ``accuracy_difference`` are analogous, and the latter is None without
-    tasks. Intervals are the 95 % intervals of `paired_difference`, whose clusters are the prompts. ``stuck``: the
-    answered pairs that loop without the penalty; ``stuck_right_none`` of them are right without it, and
-    ``stuck_right`` are right with the penalty.
+    the rate without it, -1..1. ``gained`` and ``lost``: texts that are right only with the penalty, and only without
+    it, among the ``answered`` pairs. ``accuracy_p`` and ``accuracy_difference`` are analogous; the latter is None
+    without tasks. Intervals are the 95 % intervals of `paired_difference`, with the prompts as clusters. ``stuck``: the
+    answered pairs that loop without the penalty. ``stuck_right_none`` of them are right without it, and
+    ``stuck_right`` are right with it.
     """
 
     pairs: int
@@ -45,7 +45,7 @@ class Paired:
 
 
 def paired(pairs: Sequence[tuple[Outcome, Outcome]]) -> Paired:
-    """Return how texts differ from their partners without a penalty, which are second in each pair."""
+    """Return how texts differ from their partners without a penalty. ``pairs``: (text, partner) for each text."""
     loops = [int(text.looping) - int(none.looping) for text, none in pairs]
     tasks = [(text, none) for text, none in pairs if text.right is not None and none.right is not None]
     stuck = [(text, none) for text, none in tasks if none.looping]
@@ -71,7 +71,7 @@ def paired(pairs: Sequence[tuple[Outcome, Outcome]]) -> Paired:
 
 
 def _interval(pairs: Sequence[tuple[Outcome, Outcome]], changes: Sequence[int]) -> Interval:
-    """Return the interval of the mean of the ``changes`` of pairs, 1, 0 or -1 each."""
+    """Return the interval of the mean of ``changes``, each 1, 0 or -1, with the prompts of ``pairs`` as clusters."""
     prompts: dict[str, list[int]] = {}
     for (text, _), change in zip(pairs, changes, strict=True):
         prompts.setdefault(text.prompt, []).append(change)

@@ -28,24 +28,25 @@ if TYPE_CHECKING:
 
     from ..decoding.speculative import Speculated
 
-NONE = "none"  # the kind that others are compared with
-_LISTED = 20  # values that a message names
+NONE = "none"  # the kind that the others are compared with
+_LISTED = 20  # the most values that a message names
 
 
 class Spread(NamedTuple):
-    """Standard deviations over the seeds of a grid, of the loop rate and of the accuracy; None for fewer than two."""
+    """Standard deviations of the loop rate and the accuracy over the seeds of a grid; None for fewer than two seeds."""
 
     loop_rate: float | None
     accuracy: float | None
 
 
 class Standing(NamedTuple):
-    """How good a strength of a kind is, on the texts that have a partner without a penalty; the least is the best.
+    """How good a strength of a kind is, on the texts that have a partner without a penalty. The smallest is the best.
 
-    ``alone``: there are no such texts, so that the rest is of all its texts. ``lost``: the accuracy that it loses, 0
-    unless the whole interval of the difference is below 0. ``left``: the texts that loop with it, as a multiple of
-    those that loop without; where none does, 1 more than how many loop with it; its loop rate if it is ``alone``.
-    ``cost``: the accuracy that it loses, by chance or not, or minus its accuracy if it is ``alone``; 0 without tasks.
+    ``alone``: whether there are no such texts; the other fields then cover all its texts. ``lost``: the accuracy that
+    the penalty loses; 0 unless the whole interval of the difference is below 0. ``left``: the number of texts that loop
+    with it, divided by those that loop without it. If none loops without it, ``left`` is 1 plus the number that loop
+    with it; if it is ``alone``, its loop rate. ``cost``: the accuracy that it loses, by chance or not; if it is
+    ``alone``, minus its accuracy; 0 without tasks.
     """
 
     alone: bool
@@ -56,11 +57,11 @@ class Standing(NamedTuple):
 
 @dataclass(frozen=True)
 class Tradeoff:
-    """What some penalties stop, and what they cost.
+    """How many loops some penalties stop, and how much they cost.
 
-    ``name``, ``kind``, ``strength`` and ``settings`` as in `Charge`. ``cost``: extra nats a token on texts that are
-    right. ``stopped``: the share, at most 1, by which the texts that loop are fewer than those without a penalty; below
-    0 where there are more. ``best``: whether no other penalty stops more for at most this cost, or as much for less.
+    ``name``, ``kind``, ``strength`` and ``settings`` as in `Charge`. ``cost``: extra nats per token on reference texts.
+    ``stopped``: 1 minus the looping texts with the penalties divided by those without: at most 1, and below 0 if there
+    are more. ``best``: whether no other penalty stops more for at most this cost, or as much for less.
     """
 
     name: str
@@ -74,10 +75,10 @@ class Tradeoff:
 
 @dataclass(frozen=True)
 class Failed:
-    """A text that could not be generated, or whose answer could not be compared; ``reason`` says why, in one line.
+    """A text that could not be generated, or whose answer could not be compared; ``reason`` is one line.
 
-    ``setting``, ``prompt`` and ``seed`` as in `Outcome`. ``written``: whether the text is there, and counted, but for
-    its answer.
+    ``setting``, ``prompt`` and ``seed`` as in `Outcome`. ``written``: whether the text exists and counts, so that only
+    its answer is missing.
     """
 
     setting: str
@@ -92,14 +93,14 @@ class Results:
     """The results of a run.
 
     ``outcomes``: one for each text, in the order of the file. ``failed``: the texts that failed, each with its reason.
-    ``model``: the name of its file. ``bad``: by file, rows
-    that could not be read as tasks, and damaged transcripts. ``samples``: at most `LOOPING_SAMPLES` texts that loop,
-    those of each setting that waste the most, and `OTHER_SAMPLES` others. ``judged``: how far a judge agrees with the
-    rule; None without a judge. ``costs``: what the penalties cost on texts that are right; None if it was not measured.
-    ``expected``: how many texts the run has when it is finished; None in folders of older versions. ``unscored``: the
-    right texts of ``--texts`` if it is not finished; 0 if it is, or is not measured. ``speculated``: the
-    figures of the draft over the texts that `evaluate` has just written, which results.json does not have since they
-    differ in every run; None without a draft, and of a folder that was read.
+    ``model``: the name of its file. ``bad``: by file, rows that could not be read as tasks, and damaged transcripts.
+    ``samples``: at most `LOOPING_SAMPLES` looping texts, those of each setting that waste the most tokens, and
+    `OTHER_SAMPLES` others. ``judged``: how well a judge agrees with the rule; None without a judge. ``costs``: the
+    costs of the penalties on reference texts; None if they were not measured. ``expected``: the number of texts of the
+    finished run; None in folders of older versions. ``unscored``: the number of reference texts of ``--texts`` if the
+    run is unfinished; 0 if it is finished, or does not measure costs. ``speculated``: the figures of the draft over the
+    texts that `evaluate` has just written; None without a draft, and if the folder was read. results.json omits them,
+    since they differ in every run.
     """
 
     grid: Grid
@@ -116,22 +117,22 @@ class Results:
 
     @property
     def missing(self) -> int:
-        """How many texts are still to be written, without those that failed; 0 if that is not known."""
+        """How many texts are still to be written, without those that failed; 0 if that is unknown."""
         failed = sum(not each.written for each in self.failed)
         return max(0, (self.expected or 0) - len(self.outcomes) - failed)
 
     @property
     def failure(self) -> str:
-        """How many texts failed, and why the first one did, in one line; "" where none did."""
+        """How many texts failed, and why the first one did, in one line; "" if none failed."""
         if not self.failed:
             return ""
         first, n = self.failed[0], counted(len(self.failed), "text")
-        of = "it is that" if len(self.failed) == 1 else "the first is that"
-        return f"{n} failed; {of} of {first.prompt!r} with {first.setting!r}: {first.reason}"
+        of = "it is" if len(self.failed) == 1 else "the first is"
+        return f"{n} failed; {of} {first.prompt!r} with {first.setting!r}: {first.reason}"
 
     @classmethod
     def read(cls, folder: str | Path) -> "Results":
-        """Return the results of a work folder of `evaluate` so far, even while a run is using it.
+        """Return the results so far from a work folder of `evaluate`, even while a run is using it.
 
         LzsError if it is not such a folder.
         """
@@ -164,7 +165,7 @@ class Results:
             if "error" in line.row["eval"]:
                 uncompared[line.key] = Failed(*line.key, str(line.row["eval"]["error"]), written=True)
             else:
-                uncompared.pop(line.key, None)  # of two lines with one key the last counts
+                uncompared.pop(line.key, None)  # of two lines with the same key the last counts
         unwritten = {
             line.key: line.row for line in there.lines(FAILED) if line.key is not None and line.row is not None
         }
@@ -193,7 +194,7 @@ class Results:
 
     @cached_property
     def _cells(self) -> dict[str, dict[tuple[str, int], Counts]]:
-        """Counts by the name of the setting, and then by kind of task and seed."""
+        """Counts by the name of the setting, and then by the kind of task and the seed."""
         cells: dict[str, dict[tuple[str, int], Counts]] = {}
         for outcome in self.outcomes:
             of_setting = cells.setdefault(outcome.setting, {})
@@ -207,7 +208,7 @@ class Results:
 
     @cached_property
     def _kinds_of_tasks(self) -> dict[str, None]:
-        """Kinds of tasks and prompts, with answers or without."""
+        """Kinds of tasks and prompts, with or without answers."""
         return dict.fromkeys(outcome.task for outcome in self.outcomes)
 
     def _check_task(self, task: str | None) -> None:
@@ -238,7 +239,7 @@ class Results:
     ) -> list[Setting]:
         """Return the settings of the grid that meet all given conditions; ``kind`` works as in `Grid.of_kind`.
 
-        ``name``: one, or several. ArgumentError if no setting meets the conditions.
+        ``name``: one name, or several. ArgumentError if no setting meets the conditions.
         """
         found = list(self.grid.settings) if kind is None else self.grid.of_kind(kind)
         of = "" if kind is None else f" of kind {kind}"
@@ -259,9 +260,9 @@ class Results:
         return found
 
     def counts(self, *, task: str | None = None, **which: Any) -> Counts:
-        """Return the counts of all texts of some settings, selected as by `settings`, or of one kind of ``task``.
+        """Return the counts of all texts of some settings, selected as by `settings`, or only of those with ``task``.
 
-        ArgumentError if no text of the results has this kind of task.
+        ``task``: a kind of task. ArgumentError if no text of the results has it.
         """
         self._check_task(task)
         total = Counts()
@@ -274,7 +275,7 @@ class Results:
     def spread(self, **which: Any) -> Spread:
         """Return the standard deviations (of a sample) over seeds of the rates of settings, selected as by `settings`.
 
-        A greedy setting has one text for all seeds, which counts for each of them. None for greedy settings alone, for
+        A greedy setting has one text for all seeds, which counts for each of them. None if all settings are greedy, for
         fewer than two seeds, and for the accuracy without tasks.
         """
         settings = self.settings(**which)
@@ -300,7 +301,7 @@ class Results:
     def first_loops(self, **which: Any) -> FirstLoop:
         """Return where the first loops of the texts of some settings begin, selected as by `settings`.
 
-        Texts that loop at a place that is not known are left out.
+        Texts that loop at an unknown place are left out.
         """
         texts = [text for setting in self.settings(**which) for text in self._by_setting.get(setting.name, ())]
         return first_loop(
@@ -312,7 +313,7 @@ class Results:
     # ---- comparisons ----
 
     def against(self, setting: Setting) -> Setting | None:
-        """Return the setting of kind "none" that draws in the same way; None if there is none."""
+        """Return the setting of kind "none" that draws in the same way; None if the grid has no such setting."""
         if setting.kind == NONE:
             return None
         same = (name for name in self.grid.settings if name.kind == NONE and _draws(name) == _draws(setting))
@@ -321,8 +322,8 @@ class Results:
     def compare(self, *, task: str | None = None, **which: Any) -> Paired | None:
         """Compare the texts of some settings, selected as by `counts`, with those without a penalty.
 
-        None if there is nothing to compare with. Several seeds of a prompt are not independent pairs: the intervals
-        take that into account, McNemar's p does not.
+        None if there are no texts to compare. Several seeds of a prompt are not independent pairs. The intervals take
+        that into account; McNemar's p does not.
         """
         self._check_task(task)
         before = {setting.name: self.against(setting) for setting in self.settings(**which)}
@@ -348,12 +349,12 @@ class Results:
 
     @cached_property
     def comparisons(self) -> dict[str, Paired]:
-        """By its name, each setting compared with no penalty; settings without a partner are missing."""
+        """Each setting compared with no penalty, by its name; settings without a partner are missing."""
         made = ((setting.name, self.compare(name=setting.name)) for setting in self.grid.settings)
         return {name: paired for name, paired in made if paired is not None}
 
     def standing(self, kind: str, strength: float) -> Standing:
-        """Return how good a strength of a kind is, over all temperatures that it and no penalty have."""
+        """Return how good a strength of a kind is, over all temperatures that it shares with no penalty."""
         which: dict[str, Any] = {"kind": kind, "strength": strength}
         compared = self.compare(**which)
         if compared is None:
@@ -366,15 +367,15 @@ class Results:
 
     @cached_property
     def chosen(self) -> dict[str, float]:
-        """For each kind, its best strength (`standing`), over all temperatures; of equals the weakest.
+        """For each kind, its best strength (`standing`), over all temperatures; the weakest of equals.
 
-        It is chosen and described on the same texts, so its figures are somewhat too good.
+        The choice and the figures use the same texts, so the figures are somewhat too good.
         """
         return {kind: min(self.strengths(kind), key=lambda s: (self.standing(kind, s), s)) for kind in self.kinds}
 
     @cached_property
     def best(self) -> str | None:
-        """The kind whose chosen strength is the best (`standing`); of equals that with the lowest cost, then the first.
+        """The kind whose chosen strength is the best (`standing`); among equals the cheapest, then the first.
 
         None if there is no text with a penalty.
         """
@@ -396,7 +397,7 @@ class Results:
 
     @cached_property
     def tradeoffs(self) -> "tuple[Tradeoff, ...]":
-        """Loops stopped against their cost, for each of the penalties; empty if there are no costs, or nothing to stop.
+        """Loops stopped against the cost, for each of the penalties; empty without costs, or if nothing loops.
 
         Penalties whose cost is infinite, and settings without a partner that has no penalty, are missing.
         """
@@ -405,7 +406,7 @@ class Results:
         found = []
         for charge in self.costs.charges:
             pairs = [(name, self._partner(name)) for name in charge.settings]
-            before, loops = 0, 0.0  # texts; as many are counted of a setting as of its partner
+            before, loops = 0, 0.0  # texts; the counts of a setting are scaled to the number of its partner's texts
             for name, none in pairs:
                 if none is not None:
                     without = self.counts(name=none)
@@ -421,17 +422,17 @@ class Results:
         )
 
     def _partner(self, name: str) -> str | None:
-        """Return the setting without a penalty that draws as one does, which is itself if it has none."""
+        """Return the setting without a penalty that draws like this one; the setting itself if it has no penalty."""
         (setting,) = self.settings(name=name)
         none = setting if setting.kind == NONE else self.against(setting)
         return None if none is None else none.name
 
-    # ---- what is made of it ----
+    # ---- exports ----
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Return a row for each text: the fields of `Outcome` after ``kind``, ``strength`` and ``temperature``.
 
-        ``right`` is None where there is no answer, ``seconds`` where no timing is known. MissingExtra if pandas is not
+        ``right`` is None without an answer, ``seconds`` without a known timing. MissingExtra if pandas is not
         installed.
         """
         try:
@@ -446,7 +447,7 @@ class Results:
         return pandas.DataFrame.from_records(rows, columns=columns)
 
     def to_json(self) -> dict[str, Any]:
-        """Return results.json, ready for json.dumps; it is the same for two runs of one grid."""
+        """Return results.json, ready for json.dumps. It is the same for two runs of one grid."""
         return {
             "version": VERSION,
             "lzsampler": __version__,
@@ -496,7 +497,7 @@ def _value(setting: Setting, what: str) -> object:
 
 
 def _listed(values: Iterable[object]) -> str:
-    """Return some values in a line, each once."""
+    """Return values in one line, each once, at most `_LISTED` of them."""
     shown = [f"{value:g}" if isinstance(value, float) else str(value) for value in dict.fromkeys(values)]
     more = len(shown) - _LISTED
     return ", ".join(shown[:_LISTED]) + (f" and {more:,} more" if more > 0 else "")
@@ -507,6 +508,6 @@ def _json(compared: Paired | None) -> dict[str, Any] | None:
 
 
 def _draws(setting: Setting) -> tuple[object, ...]:
-    """Return how a setting draws from what its penalties leave, in which a baseline must be the same."""
+    """Return how a setting draws after its penalties; a setting and its baseline must agree in it."""
     p = setting.params
     return p.temperature, p.temperature_last, p.top_k, p.top_p, p.min_p, p.ties, p.pick

@@ -1,9 +1,9 @@
-"""Named sets of texts that are right: some come with the package, the others are made from a fixed seed.
+"""Named sets of reference texts: some come with the package, the others are generated from a fixed seed.
 
-Those that are made repeat themselves rightly, in words and numbers that are drawn, so that no text can be foretold and
-none is a loop. Those that come with the package are passages of books in the public domain, pieces of npm packages that
-are CC0 1.0, and lzsampler's own code; bench/everyday/right_sets.py wrote them to right_texts.jsonl. The texts of a set
-never change: figures of different models and versions are of the same texts.
+Generated texts repeat themselves legitimately. Their words and numbers are drawn, so no text is predictable and none is
+a loop. The shipped texts are passages of public-domain books, pieces of npm packages under CC0 1.0, and lzsampler's own
+code; bench/everyday/right_sets.py wrote them to right_texts.jsonl. The texts of a set never change, so figures of
+different models and versions are for the same texts.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 SHIPPED = Path(__file__).with_suffix(".jsonl")
 _SEED = 20131
-_EACH = 2  # texts of each kind that are made
+_EACH = 2  # generated texts of each kind
 _LIBRARIES = (
     "zlib curl openssl pcre sqlite ssh lua jpeg png tiff xml yaml json mbedtls gnutls ncurses readline bzip2 lzma zstd "
     "brotli nghttp2 cares idn psl krb5 ldap rtmp gsasl boost eigen gtest fmt spdlog absl protobuf grpc thrift avro "
@@ -26,18 +26,18 @@ _SURNAMES = "Abbott Baker Carter Dixon Ellis Foster Grant Hughes Irving Jarvis K
 _FIRST_NAMES = "Anna Ben Clara David Emma Frank Grace Henry Ida James Kate Leo Mary Noah Olive Peter"
 _GOODS = "bread butter cheese eggs flour honey jam milk oats onions pears pepper rice salt soap sugar tea tomatoes"
 _COLOURS = "black blue brown green grey red white yellow"
-_EQUAL = (  # the value, how many of it, what stands around all and between them, and the question
+_EQUAL = (  # a value, how many of it, the text before, between and after the values, and the question
     ("false", 40, "[", ", ", "]", "List the results of {} light switches. All of them are off. Answer false for each."),
     ("true", 36, "[", ", ", "]", "List the results of {} light switches. All of them are on. Answer true for each."),
     ("ok", 30, '["', '", "', '"]', 'Give the status of {} machines as a JSON array of "ok" or "error". All are ok.'),
     ("0", 40, "[", ", ", "]",
      "Give the number of errors of {} runs as a JSON array. There was no error: write 0 for each."),
 )  # fmt: skip
-_MANY = (100, 200, 400)  # equal values besides
+_MANY = (100, 200, 400)  # further numbers of equal values
 
 
 class SetText(NamedTuple):
-    """A text of a set. ``asked``: the question that it answers, "" where it stands by itself."""
+    """A text of a set. ``asked``: the question that it answers, "" if it stands alone."""
 
     kind: str
     text: str
@@ -60,11 +60,11 @@ def _from_file(name: str) -> Iterator[SetText]:
             yield SetText(row["kind"], row["text"])
 
 
-# ---- made ----
+# ---- generated ----
 
 
 def _lists() -> Iterator[SetText]:
-    """Lists of a few words, on which a penalty for frequent words costs the most."""
+    """Yield lists that use only a few words, on which a penalty for frequent words costs the most."""
     rng = random.Random(_SEED)
     for _ in range(_EACH):
         names = _LIBRARIES.split()
@@ -82,7 +82,7 @@ def _lists() -> Iterator[SetText]:
 
 
 def _tables() -> Iterator[SetText]:
-    """Tables with names, numbers and states, as Markdown, CSV, HTML and columns of spaces."""
+    """Yield tables with names, numbers and states, as Markdown, CSV, HTML and columns of spaces."""
     rng = random.Random(_SEED)
     for _ in range(_EACH):
         head = "| ticket | owner | state | hours |\n|---|---|---|---|\n"
@@ -106,7 +106,7 @@ def _tables() -> Iterator[SetText]:
 
 
 def _rows() -> Iterator[SetText]:
-    """Rows as text recognition reads them from receipts, statements, timetables and indexes."""
+    """Yield rows as text recognition reads them from receipts, statements, timetables and indexes."""
     rng = random.Random(_SEED)
     for _ in range(_EACH):
         goods = (f"{rng.randint(1, 6)} x {_drawn(rng, _GOODS, 1):<22}{_price(rng):>8} B\n" for _ in range(40))
@@ -131,7 +131,7 @@ def _rows() -> Iterator[SetText]:
 
 
 def _forms() -> Iterator[SetText]:
-    """Forms and records: the same fields again, with other values."""
+    """Yield forms and records: the same fields repeatedly, with different values."""
     rng = random.Random(_SEED)
     for _ in range(_EACH):
         boxes = (
@@ -160,7 +160,7 @@ def _forms() -> Iterator[SetText]:
 
 
 def _equal() -> Iterator[SetText]:
-    """Arrays of equal values, each the answer to a question that asks for so many of them."""
+    """Yield arrays of equal values, each the answer to a question that asks for that many of them."""
     for value, few, start, between, end, question in _EQUAL:
         for count in (few, *_MANY):
             yield SetText(value, start + between.join([value] * count) + end, question.format(count))

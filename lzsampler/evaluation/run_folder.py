@@ -1,8 +1,8 @@
-"""`RunFolder`: what an evaluation has made so far, on the disk, for `evaluate` to continue and `Results` to read.
+"""`RunFolder`: the files of an evaluation so far, for `evaluate` to continue and `Results` to read.
 
-`run.json` says what was asked for. `transcripts.jsonl` (docs/transcript.md, with an ``eval`` key) and `timings.jsonl`
-get a line when a text ends, `failed.jsonl` when one fails, `judge.jsonl` when one is judged, and `costs.jsonl` when a
-right text is scored. Timings are kept apart because they differ in every run.
+`run.json` holds the request. `transcripts.jsonl` (docs/transcript.md, with an ``eval`` key) and `timings.jsonl` get a
+line when a text ends, `failed.jsonl` when one fails, `judge.jsonl` when one is judged, and `costs.jsonl` when a
+reference text is scored. Timings have their own file because they differ in every run.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from ..util.typed import of
 VERSION = 1  # of run.json and results.json
 RUN, TRANSCRIPTS, TIMINGS, JUDGED = "run.json", "transcripts.jsonl", "timings.jsonl", "judge.jsonl"
 COSTS, FAILED = "costs.jsonl", "failed.jsonl"
-_FILES = frozenset((".html", ".json", ".jsonl", ".csv", ".parquet", ".sarif"))  # endings that name no folder
+_FILES = frozenset((".html", ".json", ".jsonl", ".csv", ".parquet", ".sarif"))  # suffixes that a folder cannot have
 _CHANGED = {
     "model": "model",
     "n_ctx": "context",
@@ -32,7 +32,7 @@ _CHANGED = {
 }
 
 Key = tuple[str, str, int]
-"""What identifies a text of a run: the name of the setting, the id of the prompt or task, and the seed."""
+"""The identity of a text of a run: the name of the setting, the id of the prompt or task, and the seed."""
 
 
 class Line(NamedTuple):
@@ -66,14 +66,14 @@ class RunFolder:
                 )
             for name in (TRANSCRIPTS, TIMINGS, JUDGED, COSTS):
                 self._cut_rest(self.path / name)
-            (self.path / FAILED).unlink(missing_ok=True)  # what failed is tried again
+            (self.path / FAILED).unlink(missing_ok=True)  # the run tries failed texts again
         self.write(RUN, manifest)
 
     @contextmanager
     def claimed(self, manifest: Mapping[str, Any], *, resume: bool) -> Iterator[None]:
-        """Claim a locked folder for a run; with ``resume`` it may be its own. ValueError says what has changed.
+        """Claim a locked folder for a run; with ``resume`` it may hold this run already. ValueError names the changes.
 
-        A new run that is refused within the block, before it has a text, leaves no run there.
+        If a new run is refused within the block, before it has a text, its files are removed.
         """
         new = not (self.path / RUN).exists()
         self._claim(manifest, resume=resume)
@@ -118,24 +118,24 @@ class RunFolder:
     def rows(self) -> dict[str, str]:
         """Return the ids of all rows that the folder knows, in the order of their numbers, with their `digest`.
 
-        A new folder knows none, nor does one of an older version.
+        A new folder, and a folder of an older version, knows no rows.
         """
         found = self.manifest().get("rows") if (self.path / RUN).exists() else {}
         return {str(name): str(seen) for name, seen in found.items()} if isinstance(found, dict) else {}
 
     def is_current(self) -> Callable[[Line], bool]:
-        """Return a function that tells whether a transcript is that of a row of the run, as the row is now."""
+        """Return a function that tells whether a transcript belongs to a row of the run in the row's current form."""
         manifest = self.manifest()
         rows, used = manifest.get("rows"), manifest.get("used")
         if not isinstance(rows, dict) or not isinstance(used, list):
-            return lambda line: line.row is not None  # an older version, whose rows never changed
+            return lambda line: line.row is not None  # an older version, in which rows never change
         now = {name: rows.get(name) for name in map(str, used)}
         return lambda line: line.key is not None and line.row is not None and now.get(line.key[1]) == asked(line.row)
 
     def lines(self, name: str) -> Iterator[Line]:
-        """Yield the complete lines of a file, in the order they were written; none if there is no file.
+        """Yield the complete lines of a file, in the order they were written; nothing if there is no file.
 
-        A last line without its end is being written, or was left by a process that was killed.
+        A last line without a line end is still being written, or was left by a killed process.
         """
         file = self.path / name
         if not file.exists():
@@ -149,9 +149,10 @@ class RunFolder:
             raise LzsError(f"cannot read {file}: {error.strerror}") from error
 
     def sort(self, name: str, keys: Iterable[Key]) -> None:
-        """Sort the lines of a file, so that two runs give the same file; of two lines with one key the last is kept.
+        """Sort the lines of a file by key, so that two runs give the same file.
 
-        Lines of other keys follow: texts of rows that were left out of this run, but may be in the next one.
+        The last of several lines with the same key is kept. Lines with other keys follow: texts of rows that this run
+        leaves out, but the next one may use.
         """
         file = self.path / name
         if not file.exists():
@@ -171,12 +172,12 @@ class RunFolder:
                 out.write(unsorted.read(size))
 
     def write(self, name: str, value: Mapping[str, Any]) -> None:
-        """Write a file of JSON, whole or not at all."""
+        """Write a JSON file, whole or not at all."""
         with replacing(self.path / name) as out:
             out.write((json.dumps(value, indent=1) + "\n").encode("utf-8"))
 
     def _cut_rest(self, file: Path) -> None:
-        """Remove a last line that was cut off, or the next one would be appended to it."""
+        """Remove an incomplete last line, since the next line would be appended to it."""
         if not file.exists():
             return
         try:
@@ -190,7 +191,7 @@ class RunFolder:
 
 
 def _about(manifest: Mapping[str, Any], name: str) -> str:
-    """Return in short what run.json says about something that may not change."""
+    """Return a short form of a value in run.json that must not change."""
     value = manifest.get(name)
     if name == "grid" and isinstance(value, dict):
         return f"{value.get('name')} with n_predict={value.get('n_predict')}"
@@ -206,12 +207,12 @@ def _change(before: str, now: str) -> str:
 
 
 def _is_ours(name: str) -> bool:
-    """Return whether a file is one that a run leaves in a new folder when it is killed."""
+    """Return whether a killed run can leave a file of this name in a new folder."""
     return name in LOCKS or name.endswith(UNFINISHED)
 
 
 def digest(prompt: str | Sequence[Mapping[str, Any]]) -> str:
-    """Return a hash of a prompt, by which a row is known again."""
+    """Return a hash of a prompt, to recognize its row later."""
     return blake2b(json.dumps(prompt, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
@@ -231,8 +232,8 @@ def sha256(path: Path) -> str:
 
 def _line(number: int, data: bytes) -> Line:
     try:
-        row = json.loads(data.decode("utf-8"))  # bytes could be UTF-16, too
-        ours = row.get("eval", row)  # a row of timings has the key itself
+        row = json.loads(data.decode("utf-8"))  # decoded first, since json.loads would also take UTF-16
+        ours = row.get("eval", row)  # a row of timings has the key at its top level
         if ours is not row:
             _check_transcript(row)
         return Line(number, data, (str(ours["setting"]), str(ours["prompt"]), int(ours["seed"])), row)
@@ -241,7 +242,7 @@ def _line(number: int, data: bytes) -> Line:
 
 
 def _check_transcript(row: Mapping[str, Any]) -> None:
-    """Raise an error of some kind unless what results are made of is there."""
+    """Raise an error of any kind if fields that the results need are missing."""
     ours, answer = row["eval"], row["messages"][-1]
     _ = of(ours["kind"], str), of(ours["task"], str), of(ours["answer"], str | None), of(ours["right"], bool | None)
     _ = of(answer["content"], str), of(answer.get("reasoning_content"), str | None)

@@ -1,4 +1,4 @@
-"""`score`: whether a text is right, by a comparison that may be the user's own code, or may take for ever."""
+"""`score`: whether a text is right, by a comparison that may be the user's own code, or may never end."""
 
 import signal
 import threading
@@ -12,27 +12,27 @@ PATIENCE = 10.0  # seconds
 
 
 class _TooLong(BaseException):
-    """No Exception, which code of the user may catch."""
+    """Not an Exception, since user code may catch those."""
 
 
 def score(compare: str, content: str, answer: str) -> bool:
-    """Return whether a text has the answer; ``compare`` as `comparison` takes it.
+    """Return whether a text has the answer; ``compare`` as in `comparison`.
 
     LzsError if the comparison raises, ends the process, returns neither true nor false, or takes longer than
-    `PATIENCE`. That is noticed in the main thread only, and not on Windows.
+    `PATIENCE`. The time limit works only in the main thread, and not on Windows.
     """
     found = comparison(compare)
     try:
         with _in_time():
             made = found(content, answer)
             right = bool(made)
-            if made not in (True, False):  # None is what a function returns that has forgotten to
+            if made not in (True, False):  # a function without a return statement returns None
                 raise LzsError(f"{compare} failed: it returned {made!r:.80}, which is neither True nor False")
     except _TooLong:
         raise LzsError(f"{compare} failed: it took longer than {PATIENCE:g} s") from None
     except LzsError:
         raise
-    except (Exception, SystemExit) as error:  # the user's code: anything may come out of it
+    except (Exception, SystemExit) as error:  # user code may raise anything
         said = " ".join(f"{type(error).__name__}: {error}".split())
         raise LzsError(f"{compare} failed: {said:.500}") from error
     return right
@@ -40,7 +40,7 @@ def score(compare: str, content: str, answer: str) -> bool:
 
 @contextmanager
 def _in_time() -> Iterator[None]:
-    """Raise `_TooLong` in the block when it takes too long, again each second, where there are signals for it."""
+    """Raise `_TooLong` in the block after `PATIENCE`, then every second, if the system has signals for that."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
@@ -54,6 +54,6 @@ def _in_time() -> Iterator[None]:
         try:
             yield
         finally:
-            signal.setitimer(signal.ITIMER_REAL, *timer)  # one of the application, which loses the time until here
+            signal.setitimer(signal.ITIMER_REAL, *timer)  # restore the application's timer, which loses this time
     finally:
         signal.signal(signal.SIGALRM, handler)

@@ -1,6 +1,6 @@
 """Comparisons: whether a text has the answer of a task.
 
-A comparison is a function of (content, answer) to bool, ``content`` being a text without its reasoning.
+A comparison is a function of (content, answer) to bool; ``content`` is a text without its reasoning.
 """
 
 import importlib
@@ -14,19 +14,19 @@ from ..errors import ArgumentError, LzsError
 
 Compare = Callable[[str, str], bool]
 
-_LONGEST = 400  # characters of a number, and decimal places of its exponent; no answer is that long
+_LONGEST = 400  # the most characters of a number, and decimal places of its exponent; no answer is longer
 _DECIMAL = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?|\.\d+"
 _OVER, _UNDER = rf"\{{\s*(?P<over>[-+−]?(?:{_DECIMAL}))\s*\}}", rf"\{{\s*(?P<under>{_DECIMAL})\s*\}}"
 _FRACTION = rf"\\[dt]?frac\s*(?:{_OVER}\s*{_UNDER}|(?P<digits>\d\d))"
 _NUMBER = re.compile(
     rf"(?:(?<!\w)(?P<sign>[-+−]))?\\?\$?(?:{_FRACTION}|(?P<left>{_DECIMAL})(?:\s?/\s?(?P<right>{_DECIMAL}))?)\s?(?:\\?%)?"
 )
-_FORMULA = ((r"\(", r"\)"), (r"\[", r"\]"), ("$", "$"))  # the marks that a formula begins and ends with
+_FORMULA = ((r"\(", r"\)"), (r"\[", r"\]"), ("$", "$"))  # the marks around a formula
 _BRACE = re.compile(r"\\boxed\s*\{|\\[{}]|[{}]")
-_BEFORE_LETTER = r"[\s:*_(\[\"'$\\]*"  # one class, so that no two neighbours share the characters of a long stretch
+_BEFORE_LETTER = r"[\s:*_(\[\"'$\\]*"  # one class, so that no two neighbours compete for the same long stretch
 _STATED = re.compile(r"(?i)\b(?:answer|total|sum|result)\b[\s*_]*(?:is|:|=)[\s:*_(\[\"'=]*")
-_BETWEEN = r"(?:[\W_])+(?:\d+[.):]\s+)?"  # of the parts of a sequence
-# The strongest first: "the answer is B" counts before "option A", wherever they stand.
+_BETWEEN = r"(?:[\W_])+(?:\d+[.):]\s+)?"  # between the parts of a sequence
+# The strongest pattern comes first: "the answer is B" counts before "option A", wherever they are.
 _CHOICES = (
     re.compile(rf"(?i:answer)[\s*_]*(?i:is|:|=){_BEFORE_LETTER}(?:(?i:choice|option){_BEFORE_LETTER})?([A-Z])\b"),
     re.compile(rf"(?i:answer|choice|option)(?:[\s*_]*(?i:is|:))?{_BEFORE_LETTER}([A-Z])\b"),
@@ -35,37 +35,38 @@ _CHOICES = (
 
 
 def exact(content: str, answer: str) -> bool:
-    """The text is the answer, apart from white space around it."""
+    """Return whether the text is the answer, apart from white space around it."""
     return content.strip() == answer.strip()
 
 
 def contains(content: str, answer: str) -> bool:
-    """The answer is in the text, in upper or lower case."""
+    """Return whether the answer occurs in the text, in upper or lower case."""
     return answer.strip().casefold() in content.casefold()
 
 
 def regex(content: str, answer: str) -> bool:
-    """The answer is a pattern of Python's `re` that is found in the text."""
+    """Return whether the answer, a pattern of Python's `re`, occurs in the text."""
     return re.search(answer, content) is not None
 
 
 def number(content: str, answer: str) -> bool:
-    r"""The last number of the text is the answer: that in its last ``\boxed{}``, after its last ``####``, or anywhere.
+    r"""Return whether the text's last number is the answer.
 
-    Numbers are decimals or fractions (3/4, ``\frac{3}{4}``), and are compared by their value: 1,200 is 1200.0, and 0.5
-    is 1/2. A dollar or percent sign does not matter.
+    That is the last number in the last ``\boxed{}``; otherwise after the last ``####``; otherwise in the whole text.
+    Numbers are decimals or fractions (3/4, ``\frac{3}{4}``), and are compared by value: 1,200 is 1200.0, and 0.5 is
+    1/2. Dollar and percent signs do not matter.
     """
     found, wanted = _last_number(content), _whole_number(answer)
     return found is not None and found == wanted
 
 
 def stated(content: str, answer: str) -> bool:
-    r"""The number that the text states as its answer is the answer, for texts that go on after it, or never end.
+    r"""Return whether the number that the text states as its answer is right, for texts that continue after it.
 
-    It is that in the last ``\boxed{}``, or after the last ``####``; else the first one after the last "answer is",
-    "answer:", "total is" or the like; else the last number of the text. If the text ends with that number and it is
-    only the beginning of the one stated before ("The answer is 42. The answer is 4"), the text was cut off there, and
-    the one before counts.
+    The number is the one in the last ``\boxed{}``, or after the last ``####``. Otherwise it is the first one after the
+    last "answer is", "answer:", "total is" or the like; otherwise the last number of the text. A text can be cut off
+    within a number ("The answer is 42. The answer is 4"). So if the text ends with the number, and it is only the
+    beginning of the one stated before, the one before counts.
     """
     if last_boxed(content) is None and "####" not in content:
         plain = content.replace("{,}", ",")
@@ -79,19 +80,19 @@ def stated(content: str, answer: str) -> bool:
 
 
 def sequence(content: str, answer: str) -> bool:
-    """The text has the parts of the answer ("2, 4, 6") in their order, in upper or lower case.
+    """Return whether the text has the parts of the answer ("2, 4, 6") in their order, in upper or lower case.
 
-    Only white space, marks such as commas and hyphens, and the numbers of a list's items may stand between them. What
-    comes before or after does not matter.
+    Between them there may only be white space, marks such as commas and hyphens, and the numbers of list items. The
+    text before and after them does not matter.
     """
     parts = [re.escape(part) for part in _parts(answer)]
     return re.search(rf"(?i)(?<!\w){_BETWEEN.join(parts)}(?!\w)", content) is not None
 
 
 def several(content: str, answer: str) -> bool:
-    """The text has at least a number of different words or phrases of a list ("2: red|green|blue").
+    """Return whether the text has at least so many different words or phrases of a list ("2: red|green|blue").
 
-    They are found in upper or lower case, as whole words, also with an s or es at the end.
+    They count in upper or lower case, as whole words, also with an s or es at the end.
     """
     wanted, names = _several(answer)
     longest_first = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
@@ -100,10 +101,11 @@ def several(content: str, answer: str) -> bool:
 
 
 def choice(content: str, answer: str) -> bool:
-    r"""The letter that the text chooses is the answer.
+    r"""Return whether the letter that the text chooses is the answer.
 
-    It is that in the last ``\boxed{}``; else the last one after "answer is" or "answer:"; else the last one after
-    "answer", "choice" or "option"; else the last capital letter that stands alone. Letters outside a box are capitals.
+    The letter is the one in the last ``\boxed{}``. Otherwise it is the last one after "answer is" or "answer:";
+    otherwise the last one after "answer", "choice" or "option"; otherwise the last capital letter that stands alone.
+    Letters outside a box must be capitals.
     """
     boxed = last_boxed(content)
     if boxed is not None:
@@ -128,7 +130,7 @@ COMPARISONS: dict[str, Compare] = {
 def comparison(name: str) -> Compare:
     """Return a comparison by its name or as ``module:function``, a function of (content, answer) to bool.
 
-    ArgumentError for an unknown name, and for a function that cannot be imported. `score` calls it with care.
+    ArgumentError for an unknown name, and for a function that cannot be imported. `score` guards the call.
     """
     if name in COMPARISONS:
         return COMPARISONS[name]
@@ -145,7 +147,7 @@ def comparison(name: str) -> Compare:
 def check_answer(name: str, answer: str, *, allow_code: bool = False) -> None:
     """Raise ValueError, with the reason, if no text could ever be compared with this answer. Else as `comparison`.
 
-    LzsError for ``module:function`` without ``allow_code``, before anything is imported: a file of tasks is data.
+    LzsError for ``module:function`` without ``allow_code``, before any import: a file of tasks is data, not code.
     """
     if ":" in name and not allow_code:
         raise LzsError(
@@ -158,7 +160,7 @@ def check_answer(name: str, answer: str, *, allow_code: bool = False) -> None:
             f'the answer {answer[:40]!r} is not a number: give a "compare" such as "exact" or "contains"'
         )
     if name in ("contains", "regex") and not answer:
-        raise ArgumentError("the answer is empty, so that every text would be right")
+        raise ArgumentError("the answer is empty, so every text would be right")
     if name == "choice" and _letter(answer) is None:
         raise ArgumentError(f"the answer {answer[:40]!r} is not a letter from A to Z")
     if name == "sequence" and not _parts(answer):
@@ -175,9 +177,9 @@ def check_answer(name: str, answer: str, *, allow_code: bool = False) -> None:
 
 
 def last_boxed(text: str) -> str | None:
-    r"""Return what is inside the last ``\boxed{}`` of a text whose braces close; None if there is none."""
+    r"""Return the inside of the last ``\boxed{}`` of a text whose braces close; None if it has no such box."""
     start = end = -1
-    opened: list[int] = []  # where each group that is open begins; -1 where it is not a box
+    opened: list[int] = []  # the start of the content of each open group; -1 if it is not a box
     for brace in _BRACE.finditer(text):
         if brace[0] == "}" and opened:
             begin = opened.pop()
@@ -193,7 +195,7 @@ def _parts(answer: str) -> list[str]:
 
 
 def _several(answer: str) -> tuple[int, list[str]]:
-    """Return how many of which words and phrases; ValueError for an answer that does not say it, or cannot be met."""
+    """Return the number and the words or phrases; ValueError for an answer of another form, or with too few words."""
     wanted, _, rest = answer.partition(":")
     names = [name.strip() for name in rest.split("|") if name.strip()]
     if not (re.fullmatch(r"\d{1,9}", wanted.strip()) and 1 <= int(wanted) <= len({name.casefold() for name in names})):
@@ -210,14 +212,14 @@ def _letter(answer: str) -> str | None:
 
 
 def _whole_number(answer: str) -> Fraction | None:
-    """Return the number that an answer is, None if it is anything else, or has anything beside the number."""
+    """Return the number in an answer; None if the answer is anything else, or has anything beside the number."""
     boxed = last_boxed(answer)
     found = _NUMBER.fullmatch(_unmarked(answer if boxed is None else boxed).replace("{,}", ","))
     return None if found is None else _value(found)
 
 
 def _unmarked(text: str) -> str:
-    """Return a text without white space, a full stop at its end and the marks of a formula around it."""
+    """Return a text without white space around it, a full stop at its end, and the marks of a formula."""
     text = text.strip().removesuffix(".").rstrip()
     for begin, end in _FORMULA:
         if text.startswith(begin) and text.endswith(end) and len(text) >= len(begin) + len(end):

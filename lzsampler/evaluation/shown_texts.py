@@ -1,4 +1,4 @@
-"""`Sample`: a text of an evaluation that a report shows, and how the texts to show are chosen."""
+"""`Sample`: a text of an evaluation for a report to show, and how these texts are chosen."""
 
 import heapq
 from collections.abc import Mapping
@@ -10,35 +10,35 @@ from ..auditing.records import Audited
 from ..auditing.summary import wasted_tokens
 from .run_folder import Key
 
-LOOPING_SAMPLES, OTHER_SAMPLES = 300, 100  # texts that are kept to be shown
-_OF_A_SETTING = 25  # of each
+LOOPING_SAMPLES, OTHER_SAMPLES = 300, 100  # the most texts to keep for a report
+_OF_A_SETTING = 25  # the most texts of each sort for one setting
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A text to show: ``record`` with its text and, if it loops, what was found in it; ``prompt`` comes before it."""
+    """A text to show. ``record``: the text and, if it loops, its findings; ``prompt``: the text before it."""
 
     record: Audited
     prompt: str
 
 
-_Heap = list[tuple[int, int, Sample]]  # rank, -number of the line, text; the number keeps texts from being compared
+_Heap = list[tuple[int, int, Sample]]  # (rank, -line number, text); the line number keeps texts from being compared
 
 
 class Samples:
-    """The texts of a run that are shown, chosen one by one, in memory that does not grow with their number."""
+    """The texts of a run to show, chosen one at a time, in memory that does not grow with the number of texts."""
 
     def __init__(self) -> None:
         self._looping: dict[str, _Heap] = {}  # by setting
         self._others: dict[str, _Heap] = {}
 
     def add(self, key: Key, audited: Audited, row: Mapping[str, Any]) -> None:
-        """Keep a text if it is one of those to show so far."""
+        """Keep a text if it ranks among those to show."""
         if audited.looping:
             heap, rank = self._looping.setdefault(key[0], []), wasted_tokens(audited)
         elif row["repetition"]["loops"]:
-            return  # it repeats from the reasoning on into the answer, and there is nothing to mark in either
-        else:  # as good as drawn by chance, but the same in every run
+            return  # its loop spans reasoning and answer, so neither field has anything to mark
+        else:  # a hash as rank: as good as chance, but the same in every run
             name = "\0".join(map(str, key)).encode("utf-8", "surrogatepass")
             heap, rank = (
                 self._others.setdefault(key[0], []),
@@ -55,7 +55,7 @@ class Samples:
 
 
 def _best(heaps: Mapping[str, _Heap], most: int) -> list[Sample]:
-    """Return the first of every setting before the second of any, at most ``most``, in the order of their rank."""
+    """Return the first text of every setting before the second of any, at most ``most``, ordered by their rank."""
     placed = [
         (place, -rank, -order, sample)
         for heap in heaps.values()

@@ -1,8 +1,8 @@
 """Tasks: questions with answers that a program can check, and prompts without answers, from JSON Lines.
 
-Rows are our own (`messages` or `prompt`, `answer`, `compare`), or have the form of GSM8K (`question`, and `answer` that
-ends in ``#### 42``), AIME and MATH (`problem`, `answer`) or GPQA (`Question`, `Correct Answer`, `Incorrect Answer 1` to
-3). `scoring` has the comparisons.
+A row has lzsampler's own form (`messages` or `prompt`, `answer`, `compare`), or that of GSM8K (`question`, and `answer`
+that ends in ``#### 42``), AIME and MATH (`problem`, `answer`) or GPQA (`Question`, `Correct Answer`, `Incorrect Answer
+1` to 3). `scoring` has the comparisons.
 """
 
 import json
@@ -27,8 +27,8 @@ Row = TypeVar("Row")
 class Task:
     """One question.
 
-    ``kind``: what results are grouped by; ``answer``: None for a prompt without an answer; ``compare``: how the answer
-    is compared, one of `COMPARISONS` or ``module:function``, which `right` imports and calls.
+    ``kind``: the group in results; ``answer``: None for a prompt without an answer; ``compare``: how the answer is
+    compared, one of `COMPARISONS` or ``module:function``, which `right` imports and calls.
     """
 
     id: str
@@ -55,11 +55,11 @@ class BadRow:
 def read_tasks(path: str | Path, role: str = "", *, allow_code: bool = False) -> tuple[list[Task], list[BadRow]]:
     """Return the tasks of a JSON Lines file, and the lines that could not be read as tasks; empty lines are skipped.
 
-    The id of a row without one is the number of its line, from 1, after ``role`` and a colon if there is a role, such
-    as "tasks:1". A second row with the same id is a bad row, as is a row whose answer cannot be compared as it asks.
+    A row without an id is named by its line, from 1; with a ``role``, the role and a colon come first, as in "tasks:1".
+    A second row with the same id is a bad row, and so is a row whose answer cannot be compared with its ``compare``.
     ``allow_code``: import the functions that rows name as ``module:function``.
 
-    LzsError if the file cannot be read, and for a row that names a function, unless it is allowed.
+    LzsError if the file cannot be read, and for a row that names a function without ``allow_code``.
     """
     try:
         data = whole(path)
@@ -83,9 +83,9 @@ def read_tasks(path: str | Path, role: str = "", *, allow_code: bool = False) ->
 
 
 def spread(rows: Sequence[Row], n: int | None) -> list[Row]:
-    """Return ``n`` rows that are evenly spread over all, in their order, from the first one on; None is all.
+    """Return ``n`` rows, evenly spread over all and in their order, from the first one on; None returns all.
 
-    A file has its rows by kind, so that its first rows would be of one or two kinds only.
+    Files are often sorted by kind, so their first rows would cover only one or two kinds.
     """
     if n is None or n >= len(rows):
         return list(rows)
@@ -102,7 +102,7 @@ def _object(raw: bytes) -> Any:
 
 
 def task_of(row: Any, number_of_row: str, role: str = "", *, allow_code: bool = False) -> Task:
-    """Return the task of a row; ``role``, ``allow_code`` and LzsError as in `read_tasks`. ValueError if it is none."""
+    """Return the task of a row; ``role``, ``allow_code`` and LzsError as in `read_tasks`. ValueError for a bad row."""
     if not isinstance(row, Mapping):
         raise ArgumentError(f"a row must be an object, got {type(row).__name__}")
     try:
@@ -128,7 +128,7 @@ def task_of(row: Any, number_of_row: str, role: str = "", *, allow_code: bool = 
 
 
 def _checked(task: Task, allow_code: bool) -> Task:
-    """Return a task whose answer can be compared as it asks, so that a mistake shows before the model runs."""
+    """Check that a task's answer can be compared, before the model runs, and return the task."""
     if task.answer is not None:
         check_answer(task.compare, task.answer, allow_code=allow_code)
     return task
@@ -160,7 +160,7 @@ def _messages(value: Any) -> list[dict[str, str]]:
 
 
 def _multiple_choice(row: Mapping[str, Any], name: str, seed: str) -> Task:
-    """Return the task of a row like GPQA's; the order of its choices depends on ``seed`` alone."""
+    """Return the task of a row in GPQA's form; the order of its choices depends only on ``seed``."""
     question = _text("Question", row.get("Question"))
     keys = ("Correct Answer", "Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3")
     missing = [key for key in keys if key not in row]
