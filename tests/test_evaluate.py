@@ -328,9 +328,7 @@ def test_a_text_that_fails_loses_no_other(tmp_path: Path, named: bool) -> None:
         results, tried = resumed(out, again, prompts=path)
         assert (tried, results.missing, len(results.outcomes)) == (n, 0, 10)
         assert {(each.prompt, each.written) for each in results.failed} == {(long, False)}
-        assert results.failure.startswith(
-            f"5 texts failed; the first is {long!r} with 'none': the prompt has 40"
-        )
+        assert results.failure.startswith(f"5 texts failed; the first is {long!r} with 'none': the prompt has 40")
     made = json.loads((out / "results.json").read_text())["failed"]
     assert [(row["setting"], row["seed"]) for row in made] == [
         ("none", 1),
