@@ -75,7 +75,7 @@ def automaton_of(grammar: Grammar, limit: int = MAX_STATES, *, part_masks: PartM
     words = np.empty((n_vocab + 31) // 32, np.uint32)
     pointer = ffi.from_buffer("uint32_t[]", words, require_writable=True)
     matches, following = ffi.new("int32_t *"), ffi.new("int32_t *")
-    numbers = {int(lib.LZS_GRAMMAR_START): 0}  # by the grammar's own number of a state
+    numbers = {int(lib.LZS_GRAMMAR_START): 0}  # by the grammar's own state number
     order = list(numbers)
     states: list[State] = []
     complete = True

@@ -41,7 +41,7 @@ class WrittenFloat(float):
 
 
 def parsed(text: str | bytes) -> Any:
-    """Return the schema in a JSON text, with numbers that keep their text.
+    """Return the schema in a JSON text; its numbers keep their spelling (`WrittenFloat`).
 
     ValueError for text that is not JSON, and for an object that has a key twice: readers disagree about which counts.
     """

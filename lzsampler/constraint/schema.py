@@ -297,7 +297,7 @@ class Document:
     def _excludes(self, a: Facts, b: Facts, depth: int, where: str) -> bool:
         """Return whether surely no value meets both, judged by its type and by values up to ``depth`` levels in it.
 
-        ``where``: the oneOf that asks. It is refused if all comparisons together are too many.
+        ``where``: the oneOf that the comparison is for. It is refused if all comparisons together are too many.
         """
         self._compared += 1 + len(a.values or ()) + len(b.values or ())
         if self._compared > MAX_COMPARED:

@@ -109,7 +109,7 @@ class Parts:
         return self._node(lib.LZS_PART_SHARED, parts, 0, 0)
 
     def behind(self, before: int, part: int) -> int:
-        """Return ``before`` followed by ``part``; as a shared part, unless ``part`` contains nested values."""
+        """Return ``before`` followed by ``part``, as a shared part unless ``part`` contains nested values."""
         made = self._behind.get((before, part))
         if made is None:
             make = self.shared if self._is_flat(part) else self.sequence

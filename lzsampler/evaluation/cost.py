@@ -199,7 +199,7 @@ class Meter:
             left -= len(tokens)
             room = self._model.n_ctx - len(prompt)
             needed = min(len(tokens), self._skip + 2)
-            if room < needed and len(tokens) > self._skip:  # a text shorter than ``skip`` is no error of the context
+            if room < needed and len(tokens) > self._skip:  # a larger context would not help a shorter text
                 asked = f", {len(prompt)} of them for what it answers" if prompt else ""
                 raise ArgumentError(
                     f"it needs a context of at least {len(prompt) + needed} tokens{asked}, and this one has "

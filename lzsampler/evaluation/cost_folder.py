@@ -30,7 +30,7 @@ def cost_folder(meter: "Meter", folder: RunFolder, texts: Sequence[RightText], s
     """Score the texts that a folder does not have yet; append each to costs.jsonl as soon as it is scored.
 
     At the end the file has the lines of these texts, in their order, and no others. Returns the texts that cannot be
-    scored. ``skip``: the one of ``meter``. LzsError for files and the model.
+    scored. ``skip``: the ``skip`` of ``meter``. LzsError for files and the model.
     """
     from ..decoding.transcript import TranscriptFile
 

@@ -18,12 +18,12 @@ except ImportError as error:
     raise missing("SGLang is needed for this", "sglang") from None
 
 _REQUEST = "__req__"  # the key under which SGLang passes the request, if it came with custom_params
-_NO_REQUEST = "SGLang shows lzsampler no request, so that no penalty is applied: send custom_params, {} at least"
+_NO_REQUEST = "SGLang shows lzsampler no request, so lzsampler applies no penalty: send custom_params, at least {}"
 _LATE = (
-    "SGLang picks a token before it shows lzsampler the one before, so that no penalty is applied: start it with "
+    "SGLang picks a token before it shows lzsampler the previous one, so lzsampler applies no penalty: start it with "
     "--disable-overlap-schedule, or with SGLANG_ENABLE_DELAY_SAMPLE=1"
 )
-_DRAFTS = "SGLang shows lzsampler no drafts, so that no penalty is applied with speculative decoding"
+_DRAFTS = "SGLang shows lzsampler no drafts, so lzsampler applies no penalty with speculative decoding"
 
 
 @dataclass

@@ -34,7 +34,7 @@ def separators_of_server(tokenizer: Any) -> Mapping[str, bytes]:
     separators, LZ makes tables, JSON and code cost more.
     """
     if tokenizer is None:
-        warn_once("lzsampler has no tokenizer here, and LZ no separators: tables, JSON and code cost more")
+        warn_once("lzsampler has no tokenizer here, so LZ has no separators: tables, JSON and code cost more")
         return {}
     try:
         return lz_separators(tokenizer)

@@ -35,7 +35,7 @@ except ImportError:
 
 
 _UNKNOWN_TOKENS = (
-    "vLLM hides the last tokens from lzsampler, which applies no penalty then: start it with "
+    "vLLM hides the last tokens from lzsampler, so lzsampler applies no penalty: start it with "
     "--logits-processors lzsampler.integrations.vllm:LZProcessor, or with --no-async-scheduling"
 )
 
@@ -100,7 +100,7 @@ class LZProcessor(ForV1, ForV2):
                 continue
             if request.follow(text.output):
                 edits[row] = request, request.edits()
-            else:  # asynchronous scheduling puts -1 there, and fills in the token only for custom logits processors
+            else:  # asynchronous scheduling puts -1 here, and replaces it only for processors named at start
                 warn_once(_UNKNOWN_TOKENS)
         return edits
 

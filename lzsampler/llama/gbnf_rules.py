@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..errors import ArgumentError
 
 MOST_NESTED = 250  # groups within groups, which llama.cpp follows by recursion
-MOST_COPIED = 1_000_000  # characters that counts copy
+MOST_COPIED = 1_000_000  # characters that counts such as {2,9} copy
 MOST_BEGINNINGS = 20_000_000  # ways in which rules begin: llama.cpp follows each of them
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r\n]+ | \#[^\r\n]*)

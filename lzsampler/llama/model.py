@@ -390,7 +390,7 @@ class Model:
         self._decode(tokens, (ctypes.c_int8 * len(tokens))(*[1] * len(tokens)))
 
     def _decode(self, tokens: list[int], wanted: Any = None) -> None:
-        """Decode one batch. ``wanted``: an int8 for each token, 1 to get its logits; None gets only the last ones."""
+        """Decode one batch. ``wanted``: an int8 for each token, 1 to get its logits; None: only for the last token."""
         if self.n_past + len(tokens) > self.n_ctx:
             raise ArgumentError(f"{self.n_past + len(tokens)} tokens do not fit in a context of {self.n_ctx}")
         ids = (llama_cpp.llama_token * len(tokens))(*tokens)

@@ -75,7 +75,7 @@ def warn_of_rounding(
 def may_differ(llm: Any, found: Rounding) -> bool:
     """Return whether logits may depend on the number of tokens decoded together: measured, or no flash attention.
 
-    Weights such as Q8_0 hide different sums until a number rounds the other way: that can take 180 tokens or more.
+    Weights such as Q8_0 hide different sums until one changes a rounding, which can take 180 tokens or more.
     """
     return found.most > 0 or flash_attention_of(llm) is False
 

@@ -235,9 +235,7 @@ def dry_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[
         _check_string(string)
         found = texts.with_part(string.encode("utf-8", "replace"))
         if not found and strings is not None:
-            raise ArgumentError(
-                f"no token of this vocabulary contains {string!r:.60}: dry_breakers cannot be made of it"
-            )
+            raise ArgumentError(f"no token of this vocabulary contains {string!r:.60}: leave it out of dry_breakers")
         ids.update(found)
     return tuple(sorted(ids))
 
