@@ -54,8 +54,8 @@ def cost(
     "all". `read_texts` explains how texts are read and what their kinds are; ``format`` is its argument. ``skip``:
     tokens at the beginning of each text that are not scored, since most penalties have little to act on there.
     ``max_tokens``: the most tokens of a text that are read; None reads all. A text that does not fit in the context
-    (``n_ctx``, as in `Model`) is cut into pieces. Each piece starts anew and has its own ``skip``. ``on_progress`` is
-    called with (characters done, all characters).
+    (``n_ctx``, as in `Model`) is cut into pieces. Each piece is scored like a new text, with its own ``skip``.
+    ``on_progress`` is called with (characters done, all characters).
 
     The cost covers the whole distribution at temperature 1. Truncation, temperature and seeds do not matter, so
     settings that differ only in these count once. Intervals are over texts. A KeyboardInterrupt ends the measurement;

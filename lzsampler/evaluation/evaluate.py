@@ -87,8 +87,8 @@ def evaluate(
     ``texts``: files and folders of reference texts, on which the cost of the penalties is measured as in `cost`;
     ``on_scored`` is called with (characters done, all characters). The costs are kept and resumed like the texts.
     ``flash_attn``: see `Model`. ``draft``: proposes tokens (`generate_many`). The transcripts do not mention it, since
-    it changes none of them. timings.jsonl has its figures for each text, and ``speculated`` of the results those of all
-    texts together.
+    it changes none of them. timings.jsonl has its figures for each text, and ``speculated`` of the results sums
+    them over all texts.
 
     A text can fail, for example if its prompt is longer than the context, or its answer may not be comparable. Such
     texts are in ``failed`` of the results; ``resume`` tries them again.
@@ -231,7 +231,7 @@ def _context(model: str | Path, grid: Grid) -> int | None:
 def _request(
     model: Model, grid: Grid, setting: Setting, key: Key, prompt: Prompt, params: Params, number: int
 ) -> Request:
-    """Return what to write; ``params``: those of the setting for this model; ``number``: that of the row."""
+    """Return the request for a text. ``params``: the settings, fitted to this model; ``number``: the row's number."""
     params = replace(params, seed=sequence_seed(key[2], number))
     sampler = None
     if setting.placebo:

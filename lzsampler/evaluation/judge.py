@@ -98,8 +98,8 @@ class Judge:
         """Yield the verdicts on texts, in their order; texts are read from the iterable as needed.
 
         A text of white space is not shown to the judge: its verdict is (0, 1). If the model has fewer threads than
-        there are cores, several texts are judged side by side. The verdicts then equal those of one text at a time
-        under the same conditions as generated texts (`generate_many`). LzsError if llama.cpp fails.
+        there are cores, several texts are judged side by side. That changes no verdict if it would
+        change no generated text (`generate_many`). LzsError if llama.cpp fails.
         """
         from ..decoding.many import generate_many, side_by_side
 

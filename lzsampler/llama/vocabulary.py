@@ -160,7 +160,7 @@ def token_bytes(source: Any) -> TokenBytes:
     """Return the byte string of every token, for a `Grammar`: for SPM, BPE and the other tokenizers of llama.cpp.
 
     ``source``: a `llama_cpp.Llama`, a `Vocabulary`, or the path of a GGUF file, of which only the vocabulary is read.
-    End tokens are those of llama.cpp (EOG). Control, unknown and unused tokens are special. Raises TypeError for
+    End tokens are llama.cpp's EOG tokens. Control, unknown and unused tokens are special. Raises TypeError for
     another ``source``; ValueError for a path that is not a file and for a vocabulary without an end token; LzsError as
     `Vocabulary`.
     """
