@@ -48,7 +48,7 @@ class MatcherStates:
         self.tokens = tokens
         self.problem: str | None = None
         self._interrupted: BaseException | None = None
-        self._broken = False  # whether the matcher may be off the end of its path
+        self._broken = False  # whether the matcher may have left the end of its path
         self.nodes: dict[int, tuple[int, int, int]] = {START: (0, -1, 0)}  # state: (parent, token, depth in tokens)
         self._following: dict[tuple[int, int], int] = {}
         self._last: int = START

@@ -68,9 +68,9 @@ class Batch:
     def set_params(self, slot: int, params: Params, *, stream: object = None) -> None:
         """Begin a sequence in a slot. Its penalties look at the history that each step passes.
 
-        ``stream``: the stream of the steps, see `sample`. The batch ignores ``history``, ``structure`` and the
-        detectors of ``params``: each step says where the penalties begin, and `set_plan` takes a grammar. ValueError
-        for settings that do not fit, such as ``pick="llama"``.
+        ``stream``: the stream of the steps, see `sample`. The batch ignores ``history`` and the detectors of
+        ``params``, since each step says where the penalties begin. It also ignores ``structure``: use `set_plan` for a
+        sequence with a grammar. ValueError for settings that do not fit, such as ``pick="llama"``.
         """
         if not isinstance(params, Params):
             raise ArgumentTypeError(f"params must be a Params, got {params!r}")

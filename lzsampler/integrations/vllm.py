@@ -124,7 +124,7 @@ class LZProcessor(ForV1, ForV2):
         table = torch.stack([ctx.expanded_idx_mapping.long(), ctx.pos.long(), ctx.input_ids.long()])
         slots, places, tokens = table.tolist()
         first = [row for row, slot in enumerate(slots) if slot in self._texts and (row == 0 or slots[row - 1] != slot)]
-        known: dict[int, int] = {}  # by row: the number of known tokens of its request, where fetching begins
+        known: dict[int, int] = {}  # by row: the place from which the tokens of its text must be fetched
         for row in first:
             text, slot = self._texts[slots[row]], slots[row]
             prompt = int(self._states.prompt_len.np[slot])
