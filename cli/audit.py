@@ -1,4 +1,4 @@
-"""`lzs audit`: find loops in what models wrote, and say how many records loop, where and how badly."""
+"""`lzs audit`: find loops in what models wrote: how many records loop, where, how badly."""
 
 import glob
 import os
@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -16,9 +17,9 @@ from lzsampler._values import counted, noun
 from lzsampler.reports.save import AUDIT, check, described, save
 
 from .console import console, general_options
-from .help import GroupedCommand, ModelFile, option, options
+from .fields import opt, takes
+from .help import GroupedCommand, ModelFile
 from .limits import Limit, limits
-from .options import whole
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ _RATES = ("loop_rate", "stuck_rate", "literal_rate", "bad_rate", "turn_loop_rate
 _BAD = Limit("bad_rate=10%", None, "bad_rate", "=", 0.1)  # of an audit that --fail-over gives no limit of it
 _ENOUGH = 0.01  # the loop rate that a result without loops is held against
 _WITHOUT_GROUP = {"bad_rate": "bad records", "turn_loop_rate": "loops over turns"}
-RULES = ("levels", "copies", "length", "length_copies", "near", "near_copies", "select", "ignore")  # settings
 
 
 def _listed(_: click.Context, __: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
@@ -39,46 +39,88 @@ def _listed(_: click.Context, __: click.Parameter, given: Sequence[str]) -> tupl
     return tuple(part.strip() for text in given for part in text.split(",") if part.strip())
 
 
-read_options = options(
-    option(
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """How files are read."""
+
+    format: str | None = opt(
         READ, "--format", metavar="NAME", help="input format of all files, see docs/formats.md (default: detect each)"
-    ),
-    option(
+    )
+    field: str | None = opt(
         READ, "--field", metavar="PATH",
-        help="where the text is in files of another form, as choices[*].text or messages[role=assistant].content",
-    ),
-)  # fmt: skip
-count_options = options(
-    option(
-        COUNTS, "--level", "levels", multiple=True, callback=_listed, metavar="LIST",
+        help="path of the text in files of another form, as choices[*].text or messages[role=assistant].content",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountOptions:
+    """What counts as a loop; most fields are those of `Rules`."""
+
+    levels: tuple[str, ...] = opt(
+        COUNTS, "--level", callback=_listed, metavar="LIST",
         help="units to look at, of char,word,line,token (default: all)",
-    ),
-    option(COUNTS, "--copies", **whole(), help="copies that make a loop, whatever its length (default: 20)"),
-    option(COUNTS, "--length", **whole(), help="characters that make a loop with --length-copies (default: 100)"),
-    option(COUNTS, "--length-copies", **whole(), help="copies required at that length (default: 3)"),
-    option(
-        COUNTS, "--near/--no-near", default=None,
-        help="also find near loops, which differ in digits, case or white space only (default: yes)",
-    ),
-    option(COUNTS, "--near-copies", **whole(), help="copies required of a near loop (default: 8)"),
-    option(COUNTS, "--select", multiple=True, callback=_listed, metavar="CODES", help="apply these rules only"),
-    option(COUNTS, "--ignore", multiple=True, callback=_listed, metavar="CODES", help="apply all rules but these"),
-    option(
+    )  # fmt: skip
+    copies: int | None = opt(COUNTS, "--copies", help="copies that make a loop, whatever its length (default: 20)")
+    length: int | None = opt(COUNTS, "--length", help="characters that make a loop with --length-copies (default: 100)")
+    length_copies: int | None = opt(COUNTS, "--length-copies", help="copies required at that length (default: 3)")
+    no_near: bool = opt(
+        COUNTS, "--no-near", help="leave out near loops, which differ in digits, case or white space only"
+    )
+    near_copies: int | None = opt(COUNTS, "--near-copies", help="copies required of a near loop (default: 8)")
+    select: tuple[str, ...] = opt(COUNTS, "--select", callback=_listed, metavar="CODES", help="apply these rules only")
+    ignore: tuple[str, ...] = opt(
+        COUNTS, "--ignore", callback=_listed, metavar="CODES", help="apply all rules but these"
+    )
+    tokenizer: Path | None = opt(
         COUNTS, "--tokenizer", type=ModelFile(), metavar="GGUF",
         help="count tokens with this model's tokenizer; needed for --level token",
-    ),
-)  # fmt: skip
-turns_option = option(
-    COUNTS, "--turns/--no-turns", default=None,
-    help="also find loops over the turns of a conversation, answers and calls of tools (default: no)",
-)  # fmt: skip
-lz_bits_option = option(
-    COUNTS, "--lz-bits", is_flag=True,
-    help="also measure bits a token under the LZ compressor of the paper; needs --tokenizer",
-)  # fmt: skip
-work_options = options(
-    option(_WORK, "--workers", **whole(1), help="processes (default: one per CPU core)"),
-)
+    )  # fmt: skip
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """The arguments of `Rules` that were given."""
+        others = ("tokenizer", "no_near")
+        given = {name: value for name, value in vars(self).items() if name not in others and value not in (None, ())}
+        return {**given, "near": False} if self.no_near else given
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkOptions:
+    """How the work is done."""
+
+    workers: int | None = opt(_WORK, "--workers", low=1, help="processes (default: one per CPU core)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditOptions:
+    """The options of `lzs audit`."""
+
+    read: ReadOptions
+    by: tuple[str, ...] = opt(
+        READ, "--by", callback=_listed, metavar="LIST", help="group by model,temperature,file,..."
+    )
+    count: CountOptions
+    turns: bool = opt(
+        COUNTS, "--turns", help="also find loops over the turns of a conversation, answers and calls of tools"
+    )
+    lz_bits: bool = opt(
+        COUNTS, "--lz-bits", help="also measure bits a token under the LZ compressor of the paper; needs --tokenizer"
+    )
+    outputs: tuple[Path, ...] = opt(
+        _OUTPUT, "-o", "--output", metavar="FILE",
+        help=f"write a report, chosen by the file's ending: {described(AUDIT)}; repeatable",
+    )  # fmt: skip
+    as_json: bool = opt(_OUTPUT, "--json", help="print the summary as JSON")
+    fail_over: tuple[Limit, ...] = opt(
+        _OUTPUT, "--fail-over", callback=limits(_RATES), metavar="LIMIT",
+        help='exit with status 1 if a measured rate exceeds a limit: loop_rate=1% or "stuck_rate > 0.02", with --by '
+        'also "GROUP.loop_rate > 0.01"; repeatable (default: bad_rate=10%, of records that cannot be read)',
+    )  # fmt: skip
+    exit_zero: bool = opt(_OUTPUT, "--exit-zero", help="exit with status 0 even if a limit is exceeded")
+    work: WorkOptions
+    resume: Path | None = opt(
+        _WORK, "--resume", metavar="FOLDER", help="keep finished work in FOLDER; the same command continues it"
+    )
 
 
 class _AuditCommand(GroupedCommand):
@@ -108,53 +150,52 @@ Exit status: 0 success; 1 a limit of --fail-over is exceeded; 2 an error;
 
 @click.command(cls=_AuditCommand)
 @click.argument("paths", nargs=-1, metavar="PATH...", type=click.Path())
-@read_options
-@option(READ, "--by", multiple=True, callback=_listed, metavar="LIST", help="group by model,temperature,file,...")
-@count_options
-@turns_option
-@lz_bits_option
-@options(
-    option(
-        _OUTPUT, "-o", "--output", "outputs", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
-        help=f"write a report, chosen by the file's ending: {described(AUDIT)}; repeatable",
-    ),
-    option(_OUTPUT, "--json", "as_json", is_flag=True, help="print the summary as JSON"),
-    option(
-        _OUTPUT, "--fail-over", "--fail-if", "limits", multiple=True, callback=limits(_RATES), metavar="LIMIT",
-        help='exit with status 1 if a measured rate is over a limit: loop_rate=1% or "stuck_rate > 0.02", with --by '
-        'also "GROUP.loop_rate > 0.01"; repeatable (default: bad_rate=10%, of records that cannot be read)',
-    ),
-    option(_OUTPUT, "--exit-zero", is_flag=True, help="exit with status 0 even if a limit is exceeded"),
-)  # fmt: skip
-@work_options
-@option(_WORK, "--resume", type=click.Path(path_type=Path), metavar="FOLDER",
-        help="keep finished work in FOLDER; the same command continues it")  # fmt: skip
+@takes(AuditOptions)
 @general_options(quiet="print no table and no progress")
-def audit(paths: tuple[str, ...], **flags: Any) -> None:
+def audit(options: AuditOptions, paths: tuple[str, ...]) -> None:
     """Find loops in saved model output: files, folders and patterns of transcripts (- is stdin)."""
     check_paths(paths)
-    _check_outputs(paths, flags)
-    if flags["lz_bits"] and flags["tokenizer"] is None:
-        raise click.UsageError("--lz-bits needs the tokens: give the model that wrote the texts with --tokenizer")
-    if not flags["turns"] and any(limit.rate == "turn_loop_rate" for limit in flags["limits"]):
+    _check_outputs(paths, options)
+    if not options.turns and any(limit.rate == "turn_loop_rate" for limit in options.fail_over):
         raise click.UsageError("turn_loop_rate is measured with --turns only: add it")
-    for limit in flags["limits"]:
-        check_counted(f"--fail-over {limit.text}", limit.rate, flags)
-    with audited(paths, flags, by=flags["by"], resume=flags["resume"], without=flags["outputs"]) as result:
+    _check_codes(options)
+    for limit in options.fail_over:
+        check_counted(f"--fail-over {limit.text}", limit.rate, options.count)
+    more: dict[str, Any] = {"turns": True} if options.turns else {}
+    if options.lz_bits:
+        from lzsampler.auditing.gguf_tokenizer import vocabulary_of
+
+        if options.count.tokenizer is None:
+            raise click.UsageError("--lz-bits needs the tokens: give the model that wrote the texts with --tokenizer")
+        more["lz_vocab"] = vocabulary_of(options.count.tokenizer).n_vocab
+    kept = "nothing is saved; --resume FOLDER keeps finished work"
+    if options.resume is not None:
+        kept = f"finished work is saved in {options.resume}; the same command continues it"
+    with audited(
+        paths,
+        options.read,
+        options.count,
+        options.work,
+        kept=kept,
+        by=options.by,
+        resume=options.resume,
+        without=options.outputs,
+        **more,
+    ) as result:
         summary = result.summary
-        for path in flags["outputs"]:
+        for path in options.outputs:
             save(result, path)
-        if flags["as_json"]:
+        if options.as_json:
             console.json(summary.to_json())
         elif not console.quiet:
             console.print(_table(summary))
-    _warn(summary, bool(flags["turns"]))
-    exceeded = [limit for limit in flags["limits"] if _exceeds(summary, limit)]
+    _warn(summary, turns=options.turns)
+    exceeded = [limit for limit in options.fail_over if _exceeds(summary, limit)]
     bad = too_many_bad(summary)
-    if bad is not None and all(limit.rate != "bad_rate" for limit in flags["limits"]):
+    if bad is not None and all(limit.rate != "bad_rate" for limit in options.fail_over):
         console.error(f"{bad}: --fail-over bad_rate=1 accepts that")
         exceeded.append(_BAD)
-    if exceeded and not flags["exit_zero"]:
+    if exceeded and not options.exit_zero:
         raise click.exceptions.Exit(1)
 
 
@@ -162,17 +203,20 @@ def audit(paths: tuple[str, ...], **flags: Any) -> None:
 
 
 @contextmanager
-def audited(paths: Sequence[str], flags: dict[str, Any], **more: Any) -> Iterator["Audit"]:
-    """Yield the audit of some paths, made with the flags of `read_options`, `count_options` and `work_options`."""
+def audited(
+    paths: Sequence[str],
+    read: ReadOptions,
+    count: CountOptions,
+    work: WorkOptions,
+    *,
+    kept: str = "nothing is saved",
+    **more: Any,
+) -> Iterator["Audit"]:
+    """Yield the audit of some paths. ``kept``: what Ctrl-C leaves; ``more``: arguments of `audit_files`."""
     from lzsampler.auditing.audit_files import audit_files
 
     start = monotonic()
-    rules = _rules(flags)
-    if flags.get("lz_bits"):
-        from lzsampler.auditing.gguf_tokenizer import vocabulary_of
-
-        rules["lz_vocab"] = vocabulary_of(flags["tokenizer"]).n_vocab
-    read = {name: flags[name] for name in ("format", "field", "workers", "tokenizer")}
+    check_tokens(count)
     try:
         with progress("MB") as bar:
             bar.say("looking at the files")
@@ -186,17 +230,21 @@ def audited(paths: Sequence[str], flags: dict[str, Any], **more: Any) -> Iterato
                     f"of {now.total_bytes / 1e6:,.0f} MB, {speed:,.0f} MB/s, {now.records / seconds:,.0f} records/s",
                 )
 
-            result = audit_files(list(paths), **read, **more, **rules, progress=show)
+            result = audit_files(
+                list(paths),
+                format=read.format,
+                field=read.field,
+                workers=work.workers,
+                tokenizer=count.tokenizer,
+                progress=show,
+                **more,
+                **count.rules,
+            )
     except KeyboardInterrupt:
-        folder = more.get("resume")
-        if folder is not None:
-            console.error(f"interrupted: finished work is saved in {folder}; the same command continues it")
-        else:
-            keeps = "; --resume FOLDER keeps finished work" if "resume" in more else ""
-            console.error(f"interrupted: nothing is saved{keeps}")
+        console.error(f"interrupted: {kept}")
         raise
     records = counted(result.summary.total.records, "record")
-    console.detail(f"audited {records} in {monotonic() - start:.2f} s; rules: {rules or 'default'}")
+    console.detail(f"audited {records} in {monotonic() - start:.2f} s; rules: {count.rules or 'default'}")
     with result:
         yield result
 
@@ -213,46 +261,45 @@ def check_paths(paths: Sequence[str]) -> None:
             raise click.UsageError(f"there is no file or folder {path}")
 
 
-def _rules(flags: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that flags give; raise a usage error for what they ask for and leave out."""
-    if "LZR012" in flags["ignore"] and flags.get("turns"):
+def _check_codes(options: AuditOptions) -> None:
+    """Raise a usage error for LZR012 without --turns, or --turns without LZR012."""
+    if options.turns and "LZR012" in options.count.ignore:
         raise click.UsageError("--ignore LZR012 leaves out all that --turns looks for: leave out one of them")
-    if "LZR012" in flags["select"] and not flags.get("turns"):
-        how = "add --turns" if "turns" in flags else "lzs diff compares records, and LZR012 is about conversations"
-        raise click.UsageError(f"LZR012 is looked for with --turns only: {how}")
-    for what, given in (("--level token", flags["levels"]), ("--select LZR006", flags["select"])):
-        if what.split()[1] in given and flags["tokenizer"] is None:
+    if not options.turns and "LZR012" in options.count.select:
+        raise click.UsageError("LZR012 is looked for with --turns only: add --turns")
+
+
+def check_tokens(count: CountOptions) -> None:
+    """Raise a usage error if tokens are needed and no tokenizer is given."""
+    for what, given in (("--level token", count.levels), ("--select LZR006", count.select)):
+        if what.split()[1] in given and count.tokenizer is None:
             raise click.UsageError(f"{what} needs the tokens: give the model that wrote the texts with --tokenizer")
-    rules = {name: flags[name] for name in RULES if flags[name] not in (None, ())}
-    if flags.get("turns") is not None:
-        rules["turns"] = flags["turns"]
-    return rules
 
 
-def check_counted(what: str, rate: str, flags: dict[str, Any]) -> None:
-    """Raise a usage error for a gate that nothing can fail, since the rules that its rate counts are left out."""
+def check_counted(what: str, rate: str, count: CountOptions) -> None:
+    """Raise a usage error for a limit that nothing can exceed, since no rule that its rate counts is applied."""
     from lzsampler.auditing.records import LOOPING
     from lzsampler.auditing.rules import Rules
 
     codes = {"loop_rate": LOOPING, "stuck_rate": ("LZR011",)}.get(rate)
-    if codes is not None and Rules(**_rules(flags)).reported.isdisjoint(codes):
+    if codes is not None and Rules(**count.rules).reported.isdisjoint(codes):
         said = " to ".join(dict.fromkeys((codes[0], codes[-1])))
         raise click.UsageError(f"{what} counts {said}, of which --select, --ignore, --level or --no-near leave none")
 
 
-def _check_outputs(paths: Sequence[str], flags: dict[str, Any]) -> None:
+def _check_outputs(paths: Sequence[str], options: AuditOptions) -> None:
     from lzsampler.auditing.reading.shard import find
 
-    for output in flags["outputs"]:
+    for output in options.outputs:
         check(output, AUDIT)
-    there = {os.path.realpath(output): output for output in flags["outputs"] if output.is_file()}
+    there = {os.path.realpath(output): output for output in options.outputs if output.is_file()}
     if not there:
         return
     files = [path for path in paths if path != "-"]
-    shards, _ = find(files, format=flags["format"], field=flags["field"])
+    shards, _ = find(files, format=options.read.format, field=options.read.field)
     for path in (*files, *(shard.file for shard in shards)):
-        if output := there.get(os.path.realpath(path)):
-            raise click.UsageError(f"-o {output} would overwrite what is audited: name another file")
+        if overwritten := there.get(os.path.realpath(path)):
+            raise click.UsageError(f"-o {overwritten} would overwrite what is audited: name another file")
 
 
 # -- what is said after --
@@ -274,7 +321,7 @@ def _table(summary: "Summary") -> str:
     return table
 
 
-def _warn(summary: "Summary", turns: bool) -> None:
+def _warn(summary: "Summary", *, turns: bool) -> None:
     if not summary.total.records and not summary.turn_conversations:
         refuse_nothing(summary)
     if turns and not summary.turn_conversations:
@@ -335,7 +382,7 @@ def _group_exceeds(summary: "Summary", group: "Group", limit: Limit) -> bool:
             more = f"{needed:,} {_kind(group, needed)}" if needed > there else f"more {_kind(group, there + 1)}"
             console.note(
                 f"the 95 % interval of {name}, {low:.3g} to {high:.3g}, includes the limit {limit.number:g}; "
-                f"{more} would be enough to tell"
+                f"{more} would be enough to decide"
             )
     return exceeded
 

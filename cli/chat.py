@@ -13,45 +13,43 @@ from lzsampler.util.signals import ended_by
 from .console import console
 from .drafts import open_draft
 from .grammars import grammar_from, say_what_is_missing
-from .options import cuts, dry_breakers, is_broken, limits_from, open_model, with_tokens
+from .options import is_broken, open_model
 from .output import Output, action_line, figures_of, summary, transcript_of
 from .progress import prompt_progress
+from .sampling import with_tokens
 
 if TYPE_CHECKING:
+    from lzsampler.decoding.recovery import LoopPolicy
     from lzsampler.llama.model import Model
     from lzsampler.params import Params
 
+    from .generate import GenerateOptions
+
 _HELP = (
-    "/exit or Ctrl-D ends, /reset begins anew, Ctrl-C stops an answer; a line that ends with a backslash goes on in "
+    "/exit or Ctrl-D ends, /reset starts over, Ctrl-C stops an answer; a line that ends with a backslash continues in "
     "the next one"
 )
 
 
-def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], first: str | None) -> None:
-    """Answer the messages that stdin has, ``first`` before them if it is given, until they end.
-
-    ``loops``: the arguments of `Chat` about loops.
-    """
+def converse(params: "Params", policy: "LoopPolicy", options: "GenerateOptions", first: str | None) -> None:
+    """Answer the messages that stdin has, ``first`` before them if it is given, until they end."""
     from lzsampler import LzsError
     from lzsampler.decoding.speculative import warn_of_change
     from lzsampler.decoding.transcript import TranscriptFile
 
-    limits = limits_from(flags)
-    output = Output(live=False)  # of the answer that is being written
     with ExitStack() as stack:
-        file = stack.enter_context(TranscriptFile(flags["save"])) if flags["save"] else None
-        model = stack.enter_context(open_model(flags))
-        params = with_tokens(params, model.llm, flags)
-        used = dry_breakers(flags)
-        shown = (lambda proposed: output.show(proposed)) if flags["spec_show"] else None
-        limits["draft"] = draft = open_draft(stack, model, flags, on_proposed=shown)
+        file = stack.enter_context(TranscriptFile(options.output.save)) if options.output.save else None
+        model = stack.enter_context(open_model(options.model))
+        params = with_tokens(params, model.llm, options.sampling)
+        draft = open_draft(stack, model, options.draft, n_threads=options.model.n_threads)
         if draft is not None:  # before the first message, which would otherwise be refused
             warn_of_change(model, draft, model.n_ctx, stacklevel=1)
-        limits["grammar"] = grammar = grammar_from(model, flags)
-        limits["grammar_scope"] = flags["grammar_scope"] or None
-        how = {"fast_forward": not flags["no_fast_forward"], "sampler": flags["sampler"]}
-        chat = _chat(model, params, system=flags["system"], **how, **limits, **loops)
-        if flags["model"] is None:
+        grammar = grammar_from(model, options.grammar)
+        request = {
+            **vars(options.limits), "grammar": grammar, "grammar_scope": options.grammar.scope, "draft": draft
+        }  # fmt: skip
+        chat = _chat(model, params, system=options.prompt.system, sampler=options.sampler, **request, **vars(policy))
+        if options.model.path is None:
             console.note(f"embedded model {model.path.name}; use -m FILE for another")
         if sys.stdin.isatty():
             console.note(_HELP)
@@ -63,7 +61,7 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
                 continue
             if message in ("/reset", "/clear"):
                 chat.reset()
-                console.note("the conversation begins anew")
+                console.note("the conversation starts over")
                 continue
             if re.fullmatch("/[a-z]+", message):
                 console.error(f"there is no command {message}: {_HELP}")
@@ -71,7 +69,7 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
             if is_broken(message):
                 console.error("the message is not UTF-8 text: write it again")
                 continue
-            output = Output(live=not (flags["no_stream"] or cuts(flags)))
+            output = Output(live=not options.loops.cuts)
             try:
                 with prompt_progress(model):
                     generation = chat.say(message, on_text=output.write)
@@ -82,8 +80,9 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
             turn = chat.turn
             try:
                 if file is not None:  # before what may wait for a reader
+                    breakers = options.sampling.breakers
                     file.append(
-                        transcript_of(model, turn.messages, turn.params, generation, figures, limits, loops, used)
+                        transcript_of(model, turn.messages, turn.params, generation, figures, request, policy, breakers)
                     )
             finally:
                 output.finish(generation.text)
@@ -93,7 +92,7 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
                 raise KeyboardInterrupt
             for action in generation.actions:
                 console.note(action_line(action))
-            say_what_is_missing(grammar, generation, flags)
+            say_what_is_missing(grammar, generation, options.grammar.scope)
             if generation.finish_reason == "context":
                 console.note(f"the context of {model.n_ctx} tokens is full: /reset, or start again with a larger -c N")
             if generation.speculated is not None:

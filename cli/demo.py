@@ -3,6 +3,7 @@
 import shutil
 import sys
 import textwrap
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,8 +14,9 @@ from lzsampler._values import counted
 from lzsampler.util.harmless import harmless
 
 from .console import console, general_options
-from .help import GroupedCommand, ModelFile, option
-from .options import refused_download, whole
+from .fields import opt, takes
+from .help import GroupedCommand, ModelFile
+from .options import MODEL_HELP, refused_download
 from .output import figures_of, repeats
 
 if TYPE_CHECKING:
@@ -38,15 +40,19 @@ _WIDEST = 120  # columns
 _LEAST = 30  # columns of a text; where a terminal has less, one text is below the other
 
 
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions:
+    """The options of `lzs demo`."""
+
+    model: Path | None = opt("Texts", "-m", "--model", type=ModelFile(), metavar="FILE", help=MODEL_HELP)
+    n_predict: int = opt("Texts", "-n", "--n-predict", low=1, default=512, help="new tokens of each text")
+
+
 @click.command(cls=GroupedCommand)
-@option(
-    "Texts", "-m", "--model", type=ModelFile(), metavar="FILE",
-    help="GGUF model, or the name smollm2 (docs/install.md) (default: the embedded model, 8\xa0MB)",
-)  # fmt: skip
+@takes(DemoOptions)
 @refused_download
-@option("Texts", "-n", "--n-predict", **whole(1), default=512, help="new tokens of each text")
 @general_options(quiet="print the figures only, not the texts")
-def demo(model: Path | None, n_predict: int) -> None:
+def demo(options: DemoOptions) -> None:
     """Show three texts of a model without and with the LZ penalty, decoded greedily.
 
     The embedded model and models without a chat template continue sentences; others are asked questions.
@@ -61,19 +67,20 @@ def demo(model: Path | None, n_predict: int) -> None:
     side_by_side = column >= _LEAST
     column = column if side_by_side else width
     colored = console.colored(sys.stdout)
-    with Model(model or default_model()) as opened:
+    with Model(options.model or default_model()) as opened:
         off, on = Params(temperature=0.0), opened.params(temperature=0.0)
         console.detail(
             f"{opened.path}: context {opened.n_ctx:,} tokens, {counted(opened.n_threads, 'CPU thread')}; {on}"
         )
         name = harmless(opened.path.name)
-        console.print(textwrap.fill(f"{name}, greedy: how {n_predict} new tokens begin, and their figures", width))
+        title = f"{name}, greedy: how {options.n_predict} new tokens begin, and their figures"
+        console.print(textwrap.fill(title, width))
         chats = opened.path != default_model() and opened.header.chat_template is not None
         for prompt in QUESTIONS if chats else PROMPTS:
             asked = [{"role": "user", "content": prompt}] if chats else prompt
             sides = []
             for params in (off, on):
-                made = generate(opened, asked, params, n_predict=n_predict)
+                made = generate(opened, asked, params, n_predict=options.n_predict)
                 if made.finish_reason == "interrupted":
                     raise KeyboardInterrupt
                 sides.append(_block(made, column))

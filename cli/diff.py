@@ -1,11 +1,11 @@
 """`lzs diff`: two audits of answers to the same prompts, compared record by record."""
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,17 +14,19 @@ from lzsampler._values import counted
 from .audit import (
     COUNTS,
     READ,
+    CountOptions,
+    ReadOptions,
+    WorkOptions,
     audited,
     check_counted,
     check_paths,
-    count_options,
-    read_options,
+    check_tokens,
     refuse_nothing,
     too_many_bad,
-    work_options,
 )
 from .console import console, general_options
-from .help import GroupedCommand, GroupedOption, Number, option, options, refuse_given
+from .fields import opt, takes
+from .help import GroupedCommand, GroupedOption, refuse_given
 
 if TYPE_CHECKING:
     from lzsampler.auditing.audit_files import Audit
@@ -39,59 +41,50 @@ than 10 % of A or B could not be read, or fewer than half of A or B was
 compared; 2 an error; 130 Ctrl-C."""
 
 
-class _DiffCommand(GroupedCommand):
-    """A command that says what to do where `lzs audit diff` was meant to audit a file called diff."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.MissingParameter:
-            if ctx.info_name == "audit diff" and os.path.lexists("diff"):
-                raise click.UsageError(
-                    "audit diff compares two audits: lzs diff A B; to audit the file or folder called diff, "
-                    "write lzs audit ./diff",
-                    ctx,
-                ) from None
-            raise
-
-
 def _alpha(ctx: click.Context, _: click.Parameter, given: float) -> float:
     if not 0 <= given <= 1:
         raise click.UsageError(f"--alpha must be from 0 to 1, got {given:g}", ctx)
     return given
 
 
-@click.command(cls=_DiffCommand, epilog=_EPILOG)
+@dataclass(frozen=True, kw_only=True)
+class DiffOptions:
+    """The options of `lzs diff`."""
+
+    read: ReadOptions
+    count: CountOptions
+    as_json: bool = opt(_OUTPUT, "--json", help="print one JSON object instead of text")
+    alpha: float = opt(
+        _OUTPUT, "--alpha", callback=_alpha, default=0.05, metavar="P",
+        help="significance level: a difference counts if p is below P, 0 to 1",
+    )  # fmt: skip
+    exit_zero: bool = opt(_OUTPUT, "--exit-zero", help="exit with status 0 in place of 1")
+    work: WorkOptions
+
+
+@click.command(cls=GroupedCommand, epilog=_EPILOG)
 @click.argument("a", type=click.Path())
 @click.argument("b", type=click.Path())
-@read_options
-@count_options
-@options(
-    option(_OUTPUT, "--json", "as_json", is_flag=True, help="print one JSON object instead of text"),
-    option(
-        _OUTPUT, "--alpha", type=Number(), callback=_alpha, default=0.05, metavar="P",
-        help="significance level: a difference counts if p is below P, 0 to 1",
-    ),
-    option(_OUTPUT, "--exit-zero", is_flag=True, help="exit with status 0 in place of 1"),
-)  # fmt: skip
-@work_options
+@takes(DiffOptions)
 @general_options(quiet="print nothing; the exit status gives the result")
-def diff(a: str, b: str, **flags: Any) -> None:
+def diff(options: DiffOptions, a: str, b: str) -> None:
     """Say whether the answers in B loop more than those in A to the same prompts.
 
-    A and B are each a file, a folder or a pattern of transcripts, or the --resume folder of a finished audit. Records
-    are paired by id, and by the name of their file if there are several; rows without an id are paired by line number,
-    and evaluations of one setting each by prompt and seed, which is said. If no record is in both, A and B are compared
-    as two groups. B is worse if a permutation test over whole conversations says so (its mid-p), which is McNemar's
-    test where each of them has one record.
+    A and B are each a file, a folder or a pattern of transcripts, or the --resume folder of a finished audit. lzs pairs
+    records by id, and by the name of their file if there are several. It pairs rows without an id by line number, and
+    evaluations of one setting each by prompt and seed, and says so. If no record is in both, lzs compares A and B as
+    two groups. B is worse if a permutation test over whole conversations says so (its mid-p). With one record in each
+    conversation, that is McNemar's test.
     """
     from lzsampler.auditing.diff import compare
 
     check_paths((a, b))
     _check_folders(a, b)
-    check_counted("the verdict", "loop_rate", flags)
-    with _side(a, flags) as left, _side(b, flags) as right:
+    if "LZR012" in options.count.select:
+        raise click.UsageError("lzs diff compares records, and LZR012 is about conversations: leave it out")
+    check_tokens(options.count)
+    check_counted("the verdict", "loop_rate", options.count)
+    with _side(a, options) as left, _side(b, options) as right:
         _check_rules(left.summary, right.summary)
         made = compare(left.outcomes(), right.outcomes())
         unread = [f"{path}: {bad}" for path, side in ((a, left), (b, right)) if (bad := too_many_bad(side.summary))]
@@ -101,29 +94,29 @@ def diff(a: str, b: str, **flags: Any) -> None:
             console.note(
                 f"{name} differs: {in_a[name]} in A and {in_b[name]} in B; longer texts have more room to loop"
             )
-    if flags["as_json"]:
-        console.json(made.to_json(flags["alpha"]))
+    if options.as_json:
+        console.json(made.to_json(options.alpha))
     elif not console.quiet:
-        console.print("\n".join(_comparison(made, a, b, flags["alpha"])))
+        console.print("\n".join(_comparison(made, a, b, options.alpha)))
     for said in unread:
         console.error(f"{said}: --exit-zero accepts that")
     if made.few:
         of = f"{made.records:,} of {made.records + made.only_a:,} records of A and {made.records + made.only_b:,} of B"
         console.error(f"only {of} were compared, fewer than half of a side: --exit-zero accepts that")
-    fails = made.verdict(flags["alpha"]) == "worse" or unread or made.few
-    if fails and not flags["exit_zero"]:
+    fails = made.verdict(options.alpha) == "worse" or unread or made.few
+    if fails and not options.exit_zero:
         raise click.exceptions.Exit(1)
 
 
 @contextmanager
-def _side(path: str, flags: dict[str, Any]) -> Iterator["Audit"]:
+def _side(path: str, options: DiffOptions) -> Iterator["Audit"]:
     """Yield one side of the comparison: an audit that is finished, or one that is made now."""
     from lzsampler.auditing.audit_files import is_audit, load
 
     if is_audit(path):
         yield load(path)
         return
-    with audited([path], flags) as result:
+    with audited([path], options.read, options.count, options.work) as result:
         if not result.summary.total.records:
             refuse_nothing(result.summary)
         yield result

@@ -3,83 +3,126 @@
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from .console import console
-from .help import refuse_given
+from .fields import opt
+from .help import AutoWhole, ModelFile, refuse_given
 
 if TYPE_CHECKING:
     from lzsampler.decoding.speculative import Draft
     from lzsampler.llama.gguf import Header
     from lzsampler.llama.model import Model
 
-_OF_A_DRAFT = ("n_max", "n_min", "p_min", "spec_mode", "spec_show", "lookup", "require_exact")
-_FLAGS = {"flash_attn=True": "-fa on", "n_threads=1": "-t 1"}
+SpecMode = Literal["gumbel", "mrs", "match"]
+
+_DRAFT = "Speculative decoding (docs/speculative.md)"
+_LOOKUP = 3  # tokens: the shortest match of --draft lookup
+_NAMES = {"flash_attn=True": "-fa on", "n_threads=1": "-t 1"}
 
 
-def drafts(flags: Mapping[str, Any]) -> bool:
-    """Return whether the flags of `draft_options` ask for a draft."""
-    return flags["model_draft"] is not None or flags["draft_source"] is not None
+@dataclass(frozen=True, kw_only=True)
+class DraftOptions:
+    """What proposes tokens, and how many."""
+
+    model_draft: Path | None = opt(
+        _DRAFT, "-md", "--model-draft", type=ModelFile(), metavar="FILE",
+        help="smaller GGUF model of the same vocabulary that proposes tokens, or the name tale-1m, the embedded draft",
+    )  # fmt: skip
+    draft_source: Literal["lookup"] | None = opt(
+        _DRAFT, "--draft", metavar="lookup",
+        help="propose the tokens that followed when the end of the text occurred before, in it or in the prompt: for "
+        "copies and edits; with -md, only if that promises more than the draft model",
+    )  # fmt: skip
+    n_max: int | Literal["auto"] = opt(
+        _DRAFT, "--spec-draft-n-max", type=AutoWhole(0), metavar="K", default="auto",
+        help="most tokens proposed at a time, 0 to 32; auto chooses what is fastest, 0 included",
+    )  # fmt: skip
+    n_min: int = opt(_DRAFT, "--spec-draft-n-min", low=0, default=0, help="do not use proposals of fewer tokens")
+    p_min: float = opt(
+        _DRAFT, "--spec-draft-p-min", metavar="P", default=0.0,
+        help="stop proposing when the draft is less sure than P of its best token, 0 to 1",
+    )  # fmt: skip
+    require_exact: bool = opt(
+        _DRAFT, "--require-exact",
+        help="refuse a draft that may change the text, because the model's logits depend on how many tokens are "
+        "decoded together (default: a line says so)",
+    )  # fmt: skip
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything proposes tokens."""
+        return self.model_draft is not None or self.draft_source is not None
 
 
-def check_draft(flags: Mapping[str, Any]) -> None:
-    """Raise a usage error for flags of `draft_options` and `speculation_options` that have no effect."""
-    if not drafts(flags):
-        refuse_given(_OF_A_DRAFT, "without a draft: add -md FILE or --draft lookup")
+@dataclass(frozen=True, kw_only=True)
+class JudgedDraftOptions(DraftOptions):
+    """A draft, and how its proposals are judged."""
+
+    spec_mode: SpecMode = opt(
+        _DRAFT, "--spec-mode", default="gumbel",
+        help="how a proposal is judged; only in mrs, rejection sampling, does the text of a seed depend on the draft",
+    )  # fmt: skip
+
+
+def check_draft(options: DraftOptions) -> None:
+    """Raise a usage error for options of a draft that have no effect."""
+    if not options.is_on:
+        refuse_given(tuple(vars(options)), "without a draft: add -md FILE or --draft lookup")
         return
-    if flags["require_exact"] and flags.get("spec_mode") == "mrs":
+    if options.require_exact and isinstance(options, JudgedDraftOptions) and options.spec_mode == "mrs":
         raise click.UsageError("--require-exact and --spec-mode mrs exclude each other: in mrs other tokens are drawn")
-    if flags["draft_source"] is None:
-        refuse_given(("lookup",), "without --draft lookup: add it")
-    if flags["model_draft"] is None:
+    if options.model_draft is None:
         refuse_given(("p_min",), "without a draft model: add -md FILE, or leave it out")
 
 
-def open_draft(stack: ExitStack, model: "Model", flags: Mapping[str, Any], **more: Any) -> "Draft | None":
-    """Return the draft that the flags describe, with the context of the target; None where they ask for none.
+def open_draft(
+    stack: ExitStack, model: "Model", options: JudgedDraftOptions, *, n_threads: int | None
+) -> "Draft | None":
+    """Return the draft that the options describe, with the context of the target; None if they ask for none.
 
-    ``stack`` closes its model, and `rounding_said` holds until then. ``more``: arguments of `Draft` beside those of
-    `draft_options` and ``mode``. What is wrong with it is raised before anything is said about it.
+    ``stack`` closes its model, and `rounding_said` holds until then. What is wrong with the draft is raised before
+    anything is said about it.
     """
     from lzsampler.decoding.speculative import refuse_draft
 
-    if not drafts(flags):
+    if not options.is_on:
         return None
-    draft = _draft(stack, flags, settings_of(model), mode=flags["spec_mode"], **more)
+    draft = _draft(stack, options, settings_of(model, n_threads), options.spec_mode)
     refuse_draft(model, draft)
     _say_if_large(model.header, draft)
     return draft
 
 
-def open_draft_for(
-    stack: ExitStack, target: "Header", flags: Mapping[str, Any], settings: Mapping[str, Any]
-) -> "Draft":
-    """Return the draft that the flags describe, for a target that is not open yet.
+def open_draft_for(stack: ExitStack, target: "Header", options: DraftOptions, settings: Mapping[str, Any]) -> "Draft":
+    """Return the draft that the options describe, for a target that is not open yet.
 
-    ``settings``: the arguments of `Model` with which both are opened, but for the threads. ``stack``: as in
-    `open_draft`.
+    ``settings``: the arguments of `Model` for the draft. ``stack``: as in `open_draft`.
     """
-    draft = _draft(stack, flags, settings)
+    draft = _draft(stack, options, settings)
     _say_if_large(target, draft)
     return draft
 
 
-def _draft(stack: ExitStack, flags: Mapping[str, Any], settings: Mapping[str, Any], **more: Any) -> "Draft":
+def _draft(stack: ExitStack, options: DraftOptions, settings: Mapping[str, Any], mode: SpecMode = "gumbel") -> "Draft":
     from lzsampler.decoding.speculative import Draft
+    from lzsampler.llama.model import Model
 
     opened = None
-    if flags["model_draft"] is not None:
-        opened = stack.enter_context(open_draft_model(flags, settings))
-    given = {name: flags[name] for name in ("n_max", "n_min", "p_min")}
-    stack.enter_context(rounding_said(refuses=flags["require_exact"]))
-    return Draft(opened, lookup=0 if flags["draft_source"] is None else flags["lookup"], **given, **more)
+    if options.model_draft is not None:
+        opened = stack.enter_context(Model(options.model_draft, **settings))
+    stack.enter_context(rounding_said(refuses=options.require_exact))
+    lookup = 0 if options.draft_source is None else _LOOKUP
+    return Draft(opened, options.n_max, options.n_min, options.p_min, mode, lookup)
 
 
 def in_flags(text: str) -> str:
     """Return what is said of a difference with flags in the place of arguments of `Model`."""
-    for argument, flag in _FLAGS.items():
+    for argument, flag in _NAMES.items():
         text = text.replace(argument, flag)
     return text
 
@@ -116,7 +159,7 @@ def _say_if_large(target: "Header", draft: "Draft") -> None:
 
 
 def say_if_large(target: "Header", draft: "Model") -> None:
-    """Say that a draft is too large for its target to be of use, where it is."""
+    """Say so if a draft is too large for its target to be of use."""
     from lzsampler.decoding.speculative import too_large
 
     large = too_large(target, draft.header)
@@ -124,13 +167,7 @@ def say_if_large(target: "Header", draft: "Model") -> None:
         console.note(large)
 
 
-def settings_of(model: "Model") -> dict[str, Any]:
-    """Return the arguments of `Model` with which the draft of a target is opened, but for the threads."""
-    return {name: getattr(model, name) for name in ("n_ctx", "n_batch", "n_gpu_layers", "flash_attn")}
-
-
-def open_draft_model(flags: Mapping[str, Any], settings: Mapping[str, Any]) -> "Model":
-    """Return the draft model of -md, opened with ``settings``, arguments of `Model`, as its target is."""
-    from lzsampler.llama.model import Model
-
-    return Model(flags["model_draft"], n_threads=flags["n_threads"], **settings)
+def settings_of(model: "Model", n_threads: int | None) -> dict[str, Any]:
+    """Return the arguments of `Model` with which the draft of a target is opened."""
+    same = ("n_ctx", "n_batch", "n_gpu_layers", "flash_attn")
+    return {**{name: getattr(model, name) for name in same}, "n_threads": n_threads}

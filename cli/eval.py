@@ -2,9 +2,9 @@
 
 import json
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,10 +14,11 @@ from lzsampler.util.harmless import harmless
 
 from .console import console, general_options
 from .cost import RATES, check_groups, held, say_if_unfit
-from .drafts import check_draft, drafts, open_draft_for
-from .help import GroupedCommand, ModelFile, option, options
+from .drafts import DraftOptions, check_draft, open_draft_for
+from .fields import opt, takes
+from .help import GroupedCommand, ModelFile
 from .limits import Limit, limits
-from .options import draft_options, flash_attn_option, refused_download, whole
+from .options import MODEL_HELP, THREADS_HELP, FlashAttention, flash_attn_option, refused_download
 from .output import for_chat
 from .progress import progress
 
@@ -25,106 +26,118 @@ if TYPE_CHECKING:
     from lzsampler import Results
 
 _WHAT, _HOW, _OUTPUT = "What to run", "How to run it", "Output"
-_FILE = click.Path(path_type=Path)
 _BAD_ROWS = 5  # of a file that are named
 
-_options = options(
-    option(_WHAT, "-m", "--model", type=ModelFile(), metavar="FILE",
-           help="GGUF model, or the name smollm2 (docs/install.md) (default: the embedded model, 8\xa0MB)"),
-    refused_download,
-    option(_WHAT, "--tasks", type=_FILE, metavar="FILE", help="JSON Lines: questions with answers"),
-    option(_WHAT, "--prompts", type=_FILE, metavar="FILE", help="JSON Lines: prompts without answers"),
-    option(_WHAT, "--allow-code", is_flag=True,
-           help='let tasks with "compare": "module:function" import and call that function'),
-    option(_WHAT, "--grid", default="quick", metavar="GRID",
-           help="settings: quick, presets, paper, everyday, long, or a TOML file"),
-    option(_WHAT, "-n", "--predict", "n_predict", **whole(1), default=None,
-           help="tokens of a text at most (default: as in the grid)"),
-    option(_WHAT, "--limit", **whole(1), default=None, help="use only N rows of each file, spread evenly over it"),
-    option(_WHAT, "--judge", type=ModelFile(), metavar="FILE",
-           help="GGUF model that is asked at the end whether each text is degenerate"),
-    option(_WHAT, "--texts", type=click.Path(), multiple=True, metavar="FOLDER",
-           help="measure at the end what the penalties cost on these texts, which are right (lzs cost); repeatable"),
-    option(_HOW, "-o", "--out", type=_FILE, default=Path("lzs-eval"), metavar="FOLDER",
-           help="folder for transcripts and results"),
-    option(_HOW, "--resume", is_flag=True, help="continue the evaluation in that folder, and try again what failed"),
-    option(_HOW, "--so-far", is_flag=True, help="write no new text; print and report what the folder has now"),
-    option(_HOW, "-c", "--ctx-size", "n_ctx", **whole(0), default=None,
-           help="context of each text, tokens; 0 is all that the model was trained with (default: up to 4096, or more "
-           "where the grid has longer texts)"),
-    option(_HOW, "-np", "--parallel", "n_parallel", **whole(1), default=16, help="texts decoded at a time"),
-    option(_HOW, "-t", "--threads", "n_threads", **whole(1), default=None,
-           help="CPU threads (default: physical cores, fewer for a small model)"),
-    flash_attn_option(_HOW),
-    option(_OUTPUT, "--fail-if", "--fail-over", "limits", multiple=True, metavar="LIMIT",
-           callback=limits(("loop_rate", "accuracy", *RATES)),
-           help='exit with status 1 if it holds: loop_rate=1%, "lz.loop_rate > 0.01" (settings of kind lz only), '
-           '"accuracy < 50%", and with --texts "lz.cost > 0.05" (for a setting); repeatable'),
-    option(_OUTPUT, "--json", "as_json", is_flag=True, help="print results.json instead of a table"),
-)  # fmt: skip
+
+@dataclass(frozen=True, kw_only=True)
+class EvalOptions:
+    """The options of `lzs eval`."""
+
+    model: Path | None = opt(_WHAT, "-m", "--model", type=ModelFile(), metavar="FILE", help=MODEL_HELP)
+    tasks: Path | None = opt(_WHAT, "--tasks", metavar="FILE", help="JSON Lines: questions with answers")
+    prompts: Path | None = opt(_WHAT, "--prompts", metavar="FILE", help="JSON Lines: prompts without answers")
+    allow_code: bool = opt(
+        _WHAT, "--allow-code", help='let tasks with "compare": "module:function" import and call that function'
+    )
+    grid: str = opt(
+        _WHAT, "--grid", default="quick", metavar="GRID",
+        help="settings: quick, presets, paper, everyday, long, or a TOML file",
+    )  # fmt: skip
+    n_predict: int | None = opt(
+        _WHAT, "-n", "--n-predict", low=1, help="most tokens of a text (default: as in the grid)"
+    )
+    limit: int | None = opt(_WHAT, "--limit", low=1, help="use only N rows of each file, spread evenly over it")
+    judge: Path | None = opt(
+        _WHAT, "--judge", type=ModelFile(), metavar="FILE",
+        help="at the end, ask this GGUF model whether each text is degenerate",
+    )  # fmt: skip
+    texts: tuple[str, ...] = opt(
+        _WHAT, "--texts", type=click.Path(), metavar="FOLDER",
+        help="at the end, measure what the penalties cost on these reference texts (lzs cost); repeatable",
+    )  # fmt: skip
+    out: Path = opt(
+        _HOW, "-o", "--out", default=Path("lzs-eval"), metavar="FOLDER", help="folder for transcripts and results"
+    )
+    resume: bool = opt(_HOW, "--resume", help="continue the evaluation in that folder, and try again what failed")
+    so_far: bool = opt(_HOW, "--so-far", help="write no new text; print and report what the folder has now")
+    n_ctx: int | None = opt(
+        _HOW, "-c", "--ctx-size", low=0,
+        help="context of each text, tokens; 0 is all that the model was trained with (default: up to 4096, or more "
+        "if the grid has longer texts)",
+    )  # fmt: skip
+    n_parallel: int = opt(_HOW, "-np", "--parallel", low=1, default=16, help="texts decoded at a time")
+    n_threads: int | None = opt(_HOW, "-t", "--threads", low=1, help=THREADS_HELP)
+    flash_attn: FlashAttention = flash_attn_option(_HOW)
+    fail_over: tuple[Limit, ...] = opt(
+        _OUTPUT, "--fail-over", metavar="LIMIT", callback=limits(("loop_rate", "accuracy", *RATES)),
+        help='exit with status 1 if a measured rate exceeds a limit: loop_rate=1%, "lz.loop_rate > 0.01" (settings of '
+        'kind lz only), "accuracy < 50%", and with --texts "lz.cost > 0.05" (for a setting); repeatable',
+    )  # fmt: skip
+    as_json: bool = opt(_OUTPUT, "--json", help="print results.json instead of a table")
+    draft: DraftOptions
 
 
 _EPILOG = """\b
-Exit status: 0 success; 1 a limit of --fail-if is exceeded, or given for a run
-that is not finished, or a row or text failed; 2 an error; 130 Ctrl-C.
+Exit status: 0 success; 1 a limit of --fail-over is exceeded, or given for a
+run that is not finished, or a row or text failed; 2 an error; 130 Ctrl-C.
 docs/evaluate.md describes grids, tasks and the folder."""
 
 
 @click.command("eval", cls=GroupedCommand, epilog=_EPILOG)
-@_options
-@draft_options
+@takes(EvalOptions)
+@refused_download
 @general_options(
     quiet="print the table and errors only",
     verbose="also print a table in the terms of other work, settings, times and the traceback of an error",
 )
-def evaluate_command(**flags: Any) -> None:
-    """Write a text for every setting of a grid and every task and prompt, and print loop rates and accuracy.
+def evaluate_command(options: EvalOptions) -> None:
+    """Generate a text for every setting of a grid and every task and prompt, and print loop rates and accuracy.
 
     Without --tasks and --prompts, the embedded model gets those made for it, and any other model the everyday ones.
-    Every text is saved in FOLDER when it
-    ends, so that --resume can continue after any interruption. FOLDER/report.html shows the results.
+    lzs saves every text in FOLDER when it ends, and --resume continues after any interruption. FOLDER/report.html
+    shows the results.
     """
     from lzsampler import Results, save
     from lzsampler.reports.eval_markdown import markdown_table
     from lzsampler.reports.text import visible
 
-    check_draft(flags)
+    check_draft(options.draft)
     try:
-        results = Results.read(flags["out"]) if flags["so_far"] else _run(flags)
+        results = Results.read(options.out) if options.so_far else _run(options)
     except KeyboardInterrupt:
-        console.error(f"interrupted: {_saved(flags['out'])}")
+        console.error(f"interrupted: {_saved(options.out)}")
         raise
-    click.echo(json.dumps(results.to_json()) if flags["as_json"] else markdown_table(results))
-    if console.verbose and not flags["as_json"]:
+    click.echo(json.dumps(results.to_json()) if options.as_json else markdown_table(results))
+    if console.verbose and not options.as_json:
         click.echo(f"\n{markdown_table(results, terms=True)}")
-    if results.judged is not None and not flags["as_json"]:
+    if results.judged is not None and not options.as_json:
         click.echo(f"\n{harmless(str(results.judged))}")
     done = f"{len(results.outcomes):,} of {counted(results.expected or 0, 'text')}"
     if results.missing:
         console.note(f"the evaluation is not finished: {done}, so that settings may have different prompts")
     for name, rows in results.bad.items():
-        file = flags[name] if name in ("tasks", "prompts") and flags[name] else name
+        file = {"tasks": options.tasks, "prompts": options.prompts}.get(name) or name
         for row in rows[:_BAD_ROWS]:
             console.error(f"{file}, line {row.line}: {row.reason}" if row.line else f"{file}: {row.reason}")
         if len(rows) > _BAD_ROWS:
             more = len(rows) - _BAD_ROWS
-            console.error(f"{file}: {counted(more, 'more bad row')}, all listed in {flags['out'] / 'results.json'}")
-    if flags["texts"] and results.costs is not None:
-        say_if_unfit(results.costs, flags)
+            console.error(f"{file}: {counted(more, 'more bad row')}, all listed in {options.out / 'results.json'}")
+    if options.texts and results.costs is not None:
+        say_if_unfit(results.costs, model=options.model)
     if results.speculated is not None:
         console.note(f"speculation: {results.speculated}")
-    save(results, flags["out"] / "report.html")  # after the table, which a full disk does not take away
-    console.note(f"report: {flags['out'] / 'report.html'}")
+    save(results, options.out / "report.html")  # after the table, which a full disk does not take away
+    console.note(f"report: {options.out / 'report.html'}")
     if results.failed:
         console.error(f"{visible(results.failure, 1000)}; --resume tries again")
-    over = [said for limit in flags["limits"] for said in _held(results, limit)]
+    over = [said for limit in options.fail_over for said in _held(results, limit)]
     for said in over:
         console.error(said)
-    priced = any(limit.rate in RATES for limit in flags["limits"])
-    unchecked = not over and bool((results.missing and flags["limits"]) or (results.unscored and priced))
+    priced = any(limit.rate in RATES for limit in options.fail_over)
+    unchecked = not over and bool((results.missing and options.fail_over) or (results.unscored and priced))
     if unchecked:
         left = done if results.missing else f"the cost of {counted(results.unscored, 'text')}"
-        console.error(f"--fail-if cannot pass: the evaluation is not finished ({left}); --resume continues it")
+        console.error(f"--fail-over cannot pass: the evaluation is not finished ({left}); --resume continues it")
     if over or unchecked or results.failed or any(rows for name, rows in results.bad.items() if name != "transcripts"):
         raise click.exceptions.Exit(1)
 
@@ -140,55 +153,61 @@ _FLAGS = {
 }
 
 
-def _run(flags: dict[str, Any]) -> "Results":
+def _run(options: EvalOptions) -> "Results":
     from lzsampler import evaluate
     from lzsampler.evaluation.grid import read_grid
     from lzsampler.evaluation.tasks import read_tasks
     from lzsampler.llama import gguf
     from lzsampler.models import default_model
 
-    model = flags["model"] or default_model()
-    tasks, prompts = flags["tasks"], flags["prompts"]
+    model = options.model or default_model()
+    tasks, prompts = options.tasks, options.prompts
     if tasks is None and prompts is None:
         tasks, prompts = _rows_for(model)
-    grid = read_grid(flags["grid"])
-    if flags["n_predict"] is not None:
-        grid = replace(grid, n_predict=flags["n_predict"])
-    for limit in flags["limits"]:  # what can never be answered shows before all the work
+    grid = read_grid(options.grid)
+    if options.n_predict is not None:
+        grid = replace(grid, n_predict=options.n_predict)
+    for limit in options.fail_over:  # what can never be answered shows before all the work
         if limit.group is not None and limit.rate not in RATES:
             try:
                 grid.of_kind(limit.group)
             except ArgumentError as error:
-                raise click.UsageError(f"--fail-if {limit.text}: {error}") from error
-        if limit.rate in RATES and not flags["texts"]:
-            raise click.UsageError(f"--fail-if {limit.text}: the cost needs texts; give --texts")
+                raise click.UsageError(f"--fail-over {limit.text}: {error}") from error
+        if limit.rate in RATES and not options.texts:
+            raise click.UsageError(f"--fail-over {limit.text}: the cost needs texts; give --texts")
         if limit.rate == "accuracy" and tasks is None:
-            raise click.UsageError(f"--fail-if {limit.text}: accuracy needs answers; give --tasks")
-    check_groups((limit for limit in flags["limits"] if limit.rate in RATES), grid, flags["texts"])
-    names = ("limit", "n_ctx", "n_parallel", "n_threads", "flash_attn", "resume", "allow_code", "judge")
+            raise click.UsageError(f"--fail-over {limit.text}: accuracy needs answers; give --tasks")
+    check_groups((limit for limit in options.fail_over if limit.rate in RATES), grid, options.texts)
     console.detail(
-        f"{model}: grid {grid.name}, {counted(len(grid.settings), 'setting')}, seeds {grid.seeds}, to {flags['out']}"
+        f"{model}: grid {grid.name}, {counted(len(grid.settings), 'setting')}, seeds {grid.seeds}, to {options.out}"
     )
     with ExitStack() as stack:
         draft = None
-        if drafts(flags):
-            settings = {name: flags[name] for name in ("n_ctx", "flash_attn")}
-            draft = open_draft_for(stack, gguf.read(model), flags, settings)
+        if options.draft.is_on:
+            settings = {name: getattr(options, name) for name in ("n_ctx", "flash_attn", "n_threads")}
+            draft = open_draft_for(stack, gguf.read(model), options.draft, settings)
         bar = stack.enter_context(progress("texts"))
         bar.say("loading the model")
         try:
             results = evaluate(
                 model,
-                flags["out"],
+                options.out,
                 tasks=tasks,
                 prompts=prompts,
                 grid=grid,
-                texts=flags["texts"] or None,
+                texts=options.texts or None,
                 draft=draft,
                 on_text=bar.update,
                 on_scored=lambda done, total: bar.update(done, total, f"{done:,}/{total:,} characters scored"),
                 on_judged=lambda done, total: bar.update(done, total, f"{done:,}/{total:,} texts judged"),
-                **{name: flags[name] for name in names},
+                limit=options.limit,
+                n_ctx=options.n_ctx,
+                n_parallel=options.n_parallel,
+                n_threads=options.n_threads,
+                flash_attn=options.flash_attn,
+                resume=options.resume,
+                allow_code=options.allow_code,
+                judge=options.judge,
             )
         except ArgumentError as error:
             said = str(error)
@@ -196,7 +215,7 @@ def _run(flags: dict[str, Any]) -> "Results":
                 said = said.replace(argument, flag)
             raise ArgumentError(said) from error
     if tasks is not None and gguf.read(model).chat_template is not None:
-        rows, _ = read_tasks(tasks, allow_code=flags["allow_code"])
+        rows, _ = read_tasks(tasks, allow_code=options.allow_code)
         plain = sum(isinstance(task.prompt, str) and task.answer is not None for task in rows)
         if plain:
             what = counted(
@@ -237,16 +256,16 @@ def _held(results: "Results", limit: Limit) -> list[str]:
         if results.costs is None and (results.missing or results.unscored):
             return []
         if results.costs is None:
-            raise click.UsageError(f"--fail-if {limit.text}: no cost was measured; give --texts")
+            raise click.UsageError(f"--fail-over {limit.text}: no cost was measured; give --texts")
         return held(results.costs, limit)
     try:
         counts = results.counts() if limit.group is None else results.counts(kind=limit.group)
     except ArgumentError as error:
-        raise click.UsageError(f"--fail-if {limit.text}: {error}") from error
+        raise click.UsageError(f"--fail-over {limit.text}: {error}") from error
     rate = counts.loop_rate if limit.rate == "loop_rate" else counts.accuracy
     if rate is None:
         if results.failed or results.missing:  # another line names these, and they have the same exit status
             return []
-        raise click.UsageError(f"--fail-if {limit.text}: there are no tasks with answers")
+        raise click.UsageError(f"--fail-over {limit.text}: there are no tasks with answers")
     name = limit.rate if limit.group is None else f"{limit.group}.{limit.rate}"
     return [limit.said(rate, name)] if limit.is_exceeded(rate) else []

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,8 +11,10 @@ from lzsampler.util.harmless import harmless
 
 from .console import console
 from .drafts import rounding_said
-from .options import open_model, with_tokens
+from .help import refuse_given
+from .options import open_model
 from .progress import progress
+from .sampling import with_tokens
 
 if TYPE_CHECKING:
     from lzsampler.decoding.speedup import Quartiles, Timed
@@ -20,42 +22,36 @@ if TYPE_CHECKING:
     from lzsampler.params import Params
     from lzsampler.quantizing.four import Four
 
-NOTHING_WITHOUT = {
-    "model_draft": "-md", "n_max": "--spec-draft-n-max", "prompts": "--prompts", "output": "-o"
-}  # fmt: skip
-_NOT_HERE = {"cpu_time": "--cpu-time", "sizes": "--batch", "use_mlock": "--mlock"}
+    from .bench import BenchOptions
 
 
-def check_flags(flags: dict[str, Any]) -> None:
-    """Raise a usage error for flags that have no effect, with --four or without it."""
-    given = click.get_current_context().get_parameter_source
-    if not flags["four"]:
-        for name, flag in NOTHING_WITHOUT.items():
-            if flags[name] is not None:
-                raise click.UsageError(f"{flag} has no effect without --four: add it, or leave {flag} out")
+def check_options(options: "BenchOptions") -> None:
+    """Raise a usage error for options that have no effect, with --four or without it."""
+    if not options.four:
+        refuse_given(("model_draft", "n_max", "prompts", "output"), "without --four: add it, or leave this option out")
         return
-    for name, flag in _NOT_HERE.items():
-        if given(name) is click.core.ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{flag} has no effect with --four: leave one of them out")
-    if flags["model_draft"] is None:
+    refuse_given(("sizes", "use_mlock"), "with --four: leave one of them out")
+    if options.model_draft is None:
         raise click.UsageError("--four needs a draft: add -md FILE, or -md tale-1m for the embedded model")
-    if flags["prompts"] is not None and given("prompt") is click.core.ParameterSource.COMMANDLINE:
+    given = click.get_current_context().get_parameter_source("prompt") is click.core.ParameterSource.COMMANDLINE
+    if options.prompts is not None and given:
         raise click.UsageError("-p and --prompts both give prompts: leave one of them out")
-    if flags["output"] is not None:
+    if options.output is not None:
         from lzsampler.reports.save import FOUR, check
 
-        check(flags["output"], FOUR)
+        check(options.output, FOUR)
 
 
-def measure(params: "Params", flags: dict[str, Any]) -> None:
+def measure(params: "Params", options: "BenchOptions") -> None:
     """Measure the four ways and print them."""
     from lzsampler.decoding.speculative import N_MAX
     from lzsampler.quantizing.four import four
     from lzsampler.reports.save import FOUR, write
 
-    prompts = [flags["prompt"]] if flags["prompts"] is None else _prompts(flags["prompts"])
-    with open_model(flags) as model:
-        params = with_tokens(params, model.llm, flags)
+    assert options.model_draft is not None  # says `check_options`
+    prompts = [options.prompt] if options.prompts is None else _prompts(options.prompts)
+    with open_model(options.model) as model:
+        params = with_tokens(params, model.llm, options.sampling)
     with rounding_said(), progress("texts") as bar:
 
         def show(stage: str, done: int, total: int) -> None:
@@ -63,24 +59,28 @@ def measure(params: "Params", flags: dict[str, Any]) -> None:
 
         made = four(
             model.path,
-            flags["model_draft"],
+            options.model_draft,
             prompts,
             params,
-            n_max=N_MAX if flags["n_max"] is None else flags["n_max"],
-            n_predict=flags["n_predict"],
-            pairs=flags["rounds"],
+            n_max=N_MAX if options.n_max is None else options.n_max,
+            n_predict=options.n_predict,
+            pairs=options.rounds,
             on_progress=show,
             on_note=console.note,
-            **{name: flags[name] for name in ("n_ctx", "n_batch", "n_threads", "n_gpu_layers", "flash_attn")},
+            n_ctx=options.model.n_ctx,
+            n_batch=options.model.n_batch,
+            n_threads=options.model.n_threads,
+            n_gpu_layers=options.model.n_gpu_layers,
+            flash_attn=options.model.flash_attn,
         )
-    if flags["as_json"]:
+    if options.as_json:
         from lzsampler.params import to_json
 
         click.echo(json.dumps({**made.to_json(), "params": to_json(params)}))
     else:
         click.echo(described(made, brief=console.quiet))
-    if flags["output"] is not None:
-        write(flags["output"], FOUR, made)
+    if options.output is not None:
+        write(options.output, FOUR, made)
 
 
 def _prompts(path: Path) -> "list[Prompt]":

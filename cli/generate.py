@@ -2,49 +2,38 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from lzsampler._values import brief, counted, noun
 
 from .console import console, general_options
-from .drafts import check_draft, open_draft
-from .grammars import (
-    GRAMMAR,
-    bytes_of,
-    check_grammar,
-    grammar_from,
-    grammar_options,
-    say_what_is_missing,
-    text_of,
-)
-from .help import GroupedCommand, option, options
+from .drafts import JudgedDraftOptions, check_draft, open_draft
+from .fields import opt, takes
+from .grammars import TextGrammarOptions, bytes_of, check_grammar, grammar_from, say_what_is_missing, text_of
+from .help import GroupedCommand
 from .options import (
-    PARTS,
-    asked_with,
-    cuts,
-    draft_options,
-    dry_breakers,
+    LimitOptions,
+    LoopOptions,
+    ModelOptions,
+    accepted_already,
+    detection_from,
     is_broken,
-    limits_from,
-    loop_options,
-    loops_from,
-    model_options,
     open_model,
-    params_from,
-    sampling_options,
-    speculation_options,
+    policy_from,
+    refused_download,
+    refused_lora,
+    refused_samplers,
     unescaped,
-    unsupported_options,
-    whole,
-    with_tokens,
 )
 from .output import Output, action_line, figures_of, for_chat, summary, transcript_of
 from .progress import prompt_progress
+from .sampling import SamplingOptions, params_from, with_tokens
 
 if TYPE_CHECKING:
     from lzsampler.decoding.generate import Generation
@@ -52,147 +41,165 @@ if TYPE_CHECKING:
     from lzsampler.params import Params
 
 _PROMPT, _OUTPUT, _SAMPLING = "Prompt", "Output", "Sampling"
-_FILE = click.Path(path_type=Path)
 # Endings of files that hold something else than lines of JSON.
 _NOT_LINES = (
     ".arrow", ".csv", ".bz2", ".gguf", ".gz", ".htm", ".html", ".md", ".parquet", ".pdf", ".png", ".svg", ".tsv", ".xz",
     ".yaml", ".yml", ".zip", ".zst"
 )  # fmt: skip
-_READ = {
-    "-f": "prompt_file",
-    "--prompts": "prompts",
-    "-j": "schema",
-    "-jf": "schema_file",
-    "--yaml-schema": "yaml",
-    "--grammar-file": "gbnf_file",
-}
 
-_options = options(
-    option(_PROMPT, "-p", "--prompt", "prompt_option", metavar="TEXT", help="the same as PROMPT"),
-    option(_PROMPT, "-f", "--file", "prompt_file", metavar="FILE", help="read the prompt from a text file; - is stdin"),
-    option(
-        _PROMPT, "--chat", "-st", "--single-turn", "chat", is_flag=True,
+
+@dataclass(frozen=True, kw_only=True)
+class PromptOptions:
+    """What the model is given."""
+
+    prompt_text: str | None = opt(_PROMPT, "-p", "--prompt", metavar="TEXT", help="the same as PROMPT")
+    file: str | None = opt(_PROMPT, "-f", "--file", metavar="FILE", help="read the prompt from a text file; - is stdin")
+    chat: bool = opt(
+        _PROMPT, "--chat", "-st", "--single-turn",
         help="wrap the prompt in the model's chat template and print one answer",
-    ),
-    option(
-        _PROMPT, "-cnv/-no-cnv", "--conversation/--no-conversation", "conversation", default=False,
+    )  # fmt: skip
+    conversation: bool = opt(
+        _PROMPT, "-cnv/-no-cnv", "--conversation/--no-conversation", default=False,
         help="chat on the terminal: a line is a message, an empty prompt waits for the first",
-    ),
-    option(
-        _PROMPT, "-sys", "--system-prompt", "--system", "system", metavar="TEXT",
-        help="system message; implies --chat unless -cnv is given",
-    ),
-    option(
-        _PROMPT, "-e", "--escape/--no-escape", "escape", default=False,
+    )  # fmt: skip
+    system: str | None = opt(
+        _PROMPT, "-sys", "--system-prompt", metavar="TEXT", help="system message; implies --chat unless -cnv is given"
+    )
+    escape: bool = opt(
+        _PROMPT, "-e", "--escape/--no-escape", default=False,
         help=r"replace \n, \t, \r, \", \', \\ and \xHH in prompt, system message and -r",
-    ),
-    option(
-        _PROMPT, "--prompts", type=_FILE, metavar="FILE",
+    )  # fmt: skip
+    prompts: Path | None = opt(
+        _PROMPT, "--prompts", metavar="FILE",
         help='continue many prompts together: JSON Lines with "prompt" or "messages"; needs --save or --json',
-    ),
-    option(_PROMPT, "-np", "--parallel", "n_parallel", **whole(1), default=16, help="texts at a time with --prompts"),
-    option(_OUTPUT, "-n", "--n-predict", **whole(-1), default=512, help="most new tokens; -1 is no limit"),
-    option(
-        _OUTPUT, "-r", "--reverse-prompt", "--stop", "stop", multiple=True, metavar="TEXT",
-        help="end the text before TEXT; repeatable",
-    ),
-    option(
-        GRAMMAR, "--grammar-scope", type=PARTS, multiple=True, metavar="PART",
-        help="part of a text where the grammar holds: thinking, answer or tool (tool calls); repeatable; answer must "
-        "be among them; without thinking the grammar begins behind the thinking that the chat template opens, and "
-        "holds to the end (default: all parts)",
-    ),
-    option(
-        GRAMMAR, "--no-fast-forward", is_flag=True,
-        help="sample also where the grammar allows one token only, which is otherwise taken and decoded with others",
-    ),
-    option(
-        _SAMPLING, "--sampler", type=click.Choice(["auto", "cpu", "graph"]), default="auto",
+    )  # fmt: skip
+    n_parallel: int = opt(_PROMPT, "-np", "--parallel", low=1, default=16, help="texts at a time with --prompts")
+
+    def asked_with(self, text: str) -> str | list[dict[str, str]]:
+        """Return what a model is asked: the text, or with --chat or a system message a conversation."""
+        if not self.chat and self.system is None:
+            return text
+        system = [] if self.system is None else [{"role": "system", "content": self.system}]
+        return [*system, {"role": "user", "content": text}]
+
+    def typed(self, text: str) -> str:
+        """Return a prompt as -e says it is meant."""
+        return unescaped(text) if self.escape else text
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """Where the text goes."""
+
+    explain: bool = opt(_OUTPUT, "--explain", help="say on stderr which tokens the penalties changed, and why")
+    as_json: bool = opt(_OUTPUT, "--json", help="print a JSON object (docs/transcript.md) instead of text")
+    save: Path | None = opt(_OUTPUT, "--save", metavar="FILE", help="append the transcript to a JSON Lines file")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateOptions:
+    """The options of `lzs generate`."""
+
+    model: ModelOptions
+    prompt: PromptOptions
+    limits: LimitOptions
+    output: OutputOptions
+    grammar: TextGrammarOptions
+    sampling: SamplingOptions
+    sampler: Literal["auto", "cpu", "graph"] = opt(
+        _SAMPLING, "--sampler", default="auto",
         help="where penalties and masks are applied: on the CPU, or in llama.cpp's graph, on the device that has the "
-        "logits (docs/graph.md); auto is the graph where the model's last layer is on a GPU",
-    ),
-    option(_OUTPUT, "--ignore-eos", is_flag=True, help="go on where the model would end the text"),
-    option(_OUTPUT, "--explain", is_flag=True, help="say on stderr which tokens the penalties changed, and why"),
-    option(_OUTPUT, "--no-stream", is_flag=True, help="print the text when it is complete"),
-    option(_OUTPUT, "--json", "as_json", is_flag=True, help="print a JSON object (docs/transcript.md) instead of text"),
-    option(_OUTPUT, "--save", type=_FILE, metavar="FILE", help="append the transcript to a JSON Lines file"),
-    click.option("--jinja", "--no-display-prompt", hidden=True, is_flag=True, expose_value=False),  # always so here
+        "logits (docs/graph.md); auto is the graph if the model's last layer is on a GPU",
+    )  # fmt: skip
+    loops: LoopOptions
+    draft: JudgedDraftOptions
+
+
+# What -h lists; --help lists all.
+_COMMON = (
+    "-m", "-c", "-t", "-ngl", "-f", "--chat", "-cnv", "-sys", "--prompts", "-n", "-r", "--explain", "--json", "--save",
+    "--regex", "-j", "--temp", "--top-k", "--top-p", "--min-p", "-s", "--preset", "--lz-penalty", "--on-loop", "-md",
 )  # fmt: skip
+_EXAMPLES = """\b
+Examples:
+  lzs generate "Once upon a time"
+  lzs generate -m model.gguf --chat "Why is the sky blue?"
+  lzs generate -m model.gguf --prompts prompts.jsonl --save texts.jsonl"""
 
 
-@click.command(cls=GroupedCommand)
+@click.command(cls=GroupedCommand, common=_COMMON, epilog=_EXAMPLES)
 @click.argument("prompt", required=False)
-@model_options
-@_options
-@grammar_options
-@sampling_options
-@loop_options
-@draft_options
-@speculation_options
-@unsupported_options
+@takes(GenerateOptions)
+@refused_download
+@refused_samplers
+@refused_lora
+@accepted_already
 @general_options(quiet="print the text only, and errors")
-def generate(prompt: str | None, **flags: Any) -> None:
+def generate(options: GenerateOptions, prompt: str | None) -> None:
     """Continue PROMPT (or -p, -f, stdin; - is stdin, too), by default greedily and with the LZ penalty against loops.
 
-    The text goes to stdout as it comes, a line of figures to stderr. Ctrl-C ends it and keeps what was written.
+    lzs prints the text to stdout as it comes, and a line of figures to stderr. Ctrl-C ends the text and keeps it.
     """
-    params = params_from(flags)
-    loops = loops_from(flags)
-    if prompt == "-" and flags["prompt_file"] is None:
-        prompt, flags["prompt_file"] = None, "-"
-    _check_modes(prompt, flags)
-    if flags["escape"]:
-        flags["stop"] = tuple(map(unescaped, flags["stop"]))
-        flags["system"] = None if flags["system"] is None else unescaped(flags["system"])
-    if flags["prompts"] is not None:
+    params = params_from(options.sampling, structure=options.grammar.structure, detection=detection_from(options.loops))
+    policy = policy_from(options.loops)
+    if prompt == "-" and options.prompt.file is None:
+        prompt, options = None, replace(options, prompt=replace(options.prompt, file="-"))
+    _check_modes(prompt, options)
+    if options.prompt.escape:
+        options = _unescaped(options)
+    if options.prompt.prompts is not None:
         from .prompts import write_all
 
-        write_all(params, loops, flags)
+        write_all(params, policy, options, options.prompt.prompts)
         return
-    if flags["conversation"]:
+    if options.prompt.conversation:
         from .chat import converse
 
-        first = prompt if prompt is not None else flags["prompt_option"]
-        converse(params, loops, flags, first and unescaped(first) if flags["escape"] else first)
+        first = prompt if prompt is not None else options.prompt.prompt_text
+        converse(params, policy, options, first and options.prompt.typed(first))
         return
-    text = _prompt(prompt, flags["prompt_option"], flags["prompt_file"])
-    text = unescaped(text) if flags["escape"] else text
-    asked = asked_with(text, flags)
+    text = options.prompt.typed(_prompt(prompt, options.prompt.prompt_text, options.prompt.file))
+    asked = options.prompt.asked_with(text)
 
     from lzsampler.decoding.generate import generate as run
     from lzsampler.decoding.transcript import TranscriptFile, to_line
 
-    output = Output(live=not any(flags[name] for name in ("as_json", "no_stream", "explain")) and not cuts(flags))
-    limits = limits_from(flags)
+    output = Output(live=not (options.output.as_json or options.output.explain or options.loops.cuts))
     explainer = _Explainer()
-    hooks: dict[str, Any] = {"on_explanation": explainer} if flags["explain"] else {}
     with ExitStack() as stack:
-        file = stack.enter_context(TranscriptFile(flags["save"])) if flags["save"] else None
-        model = stack.enter_context(open_model(flags))
-        params = with_tokens(params, model.llm, flags)
+        file = stack.enter_context(TranscriptFile(options.output.save)) if options.output.save else None
+        model = stack.enter_context(open_model(options.model))
+        params = with_tokens(params, model.llm, options.sampling)
         console.detail(f"Params({', '.join(f'{name}={brief(value)}' for name, value in vars(params).items())})")
-        shown = output.show if flags["spec_show"] else None
-        draft = open_draft(stack, model, flags, on_proposed=shown)
-        grammar = grammar_from(model, flags)
-        also: dict[str, Any] = {"grammar": grammar, "grammar_scope": flags["grammar_scope"] or None, "draft": draft}
-        forward: dict[str, Any] = {"fast_forward": not flags["no_fast_forward"], "sampler": flags["sampler"]}
+        draft = open_draft(stack, model, options.draft, n_threads=options.model.n_threads)
+        grammar = grammar_from(model, options.grammar)
+        request = {
+            **vars(options.limits), "grammar": grammar, "grammar_scope": options.grammar.scope, "draft": draft
+        }  # fmt: skip
         with prompt_progress(model):
-            generation = run(model, asked, params, on_text=output.write, **hooks, **also, **forward, **limits, **loops)
+            generation = run(
+                model,
+                asked,
+                params,
+                on_text=output.write,
+                on_explanation=explainer if options.output.explain else None,
+                sampler=options.sampler,
+                **request,
+                **vars(policy),
+            )
         figures = figures_of(generation)
         transcript = transcript_of(
-            model, asked, params, generation, figures, {**limits, **also}, loops, dry_breakers(flags)
+            model, asked, params, generation, figures, request, policy, options.sampling.breakers
         )
         try:
             if file is not None:  # before what may wait for a reader
                 file.append(transcript)
         finally:
-            output.finish(to_line(transcript) if flags["as_json"] else generation.text)
-    _say_what_happened(model, generation, flags)
-    say_what_is_missing(grammar, generation, flags)
-    if flags["explain"] and explainer.silent:
-        console.note(f"no penalty changed a token that the model liked; {_unpenalised(params)}")
-    if flags["spec_show"] and not console.colored(sys.stdout):
-        console.note("stdout takes no colours, which --spec-show needs: --color always writes them all the same")
+            output.finish(to_line(transcript) if options.output.as_json else generation.text)
+    _say_what_happened(model, generation, options)
+    say_what_is_missing(grammar, generation, options.grammar.scope)
+    if options.output.explain and explainer.silent:
+        console.note(f"no penalty changed a token that the model liked; {_unpenalized(params)}")
     if generation.speculated is not None:
         console.note(f"speculation: {generation.speculated}")
     if generation.forced:
@@ -204,6 +211,16 @@ def generate(prompt: str | None, **flags: Any) -> None:
         raise output.error
     if generation.finish_reason == "interrupted":
         raise KeyboardInterrupt
+
+
+def _unescaped(options: GenerateOptions) -> GenerateOptions:
+    """Return the options with -e applied to system message and stop strings."""
+    system = options.prompt.system
+    return replace(
+        options,
+        prompt=replace(options.prompt, system=None if system is None else unescaped(system)),
+        limits=replace(options.limits, stop=tuple(map(unescaped, options.limits.stop))),
+    )
 
 
 class _Explainer:
@@ -219,7 +236,7 @@ class _Explainer:
             click.echo(str(replace(step, others=others)), err=True)
 
 
-def _unpenalised(params: "Params") -> str:
+def _unpenalized(params: "Params") -> str:
     if params.lz_rule == "paper" and params.lz_penalty:
         return f"the LZ penalty begins after {counted(params.lz_buffer or 0, 'token')} (--lz-buffer)"
     if params.lz_penalty:
@@ -229,82 +246,74 @@ def _unpenalised(params: "Params") -> str:
     return "the LZ penalty is off"
 
 
-def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:
-    """Raise a usage error for a text that is not UTF-8, a file that is both read and written, or conflicting flags."""
-    _check_texts(prompt, flags)
-    check_grammar(flags)
-    if flags["save"] is not None:
-        _check_save(flags["save"], flags)
-    check_draft(flags)
-    if flags["sampler"] == "graph" and flags["explain"]:
+def _check_modes(prompt: str | None, options: GenerateOptions) -> None:
+    """Raise a usage error for a text that is not UTF-8, a file both read and written, or conflicting options."""
+    _check_texts(prompt, options)
+    check_grammar(options.grammar, on_loop=options.loops.on_loop, ignore_eos=options.limits.ignore_eos)
+    if options.output.save is not None:
+        _check_save(options.output.save, options)
+    check_draft(options.draft)
+    asked, output = options.prompt, options.output
+    if options.sampler == "graph" and output.explain:
         raise click.UsageError("--explain needs the model's logits, which --sampler graph keeps: leave one of them out")
-    if flags["sampler"] == "graph" and flags["prompts"] is not None:
+    if options.sampler == "graph" and asked.prompts is not None:
         raise click.UsageError("--sampler graph is for one text at a time, not for --prompts: leave one of them out")
-    if flags["spec_show"]:
-        _check_live(flags)
-    if flags["prompts"] is None:
-        if flags["conversation"] and flags["explain"]:
+    if asked.prompts is None:
+        if asked.conversation and output.explain:
             raise click.UsageError("--explain is for one text, not for -cnv: leave one of them out")
-        if flags["conversation"] and flags["as_json"]:
+        if asked.conversation and output.as_json:
             raise click.UsageError("--json prints one answer, but -cnv is a conversation: use --save FILE with it")
-        if flags["conversation"] and flags["prompt_file"] is not None:
+        if asked.conversation and asked.file is not None:
             raise click.UsageError("-cnv reads messages from stdin: give the first one as PROMPT instead of with -f")
         return
-    given = {
-        "PROMPT": prompt,
-        "-p": flags["prompt_option"],
-        "-f": flags["prompt_file"],
-        "-cnv": flags["conversation"] or None,
-        "--explain": flags["explain"] or None,
+    others = {
+        "PROMPT": prompt is not None,
+        "-p": asked.prompt_text is not None,
+        "-f": asked.file is not None,
+        "-cnv": asked.conversation,
+        "--explain": output.explain,
     }
-    for name, value in given.items():
-        if value is not None:
+    for name, is_given in others.items():
+        if is_given:
             raise click.UsageError(f"--prompts and {name} exclude each other: give one of them")
-    if flags["save"] is None and not flags["as_json"]:
+    if output.save is None and not output.as_json:
         raise click.UsageError("--prompts needs a place for the texts: --save FILE, or --json to print them")
 
 
-def _check_live(flags: dict[str, Any]) -> None:
-    """Raise a usage error where a text is not printed as it comes, so that its tokens cannot be shown."""
-    other = {"prompts": "--prompts", "as_json": "--json", "no_stream": "--no-stream", "explain": "--explain"}
-    for name, flag in other.items():
-        if flags[name]:
-            raise click.UsageError(
-                f"--spec-show colours a text as it comes, which {flag} does not print: leave one out"
-            )
-    if cuts(flags):
-        raise click.UsageError(
-            f"--spec-show colours a text as it comes, and --on-loop {flags['on_loop']} may cut it: use stop or kick"
-        )
-
-
-def _check_texts(prompt: str | None, flags: dict[str, Any]) -> None:
-    texts = {
+def _check_texts(prompt: str | None, options: GenerateOptions) -> None:
+    texts: dict[str, Sequence[str | None]] = {
         "PROMPT": [prompt],
-        "-p": [flags["prompt_option"]],
-        "-sys": [flags["system"]],
-        "--stop": flags["stop"],
-        "--regex": [flags["pattern"]],
-        "--choice": flags["texts"],
-        "-j": [flags["schema"]],
-        "--yaml-schema": [flags["yaml"]],
-        "--grammar": [flags["gbnf"]],
-        "--exempt": flags["exempt"],
-        "--dry-sequence-breaker": flags["dry_breakers"],
+        "-p": [options.prompt.prompt_text],
+        "-sys": [options.prompt.system],
+        "-r": options.limits.stop,
+        "--regex": [options.grammar.pattern],
+        "--choice": options.grammar.texts,
+        "-j": [options.grammar.schema],
+        "--yaml-schema": [options.grammar.yaml],
+        "--grammar": [options.grammar.gbnf],
+        "--dry-sequence-breaker": options.sampling.dry_breakers,
     }
     for name, given in texts.items():
         if any(text is not None and is_broken(text) for text in given):
             raise click.UsageError(f"{name} is not UTF-8 text: convert it first")
 
 
-def _check_save(path: Path, flags: dict[str, Any]) -> None:
+def _check_save(path: Path, options: GenerateOptions) -> None:
     """Raise a usage error for a name that promises what JSON Lines are not, and for a file that is read."""
     if str(path) == "-":
         raise click.UsageError("--save needs the name of a file; on standard output --json writes the same lines")
     if path.suffix.lower() in _NOT_LINES:
         raise click.UsageError(f"--save writes JSON Lines, which {path.suffix} does not stand for: name a .jsonl file")
-    for name, field in _READ.items():
-        if flags[field] is not None and _is_same_file(flags[field], path):
+    read: dict[str, str | Path | None] = {
+        "-f": options.prompt.file,
+        "--prompts": options.prompt.prompts,
+        "-j": options.grammar.schema,
+        "-jf": options.grammar.schema_file,
+        "--yaml-schema": options.grammar.yaml,
+        "--grammar-file": options.grammar.gbnf_file,
+    }
+    for name, file in read.items():
+        if file is not None and _is_same_file(file, path):
             raise click.UsageError(f"--save {path} would append to the file of {name}: name another file")
 
 
@@ -312,10 +321,10 @@ def _is_same_file(a: str | Path, b: str | Path) -> bool:
     return str(a) != "-" and os.path.isfile(a) and os.path.isfile(b) and os.path.samefile(a, b)
 
 
-def _say_what_happened(model: "Model", generation: "Generation", flags: dict[str, Any]) -> None:
-    if flags["model"] is None:
+def _say_what_happened(model: "Model", generation: "Generation", options: GenerateOptions) -> None:
+    if options.model.path is None:
         console.note(f"embedded model {model.path.name}; use -m FILE for another")
-    if flags["penalty_scope"] == ("thinking",) and not generation.reasoning:
+    if options.loops.penalty_scope == ("thinking",) and not generation.reasoning:
         console.note("this text has no thinking, so --penalty-scope thinking left it without any penalty")
     if generation.finish_reason == "context":
         console.note(f"the context of {model.n_ctx} tokens is full; -c N makes it larger")

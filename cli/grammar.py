@@ -2,6 +2,7 @@
 
 import json
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -12,59 +13,61 @@ from lzsampler._values import counted
 from lzsampler.reports.save import AUTOMATON, check, write
 
 from .console import console, general_options
-from .grammars import ANY, bytes_of, given_grammar, grammar_from, grammar_options, text_of
-from .help import GroupedCommand, ModelFile, option, options
+from .fields import opt, takes
+from .grammars import ANY, GrammarOptions, bytes_of, grammar_from, text_of
+from .help import GroupedCommand, ModelFile
 
 if TYPE_CHECKING:
     from lzsampler.constraint.grammar import Grammar
 
 _OUTPUT = "Output"
 _SHOWN = 40  # characters of a text
-_FILE = click.Path(path_type=Path)
 
-_options = options(
-    option(
+
+@dataclass(frozen=True, kw_only=True)
+class GrammarCommandOptions:
+    """The options of `lzs grammar`."""
+
+    grammar: GrammarOptions
+    model: Path | None = opt(
         "Model", "-m", "--model", type=ModelFile(), metavar="FILE",
         help="GGUF file of the vocabulary, or the name smollm2 (default: the embedded model)",
-    ),
-    option("Texts", "-f", "--file", type=_FILE, metavar="FILE", help="check the text of a file, too; - is stdin"),
-    option(_OUTPUT, "-o", "--output", type=_FILE, metavar="FILE", help="draw a small automaton into FILE.svg"),
-    option(_OUTPUT, "--json", "as_json", is_flag=True, help="print one JSON object"),
-)  # fmt: skip
+    )  # fmt: skip
+    file: Path | None = opt("Texts", "-f", "--file", metavar="FILE", help="check the text of a file, too; - is stdin")
+    output: Path | None = opt(_OUTPUT, "-o", "--output", metavar="FILE", help="draw a small automaton into FILE.svg")
+    as_json: bool = opt(_OUTPUT, "--json", help="print one JSON object")
 
 
 @click.command(cls=GroupedCommand)
 @click.argument("action", type=click.Choice(["check", "show"]), metavar="check|show")
 @click.argument("given", nargs=-1, metavar="[TEXT]...")
-@grammar_options
-@_options
+@takes(GrammarCommandOptions)
 @general_options(quiet="print nothing; the exit status says whether all texts match")
-def grammar(action: str, given: tuple[str, ...], **flags: Any) -> None:
+def grammar(options: GrammarCommandOptions, action: str, given: tuple[str, ...]) -> None:
     """Check a grammar and texts, or show what the grammar is.
 
-    check says whether the grammar can be used with the vocabulary and whether each TEXT matches: yes, no and from where
-    on, or that it is only the beginning of one that does. A text that matches is spelled with the longest tokens that
-    fit, and it says how many these are and how many of them the grammar forces. The exit status is 1 where a text does
-    not match.
+    check says whether the vocabulary can spell the grammar and whether each TEXT matches. A text matches, is the
+    beginning of a match, or is wrong from a character on. For a match, check counts its longest tokens, and those
+    that the grammar forces. The exit status is 1 if a text does not match.
 
-    show prints how many states the automaton has, how many tokens its masks allow, and in how many
-    states a token is forced. -o draws a small automaton.
+    show prints how many states the automaton has, how many tokens its masks allow, and in how many states it forces
+    a token. -o draws a small automaton.
     """
-    _check_flags(action, given, flags)
+    _check(action, given, options)
     from lzsampler.llama.vocabulary import Vocabulary
     from lzsampler.models import default_model
 
-    path = flags["model"] or default_model()
+    path = options.model or default_model()
     with closing(Vocabulary(path)) as vocabulary:
-        made = grammar_from(vocabulary, flags)
+        made = grammar_from(vocabulary, options.grammar)
     assert made is not None
     console.detail(f"the grammar is for the {made.vocabulary.n_vocab:,} tokens of {path}")
     if action == "show":
-        _show(made, flags)
+        _show(made, options)
         return
-    texts = [*given, *([] if flags["file"] is None else [_read(flags["file"])])]
+    texts = [*given, *([] if options.file is None else [_read(options.file)])]
     rows = [_row(made, text) for text in texts]
-    if flags["as_json"]:
+    if options.as_json:
         console.json({"texts": rows})
     elif not console.quiet:
         if not rows:
@@ -75,19 +78,19 @@ def grammar(action: str, given: tuple[str, ...], **flags: Any) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _check_flags(action: str, given: tuple[str, ...], flags: dict[str, Any]) -> None:
-    if given_grammar(flags) is None:
+def _check(action: str, given: tuple[str, ...], options: GrammarCommandOptions) -> None:
+    if options.grammar.given is None:
         raise click.UsageError(f"there is no grammar: give {ANY}")
-    if action == "show" and flags["tokenization"] != "any":
+    if action == "show" and options.grammar.tokenization != "any":
         raise click.UsageError(
             "lzs grammar show counts tokens of any kind: --tokenization forced and proper are for check"
         )
-    if action == "show" and (given or flags["file"] is not None):
+    if action == "show" and (given or options.file is not None):
         raise click.UsageError("lzs grammar show takes no texts: lzs grammar check does")
-    if action == "check" and flags["output"] is not None:
+    if action == "check" and options.output is not None:
         raise click.UsageError("-o draws what lzs grammar show shows: use it there")
-    if flags["output"] is not None:
-        check(flags["output"], AUTOMATON)
+    if options.output is not None:
+        check(options.output, AUTOMATON)
 
 
 def _read(path: Path) -> str:
@@ -129,13 +132,13 @@ def _quoted(text: str, longest: int) -> str:
     return repr(text[:longest]) + ("…" if len(text) > longest else "")
 
 
-def _show(made: "Grammar", flags: dict[str, Any]) -> None:
+def _show(made: "Grammar", options: GrammarCommandOptions) -> None:
     from lzsampler.constraint.automaton import automaton_of
 
     automaton = automaton_of(made)
-    if flags["output"] is not None:
-        write(flags["output"], AUTOMATON, automaton)
-        console.note(f"picture: {flags['output']}")
+    if options.output is not None:
+        write(options.output, AUTOMATON, automaton)
+        console.note(f"picture: {options.output}")
     masks = [state.allowed for state in automaton.states]
     figures = {
         "states": len(masks),
@@ -145,7 +148,7 @@ def _show(made: "Grammar", flags: dict[str, Any]) -> None:
         "mask_tokens": {"least": min(masks), "median": median(masks), "most": max(masks)},
         "n_vocab": made.vocabulary.n_vocab,
     }
-    if flags["as_json"]:
+    if options.as_json:
         click.echo(json.dumps(figures))
         return
     if console.quiet:

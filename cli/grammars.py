@@ -2,17 +2,20 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from lzsampler.errors import ArgumentError
+from lzsampler.params import Structure
 from lzsampler.util.files import whole, whole_of
 
 from .console import console
-from .help import option, options, refuse_given
+from .fields import opt
+from .help import refuse_given
+from .options import Part
 
 if TYPE_CHECKING:
     from lzsampler.constraint.grammar import Grammar
@@ -20,16 +23,6 @@ if TYPE_CHECKING:
     from lzsampler.decoding.generate import Generation
 
 GRAMMAR = "Grammar (docs/grammar.md)"
-_FIELDS = {
-    "--regex": "pattern",
-    "--choice": "texts",
-    "-j": "schema",
-    "-jf": "schema_file",
-    "--yaml-schema": "yaml",
-    "--grammar": "gbnf",
-    "--grammar-file": "gbnf_file",
-}
-
 ANY = "--regex, --choice, -j, -jf, --yaml-schema, --grammar or --grammar-file"
 
 
@@ -42,122 +35,147 @@ def _one(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> str |
     return given[0] if given else None
 
 
-grammar_options = options(
-    option(
-        GRAMMAR, "--regex", "pattern", metavar="R", multiple=True, callback=_one,
+@dataclass(frozen=True, kw_only=True)
+class GrammarOptions:
+    """The texts that are allowed."""
+
+    pattern: str | None = opt(
+        GRAMMAR, "--regex", metavar="R", multiple=True, callback=_one,
         help="write only what the regular expression R matches from beginning to end",
-    ),
-    option(GRAMMAR, "--choice", "texts", multiple=True, metavar="TEXT", help="write one of these texts; repeatable"),
-    option(
-        GRAMMAR, "-j", "--json-schema", "schema", metavar="SCHEMA",
+    )  # fmt: skip
+    texts: tuple[str, ...] = opt(GRAMMAR, "--choice", metavar="TEXT", help="write one of these texts; repeatable")
+    schema: str | None = opt(
+        GRAMMAR, "-j", "--json-schema", metavar="SCHEMA",
         help="write JSON that meets this JSON Schema, or the one in a file of this name",
-    ),
-    option(
-        GRAMMAR, "-jf", "--json-schema-file", "schema_file", type=click.Path(path_type=Path), metavar="FILE",
-        help="write JSON that meets the JSON Schema in a file",
-    ),
-    option(
-        GRAMMAR, "--yaml-schema", "yaml", metavar="SCHEMA",
+    )  # fmt: skip
+    schema_file: Path | None = opt(
+        GRAMMAR, "-jf", "--json-schema-file", metavar="FILE", help="write JSON that meets the JSON Schema in a file"
+    )
+    yaml: str | None = opt(
+        GRAMMAR, "--yaml-schema", metavar="SCHEMA",
         help="write YAML whose values meet this JSON Schema, or the one in a file of this name",
-    ),
-    option(
-        GRAMMAR, "--grammar", "gbnf", metavar="GBNF",
+    )  # fmt: skip
+    gbnf: str | None = opt(
+        GRAMMAR, "--grammar", metavar="GBNF",
         help="write what this grammar of llama.cpp allows, whose rule root is the whole text",
-    ),
-    option(
-        GRAMMAR, "--grammar-file", "gbnf_file", type=click.Path(path_type=Path), metavar="FILE",
-        help="write what the grammar of llama.cpp in a file allows",
-    ),
-    option(
-        GRAMMAR, "--tokenization", type=click.Choice(["any", "forced", "proper"]), default="any",
-        help="allow any tokens that spell the text, those the model's tokenizer would write where the grammar leaves "
-        "no choice (forced), or only those (proper)",
-    ),
-)  # fmt: skip
+    )  # fmt: skip
+    gbnf_file: Path | None = opt(
+        GRAMMAR, "--grammar-file", metavar="FILE", help="write what the grammar of llama.cpp in a file allows"
+    )
+    tokenization: Literal["any", "forced", "proper"] = opt(
+        GRAMMAR, "--tokenization", default="any",
+        help="any allows all tokens that spell the text; forced, those of the model's tokenizer if the grammar leaves "
+        "no choice; proper, only those of the tokenizer",
+    )  # fmt: skip
+
+    @property
+    def given(self) -> str | None:
+        """The option that has the grammar, or None; a usage error if there are two."""
+        by_name = {
+            "--regex": self.pattern,
+            "--choice": self.texts or None,
+            "-j": self.schema,
+            "-jf": self.schema_file,
+            "--yaml-schema": self.yaml,
+            "--grammar": self.gbnf,
+            "--grammar-file": self.gbnf_file,
+        }
+        given = [name for name, value in by_name.items() if value is not None]
+        if self.texts == ("",):
+            raise click.UsageError("the only --choice is an empty text: give the texts to choose from")
+        if len(given) > 1:
+            raise click.UsageError(f"{given[0]} and {given[1]} exclude each other: give one of them")
+        if given and given[0] in ("--grammar", "--grammar-file") and self.tokenization != "any":
+            raise click.UsageError(f"--tokenization is for lzsampler's own grammars: leave it out with {given[0]}")
+        return given[0] if given else None
 
 
-def given_grammar(flags: Mapping[str, Any]) -> str | None:
-    """Return the option of `grammar_options` that was given, or None; a usage error where there are two."""
-    given = [name for name, field in _FIELDS.items() if flags[field] not in (None, ())]
-    if flags["texts"] == ("",):
-        raise click.UsageError("the only --choice is an empty text: give the texts to choose from")
-    if len(given) > 1:
-        raise click.UsageError(f"{given[0]} and {given[1]} exclude each other: give one of them")
-    if given and given[0] in ("--grammar", "--grammar-file") and flags["tokenization"] != "any":
-        raise click.UsageError(f"--tokenization is for lzsampler's own grammars: leave it out with {given[0]}")
-    return given[0] if given else None
+@dataclass(frozen=True, kw_only=True)
+class TextGrammarOptions(GrammarOptions):
+    """The grammar of a text that is written: which parts it constrains, and what penalties make of it."""
+
+    grammar_scope: tuple[Part, ...] = opt(
+        GRAMMAR, "--grammar-scope", metavar="PART",
+        help="constrain only thinking, answer or tool (tool calls); repeatable; answer must be among them; without "
+        "thinking the grammar begins after the thinking that the chat template opens, and holds to the end "
+        "(default: all parts)",
+    )  # fmt: skip
+    structure: Structure = opt(
+        GRAMMAR, "--structure", default="scale", metavar="WHAT",
+        help="how penalties apply under a grammar: scale multiplies the penalty of a token by the share of its bytes "
+        "that the grammar leaves free; free also leaves forced tokens out of the history; off does neither",
+    )  # fmt: skip
+
+    @property
+    def scope(self) -> tuple[Part, ...] | None:
+        """The parts that are constrained; None is all."""
+        return self.grammar_scope or None
 
 
-def check_grammar(flags: Mapping[str, Any]) -> None:
-    """Raise a usage error for a grammar that does not go with other flags of lzs generate."""
-    name = given_grammar(flags)
-    if name is None and flags["tokenization"] == "forced":
+def check_grammar(options: TextGrammarOptions, *, on_loop: str, ignore_eos: bool) -> None:
+    """Raise a usage error for a grammar that does not go with other options of lzs generate."""
+    name = options.given
+    if name is None and options.tokenization == "forced":
         raise click.UsageError(f"--tokenization forced is about what a grammar forces: give {ANY}")
-    if name is None and flags["tokenization"] == "proper":
+    if name is None and options.tokenization == "proper":
         name = "--tokenization proper"
     if name is None:
-        if flags["grammar_scope"]:
-            raise click.UsageError(f"--grammar-scope has no effect without a grammar: add {ANY}")
-        if flags["no_fast_forward"]:
-            raise click.UsageError(f"--no-fast-forward has no effect without a grammar: add {ANY}")
-        refuse_given(("structure",), f"without a grammar: add {ANY}")
+        refuse_given(("grammar_scope", "structure"), f"without a grammar: add {ANY}")
         return
-    if flags["no_fast_forward"] and flags["prompts"] is not None:
-        raise click.UsageError(
-            "--no-fast-forward has no effect with --prompts, which samples every token: leave it out"
-        )
-    if flags["ignore_eos"]:
+    if ignore_eos:
         raise click.UsageError(f"--ignore-eos forbids the tokens that end a text, which {name} needs: leave it out")
-    scope = flags["grammar_scope"]
+    scope = options.scope
     if scope and "answer" not in scope:
         raise click.UsageError("--grammar-scope must have answer, with which the text ends: add --grammar-scope answer")
-    if flags["on_loop"] == "close-think" and (not scope or "thinking" in scope):
+    if on_loop == "close-think" and (scope is None or "thinking" in scope):
         raise click.UsageError(f"--on-loop close-think writes a mark that {name} may forbid: use rewind, kick or stop")
 
 
-def say_what_is_missing(grammar: "Grammar | None", generation: "Generation", flags: Mapping[str, Any]) -> None:
+def say_what_is_missing(grammar: "Grammar | None", generation: "Generation", scope: tuple[Part, ...] | None) -> None:
     """Say that a text ends before it matches its grammar, or that it counts as thinking, as a whole or in part."""
-    if grammar is not None and generation.reasoning and not flags["grammar_scope"]:
+    if grammar is None:
+        return
+    if generation.reasoning and scope is None:
         console.note(
             "the model closes a thought within this text, so its beginning is thinking: add --grammar-scope answer"
             if generation.content
             else "the chat template opens a thought, so all of this text is thinking: add --grammar-scope answer"
         )
-    waits = grammar is not None and "thinking" not in (flags["grammar_scope"] or ("thinking",))
+    waits = scope is not None and "thinking" not in scope
     if waits and generation.constrained == generation.text != "":
         console.note("the chat template opens no thought, so the grammar held from the first token")
-    if grammar is not None and grammar.match(generation.constrained or "") != "yes":
+    if grammar.match(generation.constrained or "") != "yes":
         longer = ": -n N lets it be longer" if generation.finish_reason == "length" else ""
         console.note(f"the text ends before it matches what was asked for{longer}")
 
 
-def grammar_from(vocabulary: "HasTokenBytes", flags: Mapping[str, Any]) -> "Grammar | None":
-    """Return the grammar that the flags of `grammar_options` describe, for a vocabulary; None where there is none."""
+def grammar_from(vocabulary: "HasTokenBytes", options: GrammarOptions) -> "Grammar | None":
+    """Return the grammar that the options describe, for a vocabulary; None if there is none."""
     from lzsampler.constraint.grammar import Grammar
 
-    tokenization = flags["tokenization"]
-    if flags["pattern"] is not None:
-        return Grammar.regex(flags["pattern"], vocabulary, tokenization=tokenization)
-    if any(flags[name] is not None for name in ("schema", "schema_file", "yaml")):
-        text, path = _schema(flags)
-        make = Grammar.json_schema if flags["yaml"] is None else Grammar.yaml_schema
+    tokenization = options.tokenization
+    if options.pattern is not None:
+        return Grammar.regex(options.pattern, vocabulary, tokenization=tokenization)
+    if any(given is not None for given in (options.schema, options.schema_file, options.yaml)):
+        text, path = _schema(options)
+        make = Grammar.json_schema if options.yaml is None else Grammar.yaml_schema
         try:
             return make(text, vocabulary, tokenization=tokenization)
         except ArgumentError as error:
             if path is not None:
                 raise click.UsageError(f"{path}: {error}") from error
-            if flags["yaml"] is None:
+            if options.yaml is None:
                 raise  # it names the flag
             raise click.UsageError(f"--yaml-schema {str(error).removeprefix('schema ')}") from error
-    if flags["gbnf"] is not None or flags["gbnf_file"] is not None:
-        name = "--grammar" if flags["gbnf_file"] is None else str(flags["gbnf_file"])
+    if options.gbnf is not None or options.gbnf_file is not None:
+        name = "--grammar" if options.gbnf_file is None else str(options.gbnf_file)
         try:
-            return Grammar.gbnf(_gbnf(flags), vocabulary)
+            return Grammar.gbnf(_gbnf(options), vocabulary)
         except ArgumentError as error:
-            hint = "; for a file there is --grammar-file" if os.path.isfile(flags["gbnf"] or "") else ""
+            hint = "; for a file there is --grammar-file" if os.path.isfile(options.gbnf or "") else ""
             raise click.UsageError(f"{name} {str(error).removeprefix('text ')}{hint}") from error
-    if flags["texts"]:
-        return Grammar.choices(flags["texts"], vocabulary, tokenization=tokenization)
+    if options.texts:
+        return Grammar.choices(options.texts, vocabulary, tokenization=tokenization)
     return Grammar.proper(vocabulary) if tokenization == "proper" else None
 
 
@@ -176,18 +194,21 @@ def text_of(data: bytes, where: object) -> str:
         raise click.ClickException(f"{where} is not UTF-8 text (byte {error.start}): convert it first") from error
 
 
-def _gbnf(flags: Mapping[str, Any]) -> str:
+def _gbnf(options: GrammarOptions) -> str:
     """Return the text of the grammar of llama.cpp."""
-    path: Path | None = flags["gbnf_file"]
-    return str(flags["gbnf"]) if path is None else text_of(whole(path), path)
+    path = options.gbnf_file
+    return str(options.gbnf) if path is None else text_of(whole(path), path)
 
 
-def _schema(flags: Mapping[str, Any]) -> tuple[str | bytes, Path | None]:
+def _schema(options: GrammarOptions) -> tuple[str | bytes, Path | None]:
     """Return the text of the schema, and its file if it is from one."""
-    name, given = ("-j", flags["schema"]) if flags["yaml"] is None else ("--yaml-schema", flags["yaml"])
-    if given is not None and (given.lstrip()[:1] in ("{", "") or given in ("true", "false")):
-        return str(given), None
-    path: Path = Path(given) if given is not None else flags["schema_file"]
-    if given is not None and not os.path.exists(path):  # False, too, where no name can be so long
+    name, given = ("-j", options.schema) if options.yaml is None else ("--yaml-schema", options.yaml)
+    if given is None:
+        assert options.schema_file is not None
+        return whole(options.schema_file), options.schema_file
+    if given.lstrip()[:1] in ("{", "") or given in ("true", "false"):
+        return given, None
+    path = Path(given)
+    if not os.path.exists(path):  # False, too, for a name that is too long for any file
         raise click.UsageError(f"{name} {given!r:.60} is neither a JSON Schema, such as {{...}}, nor a file")
     return whole(path), path

@@ -13,6 +13,8 @@ from lzsampler.errors import ArgumentError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+GENERAL = "General"  # the title of the options that every command has
+_ONLY_COMMON = "lzsampler.cli.only_common"  # in the meta of a context: whether the help is that of -h
 _NO_BREAK = "\xa0"  # a space at which help is not broken; printed as a plain one
 _LIKE = 0.7  # of two names of options, for one to be suggested for the other
 _FIELD = re.compile(r"(\w+)(?= (?:must|takes)\b)")
@@ -33,19 +35,38 @@ class GroupedOption(click.Option):
 
 
 class GroupedCommand(click.Command):
-    """A command that lists its options under their titles and names them in the errors of the library."""
+    """A command that lists its options under their titles and names them in the errors of the library.
+
+    ``common``: names of the options that -h lists, for a command with many; --help lists all. Without it both do.
+    """
+
+    def __init__(self, *given: Any, common: tuple[str, ...] = (), **settings: Any) -> None:
+        super().__init__(*given, **settings)
+        self.common = common
+        if common:
+            self.params.append(
+                GroupedOption(
+                    ["-h"], group=GENERAL, is_flag=True, is_eager=True, expose_value=False, callback=_show_common,
+                    help="show the common options",
+                )
+            )  # fmt: skip
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options of each group in the order of their definition."""
         for title, rows in self.option_groups(ctx).items():
             with formatter.section(title):
                 formatter.write_dl(rows)
+        if ctx.meta.get(_ONLY_COMMON):
+            formatter.write_paragraph()
+            formatter.write_text(f"{ctx.command_path} --help lists all options.")
 
     def option_groups(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
         """Return the rows (names, help) of the options by title; --help belongs to the last one."""
         groups: dict[str, list[tuple[str, str]]] = {}
         title = "Options"
         for parameter in self.get_params(ctx):
+            if ctx.meta.get(_ONLY_COMMON) and not set(self.common).intersection(parameter.opts):
+                continue
             row = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
             if row is not None:
                 title = getattr(parameter, "group", title)
@@ -56,7 +77,7 @@ class GroupedCommand(click.Command):
         """Return --help, described in the style of the others."""
         found = super().get_help_option(ctx)
         if found is not None:
-            found.help = "show this help"
+            found.help = "show all options" if self.common else "show this help"
         return found
 
     def get_help(self, ctx: click.Context) -> str:
@@ -83,6 +104,13 @@ class GroupedCommand(click.Command):
             raise click.UsageError(message, ctx) from error
 
 
+def _show_common(ctx: click.Context, _: click.Parameter, given: bool) -> None:
+    if given and not ctx.resilient_parsing:
+        ctx.meta[_ONLY_COMMON] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
 def with_flags(message: str, command: click.Command) -> str | None:
     """Return an error of the library with flags in place of parameters; None when it is not about one of them.
 
@@ -103,7 +131,7 @@ def flag_of(param: click.Parameter) -> str:
 
 
 def refuse_given(names: tuple[str, ...], why: str) -> None:
-    """Raise a usage error for the first of some parameters that is on the command line, where it has no effect."""
+    """Raise a usage error for the first of some parameters that is on the command line and has no effect."""
     context = click.get_current_context()
     for param in context.command.params:
         given = context.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE

@@ -1,5 +1,6 @@
 """`lzs info`: what a GGUF file says about itself. It needs neither llama.cpp nor the weights."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -8,17 +9,25 @@ import click
 from lzsampler._values import counted
 
 from .console import console, general_options
-from .help import GroupedCommand, ModelFile, option
+from .fields import opt, takes
+from .help import GroupedCommand, ModelFile
 
 _TEMPLATE_SHOWN = 100  # characters
 _LONGEST = 2000  # characters of a value that are shown
 
 
+@dataclass(frozen=True, kw_only=True)
+class InfoOptions:
+    """The options of `lzs info`."""
+
+    as_json: bool = opt("Output", "--json", help="print one JSON object, with the whole chat template")
+
+
 @click.command(cls=GroupedCommand)
 @click.argument("model", type=ModelFile(), required=False)
-@option("Output", "--json", "as_json", is_flag=True, help="print one JSON object, with the whole chat template")
+@takes(InfoOptions)
 @general_options(quiet="print nothing; the exit status says whether the file can be read")
-def info(model: Path | None, as_json: bool) -> None:
+def info(options: InfoOptions, model: Path | None) -> None:
     """Show architecture, size, vocabulary, special tokens and chat template of a GGUF file.
 
     MODEL is a file or the name smollm2 (docs/install.md); without it, the embedded model is shown. A vocabulary without
@@ -33,7 +42,7 @@ def info(model: Path | None, as_json: bool) -> None:
     console.detail(f"read the header of {path}")
     if console.quiet:
         return
-    if as_json:
+    if options.as_json:
         console.json(facts)
         return
     rows = {

@@ -1,4 +1,4 @@
-"""Limits that end a command with status 1: the grammar of --fail-over and --fail-if, which is one and the same."""
+"""Limits that end a command with status 1: the grammar of --fail-over."""
 
 import math
 import operator
@@ -46,11 +46,11 @@ class Limit:
         return f"{name} {value} is {_SIDES[self.sign]} {self.number:g}"
 
 
-def limits(rates: Sequence[str]) -> Callable[[click.Context, click.Parameter, Sequence[str]], list[Limit]]:
+def limits(rates: Sequence[str]) -> Callable[[click.Context, click.Parameter, Sequence[str]], tuple[Limit, ...]]:
     """Return the callback of an option whose values are limits of some rates."""
 
-    def parse(_: click.Context, param: click.Parameter, given: Sequence[str]) -> list[Limit]:
-        return [_limit(text, rates, flag_of(param)) for text in given]
+    def parse(_: click.Context, param: click.Parameter, given: Sequence[str]) -> tuple[Limit, ...]:
+        return tuple(_limit(text, rates, flag_of(param)) for text in given)
 
     return parse
 

@@ -32,7 +32,7 @@ COMMANDS = {
     "diff": ("diff", "diff", "Compare two audits: does B loop more than A on the same prompts?"),
     "eval": ("eval", "evaluate_command", "Measure a model's loop rate and accuracy over many settings."),
     "probe": ("probe", "probe_command", "Check a server: does it apply penalties, to what, does a seed repeat?"),
-    "cost": ("cost", "cost", "Measure what penalties cost on texts that are right."),
+    "cost": ("cost", "cost", "Measure what penalties cost on reference texts."),
     "spec-check": ("spec_check", "spec_check_command", "Check that a draft leaves a model's texts as they are."),
     "quantize": ("quantize", "quantize_command", "Write a model with fewer bits a weight, such as MXFP4."),
     "grammar": ("grammar", "grammar", "Check what a grammar allows, or show its automaton."),
@@ -63,9 +63,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return name, command and its arguments; `lzs audit diff` is another spelling of `lzs diff`."""
-        if args[:2] == ["audit", "diff"]:
-            return "audit diff", self.get_command(ctx, "diff"), args[2:]
+        """Return name, command and its arguments; the error for an unknown command suggests one that is like it."""
         if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             from difflib import get_close_matches
 
@@ -86,10 +84,10 @@ Start with:
   lzs generate -m model.gguf --chat "Why is the sky blue?"
   lzs audit transcripts.jsonl -o report.html
 \b
-Exit status: 0 success; 1 something was found (a limit of --fail-over or
---fail-if is exceeded, B loops more than A, a server does not do as
-asked, a draft changes texts, or a text does not match); 2 an error;
-130 Ctrl-C, 143 SIGTERM, 129 SIGHUP."""
+Exit status: 0 success; 1 something was found (a limit of --fail-over is
+exceeded, B loops more than A, a server does not do as asked, a draft
+changes texts, or a text does not match); 2 an error; 130 Ctrl-C,
+143 SIGTERM, 129 SIGHUP."""
 
 
 @click.group(
@@ -258,21 +256,23 @@ def _status_of(run: Callable[[], None]) -> int:
     except (LzsError, ArgumentError, MemoryError) as error:
         return _complain(error, str(error) or "out of memory")
     except Exception as error:
-        said = f"this is a mistake in lzs {__version__}, not of yours: please report it with the lines above"
+        said = f"this is a bug in lzs {__version__}: please report it with the lines above"
         return _complain(error, said, is_ours=True)
     return _DONE
 
 
 def _of_a_grid(error: click.UsageError) -> str:
-    """Return where a setting goes that was given as an option to a command with a grid; "" for any other error."""
+    """Return how to set a sampler option in a command with a grid; "" for any other error."""
     if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return ""
     if "--grid" not in (name for parameter in error.ctx.command.params for name in parameter.opts):
         return ""
-    from .flags import FLAGS
+    from .fields import declared_options
+    from .sampling import SamplingOptions
 
-    field = next((flag.field for flag in FLAGS if error.option_name in flag.names), None)
-    return "" if field is None else f"The settings of a sampler are in the file of --grid, where it is {field}."
+    declared = declared_options(SamplingOptions)
+    field = next((name for name, _, row in declared if error.option_name in row.names), None)
+    return "" if field is None else f"Set it in the file of --grid, as {field}."
 
 
 def _reason(error: OSError) -> str:

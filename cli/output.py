@@ -4,18 +4,14 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from lzsampler._values import counted
 from lzsampler.util.signals import uninterrupted
-
-from .console import console
 
 if TYPE_CHECKING:
     from lzsampler import LzsError
     from lzsampler.auditing.repetition import Repetition
     from lzsampler.decoding.generate import Generation
-    from lzsampler.decoding.recovery import Action
+    from lzsampler.decoding.recovery import Action, LoopPolicy
     from lzsampler.llama.model import Messages, Model
     from lzsampler.params import Params
 
@@ -27,7 +23,6 @@ class Output:
         self.live = live
         self.error: OSError | None = None
         self._printed = 0  # characters
-        self._proposed = False  # whether what comes now is to be printed in green
         self._is_stuck = False  # whether Ctrl-C came while stdout took no more
 
     def write(self, text: str) -> bool:
@@ -36,18 +31,13 @@ class Output:
             self._print(text)
         return self.error is not None
 
-    def show(self, proposed: bool) -> None:
-        """Print what comes now in green, if stdout takes colours, or as usual again."""
-        self._proposed = proposed and console.colored(sys.stdout)
-
     def finish(self, text: str) -> None:
         """Print what was not printed yet of the whole text, and end the line: Ctrl-C may come between two pieces."""
-        self._proposed = False
         self._print(text[self._printed :] + "\n")
 
     def _print(self, text: str) -> None:
         with uninterrupted():  # so that what is printed is also counted
-            sys.stdout.write(click.style(text, fg="green") if self._proposed else text)
+            sys.stdout.write(text)
             self._printed += len(text)
         if self._is_stuck:
             return
@@ -66,21 +56,21 @@ def for_chat(what: str, how: str) -> str:
 
 
 def action_line(action: "Action") -> str:
-    """Return what was done about a loop, and where it is; tokens count from 0 at the first new one."""
+    """Return the place of a loop and what was done about it; tokens count from 0 at the first new one."""
     from lzsampler.sampler import Loop
 
     found = action.found
     if isinstance(found, Loop):
         what = f"{found.count} copies of {counted(found.period, 'token')} from token {found.start}"
     else:
-        what = f"next to nothing new from token {found.start} to {found.end}"
+        what = f"almost no new text from token {found.start} to {found.end}"
     if action.name in ("stop", "trim"):
         kept = "what came before is kept" if not isinstance(found, Loop) else "only the first copy is kept"
         return f"stopped in a loop: {what}{'; ' + kept if action.cut else ''}"
     done = {
-        "rewind": f"went back to token {action.keep} and on another way",
+        "rewind": f"went back to token {action.keep} and continued differently",
         "close-think": f"went back to token {action.keep} and ended the thinking",
-        "kick": f"drew hotter until token {action.until}" if action.until else "drew hotter until the end",
+        "kick": f"raised the temperature until {f'token {action.until}' if action.until else 'the end'}",
     }
     return f"a loop at token {action.at}, {what}: {done[action.name]}"
 
@@ -107,15 +97,14 @@ def transcript_of(
     params: "Params",
     generation: "Generation | ValueError | LzsError",
     figures: "Repetition | None",
-    limits: Mapping[str, Any],
-    loops: Mapping[str, Any],
+    request: Mapping[str, Any],
+    loops: "LoopPolicy",
     dry_breakers: tuple[str, ...],
 ) -> dict[str, Any]:
     """Return the transcript of a generation, or of a request that failed, which has no figures.
 
-    ``limits`` and ``loops``: the other arguments of `generate`.
+    ``request`` and ``loops``: the other arguments of `generate`.
     """
-    from lzsampler.decoding.recovery import LoopPolicy
     from lzsampler.decoding.transcript import record
 
     return record(
@@ -124,8 +113,8 @@ def transcript_of(
         params,
         generation,
         None if figures is None else figures.to_json(),
-        **limits,
-        loops=LoopPolicy(**loops),
+        **request,
+        loops=loops,
         dry_breakers=dry_breakers,
     )
 

@@ -5,12 +5,14 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from .console import console, general_options
-from .help import GroupedCommand, Number, option, options
+from .fields import opt, takes
+from .help import GroupedCommand
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -39,45 +41,54 @@ def _required(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> 
     return given
 
 
+@dataclass(frozen=True, kw_only=True)
+class ProbeOptions:
+    """The options of `lzs probe`."""
+
+    model: str | None = opt(
+        _SERVER, "--model", metavar="NAME", help="model to ask for (default: the first that the server lists)"
+    )
+    api_key: str | None = opt(
+        _SERVER, "--api-key", metavar="KEY", help=f"key to send (default: that of {_KEY}); it is never printed"
+    )
+    timeout: float = opt(_SERVER, "--timeout", default=60.0, metavar="SECONDS", help="the longest wait for an answer")
+    endpoint: Literal["completions", "chat", "both"] = opt(
+        _SERVER, "--endpoint", default="both", metavar="NAME",
+        help="completions, chat or both, as far as the server has them",
+    )  # fmt: skip
+    require: tuple[str, ...] = opt(
+        _OUTPUT, "--require", callback=_required, metavar="CHECK",
+        help="exit with status 1 unless the answer of this check is yes: dry_multiplier, window; repeatable",
+    )  # fmt: skip
+    as_json: bool = opt(_OUTPUT, "--json", help="print one JSON object instead of a table")
+
+
 @click.command("probe", cls=GroupedCommand, epilog=_EPILOG)
 @click.argument("url")
-@options(
-    option(_SERVER, "--model", metavar="NAME", help="model to ask for (default: the first that the server lists)"),
-    option(_SERVER, "--api-key", metavar="KEY", help=f"key to send (default: that of {_KEY}); it is never printed"),
-    option(_SERVER, "--timeout", type=Number(), default=60.0, metavar="SECONDS", help="the longest wait for an answer"),
-    option(
-        _SERVER, "--endpoint", type=click.Choice(["completions", "chat", "both"]), default="both", metavar="NAME",
-        help="completions, chat or both, as far as the server has them",
-    ),
-    option(
-        _OUTPUT, "--require", multiple=True, callback=_required, metavar="CHECK",
-        help="exit with status 1 unless the answer of this check is yes: dry_multiplier, window; repeatable",
-    ),
-    option(_OUTPUT, "--json", "as_json", is_flag=True, help="print one JSON object instead of a table"),
-)  # fmt: skip
+@takes(ProbeOptions)
 @general_options(quiet="print what is wrong only", verbose="also print each request and what came")
-def probe_command(**flags: Any) -> None:
+def probe_command(options: ProbeOptions, url: str) -> None:
     """Check what the OpenAI-compatible server at URL does with penalties, defaults and seeds.
 
-    It is asked a few hundred short questions, and its texts are compared: is each penalty applied, does it count the
-    prompt, how many tokens does it look back, does a seed give its text again, and what applies when nothing is asked?
+    lzs asks the server a few hundred short questions and compares its texts. Does the server apply each penalty, and
+    does that count the prompt? How many tokens does it look back? Does a seed repeat its text? What are the defaults?
     """
     from lzsampler import probe
 
-    endpoint = flags["endpoint"]
+    both: tuple[Literal["completions", "chat"], ...] = ("completions", "chat")
     with progress("requests") as bar:
         found = probe(
-            flags["url"],
-            model=flags["model"],
-            api_key=flags["api_key"] or os.environ.get(_KEY) or None,
-            timeout=flags["timeout"],
-            endpoints=("completions", "chat") if endpoint == "both" else (endpoint,),
+            url,
+            model=options.model,
+            api_key=options.api_key or os.environ.get(_KEY) or None,
+            timeout=options.timeout,
+            endpoints=both if options.endpoint == "both" else (options.endpoint,),
             on_request=_show if console.verbose else None,
             on_step=bar.say,
             on_finding=None if console.shows_progress else _tell,
         )
-    missing = [name for name in flags["require"] if not _is_met(found, name)]
-    if flags["as_json"]:
+    missing = [name for name in options.require if not _is_met(found, name)]
+    if options.as_json:
         console.json(found.to_json())
     else:
         console.print(_table(found, quiet=console.quiet))
@@ -97,7 +108,7 @@ def _is_met(found: "Probe", name: str) -> bool:
 
 
 def _tell(finding: "Finding") -> None:
-    """Say that a check has ended, where there is no terminal that shows what is being done."""
+    """Say that a check has ended, if no terminal shows the progress."""
     console.note(f"{finding.endpoint}, {finding.check}: {_answer(finding)}")
 
 

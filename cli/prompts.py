@@ -13,12 +13,16 @@ from lzsampler._values import counted
 from .console import console
 from .drafts import open_draft
 from .grammars import bytes_of, grammar_from
-from .options import asked_with, dry_breakers, is_broken, limits_from, open_model, unescaped, with_tokens
+from .options import is_broken, open_model
 from .output import figures_of, for_chat, transcript_of
 from .progress import progress
+from .sampling import with_tokens
 
 if TYPE_CHECKING:
+    from lzsampler.decoding.recovery import LoopPolicy
     from lzsampler.params import Params
+
+    from .generate import GenerateOptions, PromptOptions
 
 _HALF = "half of a surrogate pair, such as \\ud800, which is not a character: remove it"
 _MAX_NAMES = 5  # in a message
@@ -34,23 +38,20 @@ class Row:
     prompt: str | list[dict[str, str]]
 
 
-def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) -> None:
-    """Write a text for every row of a file, transcripts in the order of the rows, with their ids.
-
-    ``loops``: the arguments of `generate` about loops.
+def write_all(params: "Params", policy: "LoopPolicy", options: "GenerateOptions", path: Path) -> None:
+    """Write a text for every row of the file at ``path``, transcripts in the order of the rows, with their ids.
 
     Each prompt has random numbers of its own, with the seed that its transcript names. When Ctrl-C comes, the texts
     that are complete are kept. A row that fails has a transcript that says why; then the exit status is 1.
     """
     from lzsampler.decoding.many import Request, generate_many
-    from lzsampler.decoding.recovery import LoopPolicy
     from lzsampler.decoding.speculative import Speculated
     from lzsampler.decoding.transcript import TranscriptFile, to_line
     from lzsampler.sampler import sequence_seed
 
-    rows = _rows(flags)
-    limits, policy = limits_from(flags), LoopPolicy(**loops)
-    where = "" if flags["save"] is None else f" to {flags['save']}"
+    rows = _rows(path, options.prompt)
+    save_to = options.output.save
+    where = "" if save_to is None else f" to {save_to}"
     waiting: dict[int, dict[str, Any]] = {}  # transcripts of rows that were sooner than one before them
     saved: dict[int, dict[str, Any]] = {}  # those that are not shown yet
     n_texts = 0  # that were written
@@ -61,7 +62,7 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
                 console.error(f"interrupted: wrote {n_texts:,} of {counted(len(rows), 'text')}{where}")
 
         stack.push(say_what_is_there)  # first, to be called when the progress bar is gone
-        file = stack.enter_context(TranscriptFile(flags["save"])) if flags["save"] else None
+        file = stack.enter_context(TranscriptFile(save_to)) if save_to else None
 
         def save(number: int) -> None:
             nonlocal n_texts
@@ -72,17 +73,16 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
 
         def show(number: int) -> None:
             transcript = saved.pop(number)
-            if flags["as_json"]:
+            if options.output.as_json:
                 click.echo(to_line(transcript))
 
         bar = stack.enter_context(progress("texts"))
         bar.say("loading the model")
-        model = stack.enter_context(open_model(flags))
-        params = with_tokens(params, model.llm, flags)
-        used = dry_breakers(flags)
-        draft = open_draft(stack, model, flags)
-        grammar = grammar_from(model, flags)
-        limits |= {"grammar": grammar, "grammar_scope": flags["grammar_scope"] or None}
+        model = stack.enter_context(open_model(options.model))
+        params = with_tokens(params, model.llm, options.sampling)
+        draft = open_draft(stack, model, options.draft, n_threads=options.model.n_threads)
+        grammar = grammar_from(model, options.grammar)
+        limits = {**vars(options.limits), "grammar": grammar, "grammar_scope": options.grammar.scope}
         requests = (
             Request(
                 row, row.prompt, replace(params, seed=sequence_seed(params.seed, row.number)), loops=policy, **limits
@@ -95,11 +95,18 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
         cut = False
         speculated = Speculated()
         try:
-            for request, made in generate_many(model, requests, n_parallel=flags["n_parallel"], draft=draft):
+            for request, made in generate_many(model, requests, n_parallel=options.prompt.n_parallel, draft=draft):
                 row, settings = request.id, request.params
                 figures = None if isinstance(made, Exception) else figures_of(made)
                 transcript = transcript_of(
-                    model, row.prompt, settings, made, figures, {**limits, "draft": draft}, loops, used
+                    model,
+                    row.prompt,
+                    settings,
+                    made,
+                    figures,
+                    {**limits, "draft": draft},
+                    policy,
+                    options.sampling.breakers,
                 )
                 waiting[row.number] = {**transcript, "id": row.id}
                 if isinstance(made, Exception):
@@ -122,10 +129,10 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
                 save(number)
             for number in sorted(saved):
                 show(number)
-    if params.temperature > 0 or (acted and flags["on_loop"] == "kick"):
+    if params.temperature > 0 or (acted and options.loops.on_loop == "kick"):
         console.note(f"seed {params.seed}")
     if acted:
-        console.note(f"{acted:,} of {counted(len(rows), 'text')} looped (--on-loop {flags['on_loop']})")
+        console.note(f"{acted:,} of {counted(len(rows), 'text')} looped (--on-loop {options.loops.on_loop})")
     if draft is not None:
         console.note(f"speculation: {speculated}")
     if unfinished:
@@ -150,9 +157,8 @@ def _names(rows: list[Row]) -> str:
     return ("id " if len(ids) == 1 else "ids ") + ", ".join(ids[:_MAX_NAMES] + more)
 
 
-def _rows(flags: dict[str, Any]) -> list[Row]:
+def _rows(path: Path, how: "PromptOptions") -> list[Row]:
     """Return the rows of the file. Raises an error that names the line of the first row that is not a prompt."""
-    path: Path = flags["prompts"]
     data = bytes_of(path)
     rows: list[Row] = []
     ids: set[str] = set()
@@ -160,7 +166,7 @@ def _rows(flags: dict[str, Any]) -> list[Row]:
         if not text.strip():
             continue
         try:
-            row = _row(len(rows), line, json.loads(text.decode("utf-8")), flags)
+            row = _row(len(rows), line, json.loads(text.decode("utf-8")), how)
         except UnicodeDecodeError as error:
             raise click.ClickException(
                 f"{path}, line {line}: not UTF-8 (byte {error.start}): convert it first"
@@ -180,7 +186,7 @@ def _rows(flags: dict[str, Any]) -> list[Row]:
     return rows
 
 
-def _row(number: int, line: int, row: Any, flags: dict[str, Any]) -> Row:
+def _row(number: int, line: int, row: Any, how: "PromptOptions") -> Row:
     if not isinstance(row, dict) or ("prompt" in row) == ("messages" in row):
         raise ValueError('a row is an object with either "prompt" (text) or "messages" (a list)')
     given = row.get("id")
@@ -199,8 +205,7 @@ def _row(number: int, line: int, row: Any, flags: dict[str, Any]) -> Row:
         raise ValueError('"prompt" must be a text that is not empty')
     if is_broken(text):
         raise ValueError(f'"prompt" has {_HALF}')
-    text = unescaped(text) if flags["escape"] else text
-    return Row(number, line, name, asked_with(text, flags))
+    return Row(number, line, name, how.asked_with(how.typed(text)))
 
 
 def _is_message(value: Any) -> bool:

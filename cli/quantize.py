@@ -1,6 +1,7 @@
 """`lzs quantize`: write a model with fewer bits a weight."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,8 @@ from lzsampler._values import counted
 from lzsampler.util.harmless import harmless
 
 from .console import console, general_options
-from .help import GroupedCommand, ModelFile, option
-from .options import whole
+from .fields import opt, takes
+from .help import GroupedCommand, ModelFile
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -29,20 +30,25 @@ Exit status: 0 success; 2 an error; 130 Ctrl-C. OUT.gguf appears whole or not
 at all."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class QuantizeOptions:
+    """The options of `lzs quantize`."""
+
+    kind: str = opt(_WHAT, "--type", default="mxfp4", metavar="TYPE", help="type of the weights, listed below")
+    requantize: bool = opt(
+        _WHAT, "--requantize", help="take a file that is quantized already; its errors stay in the weights"
+    )
+    overwrite: bool = opt(_WHAT, "--overwrite", help="replace OUT.gguf if it exists")
+    n_threads: int | None = opt(_HOW, "-t", "--threads", low=1, help="CPU threads (default: physical cores)")
+    as_json: bool = opt(_OUTPUT, "--json", help="print what was written as JSON")
+
+
 @click.command("quantize", cls=GroupedCommand, epilog=_EPILOG)
 @click.argument("source", type=ModelFile(), metavar="IN.gguf")
 @click.argument("target", type=click.Path(path_type=Path), metavar="OUT.gguf")
-@option(_WHAT, "--type", "kind", default="mxfp4", metavar="TYPE", help="type of the weights, listed below")
-@option(
-    _WHAT, "--requantize", is_flag=True, help="take a file that is quantized already; its errors stay in the weights"
-)
-@option(_WHAT, "--overwrite", is_flag=True, help="replace OUT.gguf if it exists")
-@option(_HOW, "-t", "--threads", "n_threads", **whole(1), default=None, help="CPU threads (default: physical cores)")
-@option(_OUTPUT, "--json", "as_json", is_flag=True, help="print what was written as JSON")
-@general_options(quiet="print errors only")  # fmt: skip
-def quantize_command(
-    source: Path, target: Path, kind: str, requantize: bool, overwrite: bool, n_threads: int | None, as_json: bool
-) -> None:
+@takes(QuantizeOptions)
+@general_options(quiet="print errors only")
+def quantize_command(options: QuantizeOptions, source: Path, target: Path) -> None:
     """Write a model with fewer bits a weight, by llama.cpp's own quantizer.
 
     IN.gguf is a file in BF16, F16 or F32, or the name of a model. The new file is read back: its size must be what its
@@ -54,13 +60,13 @@ def quantize_command(
         made = quantize(
             source,
             target,
-            kind.lower(),
-            requantize=requantize,
-            overwrite=overwrite,
-            n_threads=n_threads,
+            options.kind.lower(),
+            requantize=options.requantize,
+            overwrite=options.overwrite,
+            n_threads=options.n_threads,
             on_progress=bar.update,
         )
-    if as_json:
+    if options.as_json:
         click.echo(json.dumps(made.to_json()))
     elif not console.quiet:
         click.echo(_said(made))

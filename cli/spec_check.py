@@ -2,14 +2,17 @@
 
 import json
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from .console import console, general_options
-from .drafts import in_flags, open_draft_model, say_if_large, settings_of
-from .help import GroupedCommand, ModelFile, option, options
-from .options import model_options, open_model, whole
+from .drafts import in_flags, say_if_large, settings_of
+from .fields import opt, takes
+from .help import GroupedCommand, ModelFile
+from .options import ModelOptions, open_model, refused_download
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -18,43 +21,49 @@ if TYPE_CHECKING:
 _CHECK = "Check"
 _DIFFERENT = 1
 
-_options = options(
-    option(
-        _CHECK, "-md", "--model-draft", "model_draft", type=ModelFile(), metavar="FILE",
+
+@dataclass(frozen=True, kw_only=True)
+class SpecCheckOptions:
+    """The options of `lzs spec-check`."""
+
+    model: ModelOptions
+    model_draft: Path | None = opt(
+        _CHECK, "-md", "--model-draft", type=ModelFile(), metavar="FILE",
         help="draft model, or the name tale-1m (default: --draft lookup alone is checked)",
-    ),
-    option(
-        _CHECK, "-n", "--n-predict", **whole(2), default=64,
-        help="tokens of a text, 2 to 4096; logits are compared in contexts of more than 256 tokens, too, whatever N is",
-    ),
-    option(_CHECK, "--runs", **whole(50), default=150, help="texts drawn for a distribution, 50 to 100,000"),
-    option(_CHECK, "--json", "as_json", is_flag=True, help="print a JSON object instead of text"),
-)  # fmt: skip
+    )  # fmt: skip
+    n_predict: int = opt(
+        _CHECK, "-n", "--n-predict", low=2, default=64,
+        help="tokens of a text, 2 to 4096; logits are also compared in contexts of more than 256 tokens, whatever N is",
+    )  # fmt: skip
+    runs: int = opt(_CHECK, "--runs", low=50, default=150, help="texts drawn for a distribution, 50 to 100,000")
+    as_json: bool = opt(_CHECK, "--json", help="print a JSON object instead of text")
 
 
 @click.command(cls=GroupedCommand)
-@model_options
-@_options
+@takes(SpecCheckOptions)
+@refused_download
 @general_options(quiet="print the verdict only")
-def spec_check_command(**flags: Any) -> None:
-    """Check on your own models whether a draft changes a text, and see how much of it stands.
+def spec_check_command(options: SpecCheckOptions) -> None:
+    """Check on your own models whether a draft changes a text, and how many of its tokens are accepted.
 
-    A story, a task and a copied passage at temperature 0 and 0.8 with the default penalty must be those without a
-    draft, for blocks of 1 to 8 tokens, and the model's logits the same bits for tokens that are decoded together and
-    one by one; in mode mrs short texts must have the target's distribution. --draft lookup is checked too. Exit
-    status: 0 no difference found, 1 a difference, 2 an error.
+    lzs generates a story, a task and a copied passage with and without the draft, at temperature 0 and 0.8 with the
+    default penalty, in blocks of 1 to 8 tokens. It compares the bits of the logits of tokens decoded together and one
+    by one. In mode mrs it compares the distribution of short texts with the target's. It checks --draft lookup too.
+    Exit status: 0 no difference found, 1 a difference, 2 an error.
     """
     from lzsampler.decoding.spec_check import spec_check
+    from lzsampler.llama.model import Model
 
     with ExitStack() as stack:
-        model = stack.enter_context(open_model(flags))
+        model = stack.enter_context(open_model(options.model))
         draft = None
-        if flags["model_draft"] is not None:
-            draft = stack.enter_context(open_draft_model(flags, settings_of(model)))
+        if options.model_draft is not None:
+            settings = settings_of(model, options.model.n_threads)
+            draft = stack.enter_context(Model(options.model_draft, **settings))
             say_if_large(model.header, draft)
         with progress("texts") as bar:
-            checked = spec_check(model, draft, n_predict=flags["n_predict"], runs=flags["runs"], on_progress=bar.update)
-    if flags["as_json"]:
+            checked = spec_check(model, draft, n_predict=options.n_predict, runs=options.runs, on_progress=bar.update)
+    if options.as_json:
         click.echo(json.dumps({"model": model.path.name, "draft": draft and draft.path.name, **checked.to_json()}))
     else:
         if not console.quiet:

@@ -144,7 +144,6 @@ def test_command() -> None:
     ("arguments", "said"),
     [
         (["--lz-penalty", "0"], "--lz-penalty must be above 0"),
-        (["--cpu-time"], "--cpu-time needs -t 1"),
         *(
             (["--batch", sizes], f"--batch must be numbers from 1 to 256 and commas, such as 1,8,32, got '{sizes}'")
             for sizes in ("1,x", "", "0", "1,257", "-1", "1,,2", "1.5", "\u00b2")

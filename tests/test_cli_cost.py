@@ -28,7 +28,7 @@ lz_rule = "paper"
 lz_buffer = 8
 temperature = [0, 0.7]
 """
-EMBEDDED = "this is the cost for the embedded model, which knows stories only; use -m FILE for yours"
+EMBEDDED = "this is the cost for the embedded model, which knows only stories; use -m FILE for yours"
 
 
 def lzs(*arguments: object, cwd: Path) -> "subprocess.CompletedProcess[str]":
@@ -87,7 +87,7 @@ def test_a_table_json_and_reports(folder: Path) -> None:
     ],
 )
 def test_fail_if(folder: Path, condition: str, status: int) -> None:
-    done = lzs("cost", "texts", "--grid", "grid.toml", "-t", 1, "-q", "--fail-if", condition, cwd=folder)
+    done = lzs("cost", "texts", "--grid", "grid.toml", "-t", 1, "-q", "--fail-over", condition, cwd=folder)
     assert done.returncode == status, done.stderr
     name = re.split("[ <>=]", condition)[0]
     said = rf"lzs: {re.escape(name)} of lz_\S+ lz_\S+ lz_\S+: (\S+) is (?:over 0\.001|not below 0|over 0)"
@@ -100,7 +100,7 @@ def test_fail_if(folder: Path, condition: str, status: int) -> None:
 def test_bad_files_are_named_the_others_are_measured_and_the_status_is_1(folder: Path) -> None:
     for i in range(7):
         (folder / "texts" / f"c{i}.bin").write_bytes(b"\0")
-    done = lzs("cost", "texts", "--grid", "grid.toml", "-t", 1, "-q", "--fail-if", "cost > 0.001", cwd=folder)
+    done = lzs("cost", "texts", "--grid", "grid.toml", "-t", 1, "-q", "--fail-over", "cost > 0.001", cwd=folder)
     assert done.returncode == 1
     assert done.stdout.startswith("2 texts")
     lines = done.stderr.splitlines()
@@ -127,7 +127,7 @@ def test_a_table_that_is_read_as_one_text_is_said(folder: Path) -> None:
 def test_forbidden_tokens_are_words(folder: Path) -> None:
     bias = ", ".join(f"[{token}, -inf]" for token in range(300))
     (folder / "grid.toml").write_text(f"[[setting]]\nlogit_bias = [{bias}]\n")
-    done = lzs("cost", "texts/a.txt", "--grid", "grid.toml", "-t", 1, "--fail-if", "cost > 0.5", cwd=folder)
+    done = lzs("cost", "texts/a.txt", "--grid", "grid.toml", "-t", 1, "--fail-over", "cost > 0.5", cwd=folder)
     assert done.returncode == 1, done.stderr
     assert re.search(r"lzs: cost of logit_bias=\S.*: infinite is over 0\.5\n$", done.stderr)
     assert "forbidden)" in done.stdout
@@ -139,10 +139,13 @@ def test_forbidden_tokens_are_words(folder: Path) -> None:
     [
         (
             (),
-            "nothing to measure: give files or folders of texts that are right, or a set of the package: lzs cost",
+            "nothing to measure: give files or folders of reference texts, or a set of the package: lzs cost",
         ),
         (("--set", "list"), "Invalid value for '--set': 'list' is not one of 'prose', 'code', 'json',"),
-        (("texts", "--set", "lists", "--fail-if", "flags.cost > 1"), "no kind flags, only none, lz-rate, texts, lists"),
+        (
+            ("texts", "--set", "lists", "--fail-over", "flags.cost > 1"),
+            "no kind flags, only none, lz-rate, texts, lists",
+        ),
         (("missing",), "there is no file or folder missing"),
         (("texts", "--grid", "missing.toml"), "cannot read the grid missing.toml"),
         (("texts", "--skip", "-1"), "--skip must be at least 0, got -1"),
@@ -153,11 +156,11 @@ def test_forbidden_tokens_are_words(folder: Path) -> None:
         (("texts", "-o", "x.csv"), "its name must end in one of .html, .json"),
         (("texts/a.txt", "-o", "no/x.html"), "there is no folder no"),
         (
-            ("texts", "--fail-if", "loop_rate > 1"),
-            "--fail-if takes a limit from 0 to 1 or in percent, for cost in nats a token, such as lost=1%",
+            ("texts", "--fail-over", "loop_rate > 1"),
+            "--fail-over takes a limit from 0 to 1 or in percent, for cost in nats a token, such as lost=1%",
         ),
-        (("texts", "--fail-if", "dry.cost > 0.1"), "there is no kind dry, only none, lz-rate, txt, logs"),
-        (("texts", "-m", "grid.toml", "--fail-if", "dry.cost > 0.1"), "there is no kind dry"),  # before all the work
+        (("texts", "--fail-over", "dry.cost > 0.1"), "there is no kind dry, only none, lz-rate, txt, logs"),
+        (("texts", "-m", "grid.toml", "--fail-over", "dry.cost > 0.1"), "there is no kind dry"),  # before all the work
         (("grid.toml", "texts/a.txt", "-o", "texts/a.json"), ""),
     ],
 )
@@ -202,7 +205,7 @@ main()
     assert done.returncode == 130
     assert done.stdout.startswith(b"2 texts")
     assert done.stderr == (
-        b"lzs: interrupted: these are the figures of 2 texts; lzs cost begins anew, while lzs eval --texts keeps its "
+        b"lzs: interrupted: these are the figures of 2 texts; lzs cost starts over, while lzs eval --texts keeps its "
         b"scores for --resume\n"
     )
     assert json.loads((folder / "cost.json").read_text())["interrupted"] is True
@@ -241,7 +244,7 @@ def test_a_set_of_the_package_with_the_presets(tmp_path: Path) -> None:
 def test_an_evaluation_with_texts(folder: Path) -> None:
     (folder / "prompts.jsonl").write_text('{"prompt": "Between Barton and Delaford, there was that"}\n')
     arguments = ("eval", "--grid", "grid.toml", "--prompts", "prompts.jsonl", "-c", 256, "-t", 1, "-fa", "off")
-    done = lzs(*arguments, "--texts", "texts", "--fail-if", "lz.cost > 0.001", cwd=folder)
+    done = lzs(*arguments, "--texts", "texts", "--fail-over", "lz.cost > 0.001", cwd=folder)
     assert done.returncode == 1, done.stderr
     assert re.fullmatch(
         r"lzs: lz\.cost of lz_penalty=0\.3 lz_rule=paper lz_buffer=8: \d+\.\d+ is over 0\.001",
@@ -255,7 +258,7 @@ def test_an_evaluation_with_texts(folder: Path) -> None:
     assert json.loads(now.stdout)["costs"] == kept["costs"]
     audited = lzs("audit", "lzs-eval", "--json", cwd=folder)
     assert json.loads(audited.stdout)["bad_records"] == 0
-    by_kind = lzs(*arguments, "--resume", "--texts", "texts", "--fail-if", "logs.cost > 0.001", cwd=folder)
+    by_kind = lzs(*arguments, "--resume", "--texts", "texts", "--fail-over", "logs.cost > 0.001", cwd=folder)
     assert re.fullmatch(
         r"lzs: logs\.cost of lz_penalty=0\.3 lz_rule=paper lz_buffer=8: \d+\.\d+ is over 0\.001",
         by_kind.stderr.splitlines()[-2],
@@ -264,17 +267,18 @@ def test_an_evaluation_with_texts(folder: Path) -> None:
     assert "unscored" not in run.read_text()
     run.write_text(json.dumps({**json.loads(run.read_text()), "unscored": 2}))  # as it is while texts are scored
     for scored in (True, False):
-        begun = lzs("eval", "--so-far", "-q", "--fail-if", "lz.cost > 1000", cwd=folder)
+        begun = lzs("eval", "--so-far", "-q", "--fail-over", "lz.cost > 1000", cwd=folder)
         assert (begun.returncode, begun.stderr) == (
             1,
-            "lzs: --fail-if cannot pass: the evaluation is not finished (the cost of 2 texts); --resume continues it\n",
+            "lzs: --fail-over cannot pass: the evaluation is not finished (the cost of 2 texts); "
+            "--resume continues it\n",
         )
-        assert lzs("eval", "--so-far", "-q", "--fail-if", "loop_rate > 0.9", cwd=folder).returncode == 0
+        assert lzs("eval", "--so-far", "-q", "--fail-over", "loop_rate > 0.9", cwd=folder).returncode == 0
         if scored:
             (folder / "lzs-eval" / "costs.jsonl").unlink()
-    unknown = lzs(*arguments, "--resume", "--texts", "texts", "--fail-if", "dry.cost > 0.5", cwd=folder)
+    unknown = lzs(*arguments, "--resume", "--texts", "texts", "--fail-over", "dry.cost > 0.5", cwd=folder)
     assert (unknown.returncode, unknown.stdout) == (2, "")
     assert "there is no kind dry, only none, lz-rate, txt, logs" in unknown.stderr
-    refused = lzs(*arguments, "--resume", "--fail-if", "lz.cost > 0.5", cwd=folder)
+    refused = lzs(*arguments, "--resume", "--fail-over", "lz.cost > 0.5", cwd=folder)
     assert refused.returncode == 2
     assert "the cost needs texts; give --texts" in refused.stderr

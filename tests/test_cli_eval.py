@@ -116,7 +116,7 @@ def test_shorter_texts_than_the_grid_s(folder: Path) -> None:
 def test_the_terms_of_other_work_with_v(folder: Path) -> None:
     (folder / "arms.toml").write_text(
         "n_predict = 60\nignore_eos = true\nseeds = [1, 2]\n[[setting]]\n[[setting]]\n"
-        'kind = "lz"\nlz_penalty = 0.5\ntemperature = 0.8\nplacebo = [false, true]\n'
+        'kind = "lz"\nlz_penalty = 0.5\ntemperature = 0.8\n'
     )
     arguments = ("eval", "--grid", "arms.toml", "--tasks", "tasks.jsonl", "-c", 256)
     done = lzs(*arguments, "-v", cwd=folder)
@@ -127,9 +127,9 @@ def test_the_terms_of_other_work_with_v(folder: Path) -> None:
     terms_there = [head for head in heads[1] if head != "first"]  # where a text loops
     assert terms_there == ["setting", "T", "30×20", "tail", "SER@4", "cap", "loop", "end", "waste"]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in terms.splitlines()[2:]]
-    assert [row[0] for row in rows] == ["none 0", "lz 0.5", "placebo-lz 0.5"]
-    assert [row[heads[1].index("cap")] for row in rows] == ["1.000"] * 3  # no text could end
-    assert [row[heads[1].index("end")] for row in rows] == ["0.000"] * 3
+    assert [row[0] for row in rows] == ["none 0", "lz 0.5"]
+    assert [row[heads[1].index("cap")] for row in rows] == ["1.000"] * 2  # no text could end
+    assert [row[heads[1].index("end")] for row in rows] == ["0.000"] * 2
     again = lzs(*arguments, "--resume", "--json", "-v", cwd=folder)
     assert json.loads(again.stdout) == json.loads((folder / "lzs-eval" / "results.json").read_text())
 
@@ -146,7 +146,7 @@ def test_the_terms_of_other_work_with_v(folder: Path) -> None:
     ],
 )
 def test_fail_if(folder: Path, condition: str, status: int) -> None:
-    arguments = ("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256, "-q", "--fail-if", condition)
+    arguments = ("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256, "-q", "--fail-over", condition)
     done = lzs(*arguments, cwd=folder)
     assert done.returncode == status, done.stderr
     name = re.split("[ <>=]", condition)[0]
@@ -162,8 +162,8 @@ def test_a_check_of_an_unfinished_run_does_not_pass(folder: Path) -> None:
     assert lzs(*arguments, cwd=folder).returncode == 0
     run, transcripts = (folder / "lzs-eval" / name for name in ("run.json", "transcripts.jsonl"))
     run.write_text(json.dumps({**json.loads(run.read_text()), "texts": 9}))
-    check = ("eval", "--so-far", "-q", "--fail-if")
-    unfinished = "lzs: --fail-if cannot pass: the evaluation is not finished (4 of 9 texts); --resume continues it\n"
+    check = ("eval", "--so-far", "-q", "--fail-over")
+    unfinished = "lzs: --fail-over cannot pass: the evaluation is not finished (4 of 9 texts); --resume continues it\n"
     done = lzs(*check, "none.loop_rate > 0.5", cwd=folder)
     assert (done.returncode, done.stderr) == (1, unfinished)
     done = lzs(*check, "none.loop_rate >= 0", cwd=folder)
@@ -187,12 +187,12 @@ def test_a_check_of_an_unfinished_run_does_not_pass(folder: Path) -> None:
         (("--limit", "nan"), "--limit"),
         (("-np", "300"), "--parallel must be"),
         (
-            ("--fail-if", "lz > 1"),
-            "--fail-if takes a limit from 0 to 1 or in percent, for cost in nats a token, such as",
+            ("--fail-over", "lz > 1"),
+            "--fail-over takes a limit from 0 to 1 or in percent, for cost in nats a token, such as",
         ),
         (
-            ("--fail-if", "lz.loop_rate > x"),
-            "--fail-if takes a limit from 0 to 1 or in percent, for cost in nats a token, such as",
+            ("--fail-over", "lz.loop_rate > x"),
+            "--fail-over takes a limit from 0 to 1 or in percent, for cost in nats a token, such as",
         ),
         (("-o", "grid.toml"), "grid.toml"),
         (("-o", "/proc/lzs"), "cannot write to /proc/lzs"),
@@ -229,10 +229,10 @@ def test_a_folder_in_use_is_told_with_the_flags(folder: Path) -> None:
 
 def test_an_unknown_kind_is_told_with_those_there_are(folder: Path) -> None:
     arguments = ("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256, "-q")
-    done = lzs(*arguments, "--fail-if", "dry.loop_rate > 0.1", cwd=folder)
+    done = lzs(*arguments, "--fail-over", "dry.loop_rate > 0.1", cwd=folder)
     assert done.returncode == 2
     assert ", only none, lz" in done.stderr
-    done = lzs("eval", "--prompts", "tasks.jsonl", "--fail-if", "none.accuracy < 1", cwd=folder)
+    done = lzs("eval", "--prompts", "tasks.jsonl", "--fail-over", "none.accuracy < 1", cwd=folder)
     assert done.returncode == 2
     assert "accuracy needs answers; give --tasks" in done.stderr
     assert not (folder / "lzs-eval").exists()  # nothing was begun
@@ -312,7 +312,7 @@ def test_a_draft_changes_no_transcript(folder: Path) -> None:
     assert other.returncode == 2
     assert "alone was started with another attention (-fa on, now -fa auto): the options" in other.stderr
     for flags, message in (
-        (("--lookup-min", 2), "--lookup-min has no effect without a draft"),
+        (("--spec-draft-n-min", 2), "--spec-draft-n-min has no effect without a draft"),
         (("-md", "none.gguf"), "none.gguf"),
         (("--draft", "lookup", "--spec-draft-n-max", 33), "--spec-draft-n-max must be from 0 to 32, got 33"),
     ):

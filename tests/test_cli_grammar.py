@@ -190,7 +190,7 @@ def test_many_prompts_say_which_texts_do_not_match(tmp_path: Path) -> None:
     named = "(ids 'p0', 'p1', 'p2', 'p3', 'p4', and 2 more): -n N allows longer texts"
     assert f"7 texts end before they match what was asked for {named}" in some.stderr
     prompts.write_text(json.dumps(asked[3]) + "\n", encoding="utf-8")
-    stopped = lzs("generate", "--prompts", prompts, "--json", "--regex", "a{30}b", "--stop", "aa")
+    stopped = lzs("generate", "--prompts", prompts, "--json", "--regex", "a{30}b", "-r", "aa")
     assert "lzs: 1 text ends before it matches what was asked for (id 'p3')\n" in stopped.stderr
 
 
@@ -214,7 +214,7 @@ def test_what_is_said_of_a_text_that_does_not_match() -> None:
     ends = "the text ends before it matches what was asked for"
     short = lzs("generate", "--regex", "a{30}b", "-n", 5, "x")
     assert f"{ends}: -n N lets it be longer" in short.stderr
-    stopped = lzs("generate", "--regex", "a{30}b", "--stop", "aa", "x")
+    stopped = lzs("generate", "--regex", "a{30}b", "-r", "aa", "x")
     assert ends in stopped.stderr
     assert "-n N" not in stopped.stderr
     empty = lzs("generate", "--regex", "()", "x")
@@ -242,10 +242,6 @@ def test_lzs_says_how_many_tokens_were_not_sampled() -> None:
     assert (int(said[1]), int(said[2])) == (record["forced_tokens"], len(record["tokens"]))
     assert record["forced_tokens"] > 0
     assert record["grammar_match"] == "yes"
-    slow = lzs(*asked, "--no-fast-forward")
-    assert "not sampled" not in slow.stderr
-    assert json.loads(slow.stdout)["tokens"] == record["tokens"]
-    assert json.loads(slow.stdout)["forced_tokens"] == 0
     assert "forced_tokens" not in json.loads(lzs("generate", "--json", "-n", 2, "A king").stdout)
 
 
@@ -257,13 +253,8 @@ def test_yaml_is_written() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--no-fast-forward", "x"), "--no-fast-forward has no effect without a grammar"),
         (("--grammar-scope", "answer", "x"), "--grammar-scope has no effect without a grammar"),
         (("--structure", "free", "x"), "--structure has no effect without a grammar"),
-        (
-            ("--regex", "a", "--prompts", "a", "--json", "--no-fast-forward"),
-            "--no-fast-forward has no effect with --prompts",
-        ),
         (("--yaml-schema", "{}", "-j", "{}", "x"), "-j and --yaml-schema exclude each other"),
         (("--regex", "(", "-cnv"), "--regex must be as in docs/grammar.md"),
         (("--regex", "a", "-cnv", "--ignore-eos"), "--ignore-eos forbids the tokens that end a text"),

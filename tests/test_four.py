@@ -243,11 +243,10 @@ def test_ctrl_c_leaves_no_file(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["--four"], "--four needs a draft: add -md FILE"),
-        (["-md", "tale-1m"], "-md has no effect without --four"),
+        (["-md", "tale-1m"], "--model-draft has no effect without --four"),
         (["--prompts", "x"], "--prompts has no effect without --four"),
-        (["-o", "x.svg"], "-o has no effect without --four"),
+        (["-o", "x.svg"], "--output has no effect without --four"),
         (["--four", "-md", "tale-1m", "--batch", "2"], "--batch has no effect with --four"),
-        (["--four", "-md", "tale-1m", "--cpu-time"], "--cpu-time has no effect with --four"),
         (["--four", "-md", "tale-1m", "--mlock"], "--mlock has no effect with --four"),
         (["--four", "-md", "tale-1m", "-o", "x.png"], "cannot write x.png: its name must end in .svg"),
         (["--four", "-md", "tale-1m", "--prompts", "none.jsonl"], "cannot read none.jsonl"),

@@ -52,7 +52,6 @@ def test_a_grid_of_an_older_folder_is_the_same() -> None:
     """What is not used is not written, so that folders made before it existed can be resumed."""
     written = json.dumps(quick().to_json())
     assert "ignore_eos" not in written
-    assert "placebo" not in written
     assert json.loads(json.dumps(long().to_json()))["ignore_eos"] is True
 
 
@@ -194,8 +193,6 @@ def test_lists_are_combinations(tmp_path: Path) -> None:
         ("[[setting]]\nlogit_bias = [5]", "logit_bias must be pairs of a token id and a number, got 5"),
         ("[[setting]]\nseed = 1", "unknown key 'seed'"),
         ("ignore_eos = 1\n[[setting]]", r"grid\.toml: ignore_eos must be True or False, got 1"),
-        ("[[setting]]\nplacebo = true", r"\[\[setting\]\] 1: placebo needs a penalty whose place it takes"),
-        ("[[setting]]\nlz_penalty = 0.1\nplacebo = 'yes'", "placebo must be True or False, got 'yes'"),
     ],
 )
 def test_files_that_are_no_grid(tmp_path: Path, text: str, message: str) -> None:
@@ -242,12 +239,11 @@ def test_json_and_back() -> None:
         params=Params(logit_bias={3: float("-inf")}),
         dry_breakers=("\n",),
     )
-    placebo = replace(paper().settings[1], placebo=True)
     for grid in (
         quick(),
         paper(),
         long(),
-        Grid("p", (placebo,), ignore_eos=True),
+        Grid("e", (paper().settings[1],), ignore_eos=True),
         Grid("g", (biased,), (1, 2**64 - 1), -1),
     ):
         assert Grid.from_json(json.loads(json.dumps(grid.to_json(), allow_nan=False))) == grid
@@ -269,18 +265,6 @@ def test_a_value_of_another_type_is_one_line(tmp_path: Path, name: str) -> None:
             refused.append(str(error))
     assert len(refused) >= 5
     assert all(said.startswith(f"{path}: [[setting]] 1") and "\n" not in said for said in refused)
-
-
-def test_a_placebo_is_a_setting_of_its_own(tmp_path: Path) -> None:
-    path = tmp_path / "arms.toml"
-    path.write_text("ignore_eos = true\n[[setting]]\nlz_penalty = [0.1, 0.2]\nplacebo = [false, true]\n")
-    grid = read_grid(path)
-    assert grid.ignore_eos
-    assert [(s.kind, s.strength, s.placebo) for s in grid.settings] == [
-        ("lz_penalty", 0.1, False), ("placebo-lz_penalty", 0.1, True),
-        ("lz_penalty", 0.2, False), ("placebo-lz_penalty", 0.2, True),
-    ]  # fmt: skip
-    assert len({setting.name for setting in grid.settings}) == 4
 
 
 def test_a_seed_is_there_once() -> None:

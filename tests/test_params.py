@@ -10,7 +10,8 @@ from typing import Any, get_type_hints
 import numpy as np
 import pytest
 
-from cli import flags as flags_module
+from cli.fields import declared_options
+from cli.sampling import SamplingOptions
 from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Params, RepetitionDetection, Sampler
 from lzsampler._ffi import ffi
 from lzsampler.explanation import TokenExplanation
@@ -268,18 +269,17 @@ def test_the_table_has_every_field_of_a_penalty() -> None:
     assert keywords == {name: types[name] for name in PENALTY_FIELDS if name not in ("exempt", "dry_breakers")}
 
 
-def test_every_field_of_a_penalty_has_a_flag() -> None:
-    """The command line lists logit_bias with sampling, and has flags of its own for loops."""
-    flags = [flag.field for flag in flags_module.FLAGS]
-    assert len(flags) == len(set(flags))
-    of_others = {"lz_rule", *SEPARATORS}  # --preset has the rule, and the vocabulary the separators
-    assert set(flags) == set(PENALTY_FIELDS) - {"logit_bias", *DETECTIONS, *of_others}
-    starts = {"penalty_window": -1}  # the others start from the defaults of Params, or from a preset
-    for flag in flags_module.FLAGS:
-        assert flag.default in (None, starts.get(flag.field, getattr(Params(), flag.field)))
-        if flag.field in PRESETS["default"]:
-            assert flag.default is None  # else --preset paper would have no effect on it
-            assert f"(default: {PRESETS['default'][flag.field]}, or that of --preset)" in flag.help
+def test_options_of_sampling_are_fields_that_begin_as_params_do() -> None:
+    """A field that a preset sets has no default of its own, or --preset would not reach it."""
+    starts = {"penalty_window": -1, "temperature": 0.0, "seed": -1}  # those of the command line
+    for name, _, declared in declared_options(SamplingOptions):
+        if name == "preset":
+            continue
+        default = declared.settings.get("default")
+        assert default in (None, starts.get(name, getattr(Params(), name)))
+        if name in PRESETS["default"]:
+            assert default is None
+            assert f"(default: {PRESETS['default'][name]}, or that of --preset)" in declared.settings["help"]
 
 
 def test_an_explanation_has_every_part_that_c_tells() -> None:

@@ -386,7 +386,7 @@ def test_what_the_kinds_are_is_said(page: str, tmp_path: Path) -> None:
         Params(temperature=0.0, dry_multiplier=0.8), Params(temperature=1.0, min_p=0.1),
         Params(temperature=0.0, repetition_penalty=1.1),
     ]  # fmt: skip
-    settings = [Setting(f"s{i}", f"mine {i}", one, 1.0, placebo=i == 2) for i, one in enumerate(params)]
+    settings = [Setting(f"s{i}", f"mine {i}", one, 1.0) for i, one in enumerate(params)]
     thinking = LoopPolicy(penalty_scope=["thinking"])
     lz = Params(lz_penalty=0.3, lz_run_penalty=0.5, dry_multiplier=0.8)
     settings.append(Setting("s3", "mine 3", lz, 0.3, ("\n", ":"), loops=thinking))
@@ -399,7 +399,7 @@ def test_what_the_kinds_are_is_said(page: str, tmp_path: Path) -> None:
     for part in (
         "mine 0 DRY: a token",
         "mine 1 No penalty; min-p 0.1.",
-        "the strength, or multiplied if it is negative; given to other",
+        "the strength, or multiplied if it is negative.",
         "mine 3 The LZ penalty, 2,048 tokens back: what costs is saying again what was said in at least 5 tokens and "
         "each token more where the text has copied itself for 32; DRY: ",
         "of its length; dry_breakers: '\\n', ':'; only in thinking.",

@@ -8,12 +8,11 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..auditing.repetition import repetition
-from ..decoding.generate import Generation, without_end
+from ..decoding.generate import Generation
 from ..decoding.many import Request, generate_many, refuse_shared
 from ..decoding.speculative import Draft, Speculated
 from ..decoding.transcript import TranscriptFile, record
@@ -34,7 +33,6 @@ from .fitting import params_for
 from .grid import Grid, Setting, read_grid
 from .input_rows import known, read_rows
 from .judge import Judge, judge_folder, refuse_another
-from .placebo import Placebo
 from .results import Results
 from .run_folder import FAILED, JUDGED, RUN, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, digest, sha256
 from .tasks import BadRow, Task
@@ -135,9 +133,7 @@ def evaluate(
                 if damaged:
                     bad["transcripts"] = damaged
                 requests = (
-                    _request(
-                        opened, chosen, settings[key[0]], key, rows[key[1]].prompt, params[key[0]], numbers[key[1]]
-                    )
+                    _request(chosen, settings[key[0]], key, rows[key[1]].prompt, params[key[0]], numbers[key[1]])
                     for key in keys
                     if key not in done
                 )
@@ -228,15 +224,9 @@ def _context(model: str | Path, grid: Grid) -> int | None:
     return None if needed <= DEFAULT_CONTEXT else min(needed, context_length(gguf.read(model)))
 
 
-def _request(
-    model: Model, grid: Grid, setting: Setting, key: Key, prompt: Prompt, params: Params, number: int
-) -> Request:
+def _request(grid: Grid, setting: Setting, key: Key, prompt: Prompt, params: Params, number: int) -> Request:
     """Return the request for a text. ``params``: the settings, fitted to this model; ``number``: the row's number."""
     params = replace(params, seed=sequence_seed(key[2], number))
-    sampler = None
-    if setting.placebo:
-        drawn = without_end(model, params) if grid.ignore_eos else params
-        sampler = partial(Placebo, model.n_vocab, drawn)
     return Request(
         key,
         prompt,
@@ -244,7 +234,6 @@ def _request(
         n_predict=grid.n_predict,
         ignore_eos=grid.ignore_eos,
         loops=setting.loops,
-        sampler=sampler,
     )
 
 

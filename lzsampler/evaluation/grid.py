@@ -19,7 +19,6 @@ from ..params import (
     SEPARATORS,
     Params,
     from_json,
-    penalises,
     to_json,
     usual_buffer,
 )
@@ -45,9 +44,8 @@ class Setting:
     """One way to sample: ``params``, and a name for it.
 
     ``kind``: the group of the setting in results; ``strength``: its number in that group. ``dry_breakers``: strings in
-    the place of the ids in ``params``, since a grid knows no vocabulary; None is the usual ones. ``placebo``: the
-    penalties of ``params`` are computed and then given to other tokens (`lzsampler.evaluation.placebo`), so that what
-    they change cannot be because they hit repetitions. ``loops``: what is done about loops, and where penalties apply.
+    the place of the ids in ``params``, since a grid knows no vocabulary; None is the usual ones. ``loops``: what is
+    done about loops, and where penalties apply.
     """
 
     name: str
@@ -55,7 +53,6 @@ class Setting:
     params: Params
     strength: float = 0.0
     dry_breakers: tuple[str, ...] | None = None
-    placebo: bool = False
     loops: LoopPolicy = DEFAULT_POLICY
 
     @property
@@ -112,7 +109,6 @@ class Grid:
                 "strength": setting.strength,
                 "dry_breakers": None if setting.dry_breakers is None else list(setting.dry_breakers),
                 # Unused keys are left out, as in folders of older versions.
-                **({"placebo": True} if setting.placebo else {}),
                 **({} if setting.loops == DEFAULT_POLICY else {"loops": setting.loops.to_json()}),
             }
             for setting in self.settings
@@ -132,7 +128,7 @@ class Grid:
         for row in data["settings"]:
             breakers = None if row.get("dry_breakers") is None else tuple(row["dry_breakers"])
             loops = LoopPolicy(**row.get("loops", {}))
-            about = row["strength"], breakers, row.get("placebo", False), loops
+            about = row["strength"], breakers, loops
             settings.append(checked(Setting(row["name"], row["kind"], from_json(row["params"]), *about)))
         if not settings:
             raise ArgumentError("the grid has no settings")
@@ -227,7 +223,7 @@ def read_grid(source: str | Path) -> Grid:
     """Return a built-in grid by its name, or that of a TOML file.
 
     A file has ``n_predict``, ``seeds``, ``ignore_eos`` and tables ``[[setting]]``: ``kind`` (the name in results),
-    ``placebo`` and fields of `Params` and of `LoopPolicy`, such as ``on_loop``. A list stands for each of its values,
+    fields of `Params` and of `LoopPolicy`, such as ``on_loop``. A list stands for each of its values,
     and several lists for all combinations; ``exempt`` (token ids), ``logit_bias`` (pairs of a token id and a number),
     ``dry_breakers`` (strings), ``loop_scope`` and ``penalty_scope`` (parts) are lists themselves.
     LzsError if the file cannot be read; ValueError, with the place, for values that are not valid.
@@ -288,7 +284,7 @@ def _expanded(row: Any, place: str) -> list[Setting]:
     """Return the settings of a table: all combinations of its lists."""
     if not isinstance(row, dict):
         raise ArgumentError(f"{place} must be a table of names and values, got {row!r}")
-    unknown = set(row) - {*_PARAMS, *_LOOPS, "dry_breakers", "kind", "placebo"}
+    unknown = set(row) - {*_PARAMS, *_LOOPS, "dry_breakers", "kind"}
     if unknown:
         raise ArgumentError(f"{place}: unknown key {min(unknown)!r}")
     kind = row.get("kind", "")
@@ -313,8 +309,7 @@ def _expanded(row: Any, place: str) -> list[Setting]:
     for values in itertools.product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))
         try:
-            placebo = boolean("placebo", chosen.pop("placebo", False))
-            settings.append(_setting(kind, None, {**chosen, **same}, breakers, placebo=placebo))
+            settings.append(_setting(kind, None, {**chosen, **same}, breakers))
         except (TypeError, ValueError, OverflowError) as error:
             raise ArgumentError(f"{place}: {error}") from error
     return settings
@@ -361,8 +356,6 @@ def _setting(
     strength: float | None,
     chosen: Mapping[str, Any],
     breakers: tuple[str, ...] | None = None,
-    *,
-    placebo: bool = False,
 ) -> Setting:
     """Return a setting whose name lists everything that it sets, so that settings with the same name are equal.
 
@@ -384,14 +377,7 @@ def _setting(
         value = getattr(loops, name)
         if value != getattr(DEFAULT_POLICY, name):
             parts.append(f"{name}={_written(value)}")
-    if placebo:
-        if not penalises(params):
-            raise ArgumentError("placebo needs a penalty whose place it takes")
-        if loops != DEFAULT_POLICY:
-            raise ArgumentError("placebo and what is done about loops cannot be combined: make two settings of them")
-        kind = f"placebo-{kind}"
-        parts.append("placebo")
     short = f"{params.temperature:g}"
     temperature = short if float(short) == params.temperature else repr(params.temperature)
     name = " ".join([f"T={temperature}", *parts])
-    return Setting(name, kind, params, strength, breakers, placebo, loops)
+    return Setting(name, kind, params, strength, breakers, loops)

@@ -52,8 +52,6 @@ def _said(settings: "list[Setting]") -> str:
     told = "; ".join(said) or "no penalty"
     if any(each.min_p for each in params):
         told += f"; min-p {', '.join(f'{p:g}' for p in sorted({each.min_p for each in params}))}"
-    if any(setting.placebo for setting in settings):
-        told += "; given to other tokens than those that repeat something, to see what that alone does"
     return told[0].upper() + told[1:] + "."
 
 
