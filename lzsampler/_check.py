@@ -93,7 +93,7 @@ def row_of(pointer: Any, n_vocab: int) -> npt.NDArray[np.float32]:
 
 
 def mask_array(words: object, n_vocab: int) -> npt.NDArray[np.uint32]:
-    """Return a bit mask of ceil(n_vocab / 32) uint32 or int32 words as contiguous uint32, uncopied if possible."""
+    """Return a mask of ceil(n_vocab / 32) uint32 or int32 words as contiguous uint32, without a copy if possible."""
     if not isinstance(words, np.ndarray):
         raise ArgumentTypeError(f"mask must be a numpy array or None, got {type(words).__name__}")
     if words.dtype not in (np.uint32, np.int32):

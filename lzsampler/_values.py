@@ -90,7 +90,7 @@ def token_ids(name: str, tokens: object, hint: str) -> tuple[int, ...]:
     for token in ids:
         if isinstance(token, str):
             raise ArgumentTypeError(
-                f"{name} takes token ids; lzsampler.llama.{hint}(llm, [{shown(token)}]) gives those of a string"
+                f"{name} takes token ids; lzsampler.llama.{hint}(llm, [{shown(token)}]) returns the ids of a string"
             )
     return tuple(sorted({integer(name, token, 0, INT32_MAX) for token in ids}))
 
@@ -108,7 +108,7 @@ def bias_pairs(table: object) -> tuple[tuple[int, float], ...]:
         token, value = pair
         if isinstance(token, str):
             raise ArgumentTypeError(
-                f"logit_bias takes token ids, got {shown(token)}: llm.tokenize() gives those of a string"
+                f"logit_bias takes token ids, got {shown(token)}: llm.tokenize() returns the ids of a string"
             )
         token = integer("logit_bias", token, 0, INT32_MAX)
         if token in pairs:
@@ -127,7 +127,7 @@ _ELSEWHERE = {
     "penalty_scope": "only lzsampler.generate and Chat tell the parts of a text apart",
     "loop_scope": "only lzsampler.generate and Chat tell the parts of a text apart",
     "grammar_scope": "only lzsampler.generate and Chat tell the parts of a text apart",
-    "preset": "give the fields of one, as in **PRESETS['paper'] (lzsampler.params)",
+    "preset": "give the fields of a preset, as in **PRESETS['paper'] (lzsampler.params)",
 }
 
 

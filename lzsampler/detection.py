@@ -40,14 +40,14 @@ class RepetitionDetection:
             object.__setattr__(self, field, value)
 
 
-# 8 copies of 8 to 512 tokens, so at least 64 tokens in all. Rulers, rows of table cells and long numbers are shorter
-# and do not count as loops. docs/loops.md has the figures.
+# 8 copies of 8 to 512 tokens, so at least 64 tokens in all: then rulers, rows of table cells and long numbers do not
+# count as loops. docs/loops.md has the figures.
 STOP_ON_LOOP = RepetitionDetection(max_pattern_size=512, min_pattern_size=8, min_count=8)
 
 
 @dataclass(frozen=True)
 class StuckDetection:
-    """A text is stuck when, for a long stretch, it repeats almost only what it has said several times before.
+    """A text is stuck when nearly everything in a long stretch of it was said several times before.
 
     An n-gram of ``ngram_size`` tokens (1..64) is old from its ``min_count``-th occurrence (2..131072) within the last
     ``window`` tokens (1..131072). A token is old when an old n-gram contains it. A score starts at 0: each old token

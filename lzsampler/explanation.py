@@ -25,11 +25,12 @@ class TokenExplanation(PenaltyParts, _Logits):
     """What one step does to the logit of one token, and why. Distances and lengths are in tokens, changes in logits.
 
     ``logit``: the model's own. ``edited``: after the penalties and ``logit_bias``. ``after``: the result of
-    `Sampler.process`, that is after temperature and truncation too; -inf if the token was removed.
+    `Sampler.process`, that is, after temperature and truncation too; -inf if the token was removed.
 
     ``allowed``: whether the masks allow the token. ``exempt``: whether `Params.exempt` contains it; then all changes
     except ``logit_bias`` are 0. ``free_share``: the share (0..1) of the token's bytes that a grammar leaves free, 1
-    without a grammar. The penalties are multiplied by it (`Params.structure`); the changes below are not yet.
+    without a grammar. The penalties are multiplied by it (`Params.structure`). The changes below are the values before
+    that.
 
     The fields of the penalties are those of `lzsampler.params.PenaltyParts`: ``lz_length``, ``lz_distance``,
     ``lz_run``, ``lz_bits``, ``lz_change``; ``count``, ``count_factor``, ``count_change``; ``dry_length``,

@@ -110,7 +110,7 @@ def test_what_is_not_a_text_is_refused_by_its_number(item: Any) -> None:
 
 
 def test_one_text_is_not_a_list_of_letters() -> None:
-    with pytest.raises(TypeError, match="texts must be several texts, got one"):
+    with pytest.raises(TypeError, match="texts must be a list of texts, got one text"):
         audit_texts(LOOP)
     with pytest.raises(ValueError, match="copies must be from 2"):
         audit_texts([LOOP], copies=1)

@@ -131,7 +131,7 @@ def audit_files(
     ``resume``: a folder that keeps finished work; the same call continues from there. ``progress``: called after each
     part of about 4 MB. ``without``: files and folders to leave out, such as reports. ``rules``: the fields of `Rules`.
 
-    The summary counts and lists the parts of files that could not be read, for lack of a package too, and the files of
+    The summary counts and lists the parts of files that could not be read, also for lack of a package, and the files of
     a folder that were skipped. Raises FileNotFoundError for a path that does not exist; ValueError for bad arguments;
     LzsError for a ``resume`` folder of another audit, a folder that cannot be written to, or a full disk; MissingExtra
     if ``tokenizer`` needs a package that is not installed.

@@ -44,7 +44,7 @@ def audit_texts(
     pair, ValueError for settings out of range.
     """
     if isinstance(texts, str):
-        raise ArgumentTypeError("texts must be several texts, got one: use lzsampler.audit, or a list")
+        raise ArgumentTypeError("texts must be a list of texts, got one text: put it in a list, or use lzsampler.audit")
     settings = Rules(**rules)  # type: ignore[arg-type] # Rules makes tuples of single values
     settings.check_tokenizer(tokenizer)
     keys = names(by)

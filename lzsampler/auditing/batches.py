@@ -59,8 +59,8 @@ class BatchAudit:
             raise TypeError(f"a batch must be a pyarrow.Table or RecordBatch, got {type(batch).__name__}")
         names = batch.schema.names
         if names.count(self.column) != 1:
-            there = f"only {', '.join(names)}" if self.column not in names else "but several of that name"
-            raise ArgumentError(f"there is no column {self.column!r}, {there}")
+            there = f"only {', '.join(names)}" if self.column not in names else "several of that name"
+            raise ArgumentError(f"the batch must have one column {self.column!r}; it has {there}")
         rows = [self._row(value) for value in _values(batch.column(self.column))]
         made = {f"{self.prefix}{name}": [row[name] for row in rows] for name in _COLUMNS}
         schema = self.schema(batch.schema)

@@ -1,4 +1,4 @@
-"""`Clusters`: sums over the records of each conversation, for intervals that respect conversations."""
+"""`Clusters`: sums over the records of each conversation, for intervals that allow for their dependence."""
 
 from array import array
 from hashlib import blake2b
@@ -24,7 +24,7 @@ def key_of(audited: Audited) -> int:
 
 
 class Clusters:
-    """Counts of a conversation's records, in all and with each `Property`.
+    """Counts of records, in all and with each `Property`, for each conversation.
 
     Consecutive records of one conversation share an entry of 24 bytes. Other entries of the same conversation are added
     up only when the counts are read.

@@ -177,7 +177,7 @@ class _FieldAudit:
 
     def __init__(self, name: FieldName, size: int, rules: Rules) -> None:
         self.name, self.size, self.rules = name, size, rules
-        self.end = size  # excludes white space at the end
+        self.end = size  # in a text, without the white space at the end
         self.found: list[Finding] = []
         self.literal = False
         self._claimed = _NOTHING  # a flag for each character or token; made on first use
@@ -279,7 +279,7 @@ class _FieldAudit:
     ) -> bool:
         """Whether the repetition in a stretch of units, from number ``first`` on, is data: equal cells, zeros.
 
-        As with loops, a stretch at the end of the text, or of half of the text, is never data. Elsewhere, it is data
+        As with loops, a stretch that ends the text, or is at least half of it, is never data. Elsewhere, it is data
         unless at least `_WORDS` different words with a letter repeat in it.
         """
         if end >= self.end or 2 * (end - start) >= self.size:
@@ -420,9 +420,9 @@ class _TextAudit(_FieldAudit):
     def _is_loop(self, start: int, end: int, unit: str, copies: float) -> bool:
         """Whether copies that are numerous or long enough are a loop, and not data that is rightly repeated.
 
-        Sentences are a loop, and so is any text at the end or of half of the whole. Data, code and markup in the middle
-        of a text need more evidence. One repeated character is a loop by its length only, not by its copies: rulers,
-        indentation and padding are shorter.
+        Repeated sentences are a loop. So is nearly anything that ends the text or makes up half of it. Data, code and
+        markup in the middle of a text need more evidence. One repeated character is a loop by its length only, not by
+        its copies: rulers, indentation and padding are shorter.
         """
         rules = self.rules
         one = _distinct(unit, str.isspace) < 2

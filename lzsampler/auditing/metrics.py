@@ -54,7 +54,10 @@ def _split(data: bytes, kind: int, room: int) -> Spans:
 
 
 def intern(data: bytes, spans: Spans) -> Ids:
-    """Return a number for each span of a text, int32[n]: equal spans share one. Numbers start at 0, in order of use."""
+    """Return a number for each span of a text, int32[n]; equal spans share one.
+
+    The numbers count up from 0, in the order in which the spans first occur.
+    """
     ids = np.empty(len(spans), np.int32)
     span_array, id_array = ffi.from_buffer("lzs_span[]", spans), ffi.from_buffer("int32_t[]", ids)
     check(lib.lzs_intern(ffi.from_buffer(data), len(data), span_array, len(spans), id_array, ffi.new("size_t *")))
@@ -180,7 +183,7 @@ class Sums:
         self._rows += 1
 
     def merge(self, other: "Sums") -> None:
-        """Add the sums of other records."""
+        """Add the sums of later records."""
         self._settle()
         self._names = ()
         for name, value in other.sums.items():

@@ -22,7 +22,7 @@ Stretch = tuple[int, int]
 
 
 def onset(first: Finding, findings: Sequence[Finding], text: str, tokens: npt.NDArray[np.int32] | None) -> int:
-    """Return the start of the degenerate stretch to which ``first``, a loop, belongs; at most the loop's own start.
+    """Return the start of the degenerate stretch to which ``first``, a loop, belongs: the loop's own start, or earlier.
 
     ``findings``: the findings of the loop's field, which has this ``text``, or only ``tokens``; offsets are in
     characters or tokens accordingly. The neighbours of the stretch are: findings of any loop and of LZR011; findings of

@@ -58,8 +58,8 @@ class Record:
     ``number``: the number of the line, row or element in the file, from 0. ``id``: the id of the row, or else the
     number. If a conversation has several messages of the model, they share the number, and their ids end in ``/2``,
     ``/3`` and so on, from the second message on. Several rows may have the same id, so file, number and id together
-    identify a record. ``named``: whether the file has the id, or else it is the number. ``line``: the line of the file
-    that contains the record, from 1; 0 if it is not on a line of its own, or if the file is compressed.
+    identify a record. ``named``: whether the id is from the file; if not, it is the number. ``line``: the line of the
+    file that contains the record, from 1; 0 if it is not on a line of its own, or if the file is compressed.
 
     ``groups``: the values for `--by`, as strings: model, temperature, task, finish_reason (if the format has it; most
     loops end with "length") and others. ``conversation``: the id that dependent records of a file share: the id of
@@ -98,7 +98,7 @@ class BadRecord:
 
 @dataclass(frozen=True, slots=True)
 class FileRead:
-    """A file that is read from here on. ``format``: its name, and the place of its rows if they are nested in others.
+    """The beginning of a file. ``format``: its name, and the place of its rows if they are nested in others.
 
     ``again``: whether it is a further piece of a file that was cut.
     """

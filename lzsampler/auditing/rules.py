@@ -26,15 +26,15 @@ class Rules:
     (docs/audit.md).
 
     ``levels``: the units that are compared: "char", "word", "line", and "token" if there are tokens. ``near``: whether
-    inexact loops count whose copies differ only in digits, case or white space. They need ``near_copies`` instead of
+    loops count if their copies differ, but only in digits, case or white space. They need ``near_copies`` instead of
     ``length_copies``, and must be sentences whose numbers are not their content. Short phrases need ``near_copies``,
     too. ``rep4``: the rep-4 from which a field without loops is reported as LZR010.
 
     A stretch is stuck (LZR011) if nearly all of its words are old; in a field with only tokens, its tokens. An n-gram
     of ``stuck_ngram`` words makes its words old from its ``stuck_count``-th occurrence within ``stuck_window`` words.
     An old word adds 1 to a score, a new word subtracts ``stuck_weight``, and a stretch needs the score ``stuck_score``
-    (0 turns the rule off). It is reported if no loop covers half of it. It does not make a record loop. Data in the
-    middle of a text, such as equal cells, is not reported (docs/audit.md).
+    (0 turns the rule off). The stretch is reported if no loop covers half of it, and does not make its record loop.
+    Data in the middle of a text, such as equal cells, is not reported (docs/audit.md).
 
     ``turns``: whether `audit_files` also looks for loops over the turns of a conversation (LZR012). Turns are the
     model's messages and tool calls. A loop is ``turn_copies`` cycles in a row that have four times ``length``

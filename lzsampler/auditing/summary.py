@@ -147,7 +147,7 @@ class Summary:
 
     ``bad``: the first bad records. ``coverage``: files, formats, and what was not read. ``turn_conversations``: the
     number of conversations whose turns were searched for loops. ``turn_loops``: how many of them loop (LZR012).
-    ``worst_turns``: those that waste the most tokens. The messages of conversations count as records elsewhere. `merge`
+    ``worst_turns``: those that waste the most tokens. The messages of conversations count among the records. `merge`
     sorts the lists and cuts them to their size.
 
     The result does not depend on the division of the work: each part of the records is summed on its own, and the parts

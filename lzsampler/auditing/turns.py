@@ -15,8 +15,8 @@ from .records import Audited, Finding, Record
 from .rules import Rules
 from .scan import runs
 
-_LONG = 4  # times `Rules.length`: least characters of all turns of a loop together
-_ANSWER = 40  # least characters of a cycle without tool calls; shorter answers are rightly repeated
+_LONG = 4  # times `Rules.length`: minimum characters of all turns of a loop together
+_ANSWER = 40  # minimum characters of a cycle without tool calls; shorter answers are rightly repeated
 _CHARACTERS_PER_TOKEN = 4
 
 

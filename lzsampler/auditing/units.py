@@ -1,7 +1,7 @@
 """What a repeating unit consists of: sentences, other text with letters, or only figures and marks.
 
 Repeated sentences count as a loop sooner than the rows of a table, the arguments of a function, or markup, which people
-rightly repeat. This module recognizes a sentence in any language: it has words between white space, and only sentence
+rightly repeat. This module recognises a sentence in any language: it has words between white space, and only sentence
 punctuation around them.
 """
 

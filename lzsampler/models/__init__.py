@@ -15,8 +15,8 @@ from ..errors import missing
 class NamedModel:
     """A GGUF file that comes with a Python package.
 
-    ``file``: its name in the package's folder. ``package``: the package's import name, None for lzsampler.
-    ``install``: the arguments with which pip installs it, empty for lzsampler.
+    ``file``: its name in the package's folder. ``package``: the package's import name, None for lzsampler itself.
+    ``install``: the arguments with which pip installs it, empty for lzsampler itself.
     """
 
     file: str
@@ -90,7 +90,10 @@ def everyday_tasks() -> Path:
 
 
 def everyday_prompts() -> Path:
-    """Return the path of 100 prompts for long answers. No search of settings used them (JSON Lines)."""
+    """Return the path of 100 prompts for long answers, held out from searches of settings (JSON Lines).
+
+    However, the rules for long texts were chosen on prompts 11 to 58 (README.md of this folder).
+    """
     return Path(__file__).with_name("everyday_prompts.jsonl")
 
 

@@ -91,9 +91,9 @@ def quantize(
     ``target`` that exists. ``n_threads``: None means one for each physical core. ``on_progress``: called with the
     number of finished tensors and the number of all.
 
-    ``target`` appears whole or not at all: before that, lzsampler compares its size with its header, and llama.cpp
-    loads it and decodes a token. Raises ValueError for bad arguments or an impossible target; LzsError, in one line,
-    for an unusable source, a full disk, or a refusal of llama.cpp; ImportError without llama-cpp-python.
+    ``target`` appears whole or not at all. First, lzsampler compares the size of the new file with its header, and
+    llama.cpp loads it and decodes a token. Raises ValueError for bad arguments or an impossible target; LzsError, in
+    one line, for an unusable source, a full disk, or a refusal of llama.cpp; ImportError without llama-cpp-python.
     """
     if type not in TYPES:
         raise ArgumentError(_unknown(type))
@@ -155,7 +155,7 @@ def _check_target(header: gguf.Header, target: Path, overwrite: bool) -> None:
     if target.exists() and not target.is_file():
         raise ArgumentError(f"{target} is not a regular file: name another one")
     if target.suffix.lower() != ".gguf":
-        raise ArgumentError(f"{target} does not end in .gguf, by which programs know such a file: name it so")
+        raise ArgumentError(f"{target} does not end in .gguf, by which programs recognise a model: add it to the name")
     if target.exists() and not overwrite:
         raise ArgumentError(f"{target} exists: name another file, or allow it with --overwrite")
 

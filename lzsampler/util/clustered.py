@@ -33,14 +33,16 @@ def clustered(counts: npt.ArrayLike, sizes: npt.ArrayLike, confidence: float = C
     (Kish, Survey Sampling, 1965). It lies between 1 and sum(size^2) / n, its value if the records of each cluster are
     all alike.
 
-    If few clusters have the property, or few lack it, their spread says little about that variance. So the result is a
-    mean of the measured effect and the largest one, with the weights k^2 and 2, where k is the number of such clusters.
-    If no record has the property, or all have it, each cluster counts as one record. Clusters of one record each give
-    Wilson's interval itself; no clusters give (0, 1).
+    If few clusters have the property, or few lack it, their spread says little about that variance. So the effect is a
+    mean of the measured one and the largest one, with the weights k^2 and 2, where k is the number of clusters of the
+    rarer kind. If no record has the property, or all have it, each cluster counts as one record. Clusters of one record
+    each give Wilson's interval itself; no clusters give (0, 1).
     """
     x, n = np.asarray(counts, np.float64), np.asarray(sizes, np.float64)
     if x.ndim != 1 or x.shape != n.shape or (n < 1).any() or (x < 0).any() or (x > n).any():
-        raise ArgumentError(f"counts must be from 0 to sizes, one of each a cluster, got {x.shape} and {n.shape}")
+        raise ArgumentError(
+            f"counts must be from 0 to sizes, with one of each for every cluster, got {x.shape} and {n.shape}"
+        )
     total, having = float(n.sum()), float(x.sum())
     if n.size == total:
         return wilson(int(having), int(total), confidence)
@@ -71,10 +73,10 @@ def paired_difference(
     up, down, n = (np.asarray(values, np.float64) for values in (gained, lost, sizes))
     if up.ndim != 1 or not up.shape == down.shape == n.shape or (n < 1).any() or (np.minimum(up, down) < 0).any():
         raise ArgumentError(
-            f"gained, lost and sizes must be counts, one of each a cluster, got {up.shape} and {n.shape}"
+            f"gained, lost and sizes must be counts, with one of each for every cluster, got {up.shape} and {n.shape}"
         )
     if (up + down > n).any():
-        raise ArgumentError("gained and lost must not be more than sizes together")
+        raise ArgumentError("gained + lost must be at most sizes")
     if not n.size:
         return Interval(-1.0, 1.0)
     total, change = float(n.sum()), up - down

@@ -53,7 +53,7 @@ def replacing(path: str | Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     """Open a new file that replaces ``path`` when the block ends; if the block raises, ``path`` does not change.
 
     A device or a pipe is written to directly. ``durable``: put the content on the disk before it replaces the old file,
-    so that a power cut loses neither. LzsError, in one line, if the file cannot be written; other errors of the block
+    so that it survives a power cut. LzsError, in one line, if the file cannot be written; other errors of the block
     pass unchanged.
     """
     with _reported(path):
@@ -106,8 +106,8 @@ def _copy_permissions(old: os.stat_result, part: Path) -> None:
 def unfinished(target: Path, named: object = None) -> Iterator[Path]:
     """Yield the path of a new, empty file beside ``target``. Unless you rename it, it is removed at the end.
 
-    First, the leftovers of killed processes in that folder are removed. Only those who may read ``target`` may read the
-    file. LzsError if the file cannot be made; the message has ``named``, or else ``target``.
+    First, the leftovers of killed processes are removed from the folder. Only those who may read ``target`` may read
+    the file. LzsError if the file cannot be made; the message has ``named``, or else ``target``.
     """
     with ExitStack() as stack:
         with _reported(target if named is None else named):

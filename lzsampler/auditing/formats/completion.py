@@ -41,7 +41,7 @@ _GIVEN = re.compile(
 )
 _PLURAL = re.compile(r"(?:s|s[_ ]?(?:text|list|str|string)|list)\Z")
 _CAMEL = re.compile("(?<=[a-z])(?=[A-Z])")
-_LONG = 80  # least characters of an answer whose only key is the name of a model
+_LONG = 80  # minimum characters of an answer whose only key is the name of a model
 _INSIDE = ("text", "generated_text", "turns", "choices")  # keys of the text in an answer that is an object
 
 

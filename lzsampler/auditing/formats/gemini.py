@@ -57,7 +57,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
 
 
 def finish(source: Source) -> Iterator[Message]:
-    """Yield the answers without an end."""
+    """Yield the answers that were cut off."""
     yield from source.state.pop("open", {}).values()
 
 

@@ -26,7 +26,7 @@ def head(file: str, row: Any) -> dict[str, str]:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield the generated messages of each sample, without those of its input; if it has none, the output's choices."""
+    """Yield the generated messages of each sample, without those of its input; without any, the output's choices."""
     whole = "samples" in row
     for i, sample in enumerate(row["samples"] or () if whole else [row]):
         yield from _sample(sample, source, i if whole else None)

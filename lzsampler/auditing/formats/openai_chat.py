@@ -32,7 +32,7 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield every message of the model. If another speaker has the last message, yield the answer key of the row."""
+    """Yield every message of the model. If the last is not the model's, yield an answer beside it."""
     if isinstance(row, list):
         yield from turns(row, {}, None)
         return

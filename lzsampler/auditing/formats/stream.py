@@ -100,7 +100,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
 
 
 def finish(source: Source) -> Iterator[Message]:
-    """Yield the answers without an end."""
+    """Yield the answers that were cut off."""
     for answer in source.state.pop("open", {}).values():
         if (made := answer.message()) is not None:
             yield made

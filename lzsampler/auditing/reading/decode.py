@@ -209,7 +209,7 @@ def buffered(stream: Any) -> Stream:
 
 
 class _Piecewise(io.RawIOBase):
-    """A stream that returns the bytes before a damaged place before it raises; a large read of gzip would lose them.
+    """A stream that returns all bytes before damage, and only then raises; a large read of gzip would lose them.
 
     A line that is cut off by damage gets a line end, since `readline` would lose the line if it raised.
     """

@@ -263,7 +263,7 @@ def role_of(message: Mapping[str, Any]) -> str | None:
 
 
 def is_known_role(role: str | None) -> bool:
-    """Return whether a role is one of the model, or a known one of somebody else."""
+    """Return whether a role is a known one, of the model or of another side."""
     return role is not None and (role.lower() in MODEL or role.lower() in _OTHERS)
 
 

@@ -49,7 +49,8 @@ def rows(path: str, start: int, end: int, wanted: tuple[str, ...] = (), about: t
     """Yield the rows of row groups start..end-1 as objects, or an exception for a bad row.
 
     If the file has one of the ``wanted`` columns, only these and the ``about`` columns, which describe a row, are read;
-    else all columns are. OSError for a damaged file. The memory is a page of every column and some megabytes of rows.
+    else all columns are. OSError for a damaged file. It needs memory for a page of every column and some megabytes of
+    rows.
     """
     with _opened(path) as file:
         names = set(file.schema_arrow.names)

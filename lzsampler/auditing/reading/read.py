@@ -402,7 +402,7 @@ def _said_of(error: Exception) -> str:
     if isinstance(error, IndexError):
         return "a list in it is too short"
     of_python = isinstance(error, AttributeError) or (isinstance(error, TypeError) and "' object " in str(error))
-    return "a value in it is of another kind than it should be" if of_python else str(error)
+    return "a value in it has the wrong type" if of_python else str(error)
 
 
 def _made(

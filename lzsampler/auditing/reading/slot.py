@@ -16,7 +16,7 @@ from ..gguf_tokenizer import vocabulary_of
 from .sniff import SLOT_MAGIC
 
 NAME = "llama-slot"
-HELP = "slots of llama-server: tokens, for which --tokenizer is needed"
+HELP = "slots of llama-server: tokens, which need --tokenizer"
 
 _HEADER = struct.Struct("<4sII")
 
