@@ -16,7 +16,7 @@ _SHOWN = 60  # characters of a value that a message shows
 
 
 def shown(value: object) -> str:
-    """Return the beginning of a value's repr for a message. Cut it, since a value from a request may have any size."""
+    """Return the beginning of a value's repr for a message; a value from a request may have any size."""
     try:
         text = " ".join(repr(value).split())
     except Exception:  # an integer of thousands of digits, deeply nested lists, or a class whose repr fails

@@ -312,7 +312,12 @@ def _prefilter(rules: Rules) -> Prefilter:
 def _repeating(
     text: Text, rules: Rules, copies: int, length_copies: int, *, long: bool, short: bool, known: Runs | None = None
 ) -> Runs:
-    """Return ``known`` or computed runs long enough with ``length_copies``, and shorter runs of ``copies`` copies."""
+    """Return the runs of a text that may count: the long ones, the short ones, or both.
+
+    A long run has at least `Rules.length` units, and at least the fewer of ``copies`` and ``length_copies`` copies.
+    ``known`` has the long runs if the prefilter found them. A short run has at least ``copies`` copies and a shorter
+    period.
+    """
     found = []
     longest = (rules.length - 1) // copies  # period of the runs that are not among the long ones
     if short:

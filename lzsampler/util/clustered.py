@@ -112,8 +112,8 @@ def flip_test(differences: npt.ArrayLike) -> float:
     exactly, without drawing, down to 1e-10. If every difference is 1, 0 or -1, this is McNemar's mid-p test.
 
     The mid-p counts only half of the choices that are exactly as far apart as the observation (Lancaster 1961). If few
-    clusters differ, the total has few values. The test that counts all of them in full is then wrong much less often
-    than its level permits (Fagerland, Lydersen and Laake, BMC Medical Research Methodology 13, 2013). Returns 1.0 for a
+    clusters differ, the total has few values. A test that counts those choices in full then errs much less often than
+    its level permits (Fagerland, Lydersen and Laake, BMC Medical Research Methodology 13, 2013). Returns 1.0 for a
     total of 0.
     """
     signed = np.asarray(differences, np.int64)

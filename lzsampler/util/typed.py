@@ -29,7 +29,7 @@ def of(value: Any, hint: Any) -> Any:
 def is_of(value: object, hint: Any) -> bool:
     """Return whether a value and its parts have a type. An int passes as a float; NaN or more than 64 bits fail.
 
-    The fields of a dataclass are not looked at: `checked` does that.
+    It does not look at the fields of a dataclass; `checked` does.
     """
     origin, parts = get_origin(hint), get_args(hint)
     if hint is float:

@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry with a model's messages: its conventions for generative AI, OpenLLMetry and OpenInference.
+"""Spans with a model's messages by OpenTelemetry's conventions for generative AI, OpenLLMetry or OpenInference.
 
 Spans may have the form that the SDK prints (`attributes`: an object) or the form of collectors (`resourceSpans`).
 """

@@ -1,4 +1,4 @@
-"""Streams: joins the pieces of answers, one on a line or in an event, to the answers.
+"""Streams: joins pieces, one on a line or in an event, to whole answers.
 
 These programs write them: `curl` (server-sent events, or ollama's NDJSON, which streams by default), and clients that
 log every chunk (openai, llama_cpp.server, vLLM). The module also reads the events of Responses, Anthropic, Cohere,

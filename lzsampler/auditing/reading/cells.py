@@ -10,7 +10,7 @@ from .decode import unpacked
 from .messages import CONTENT, PART_TYPES, is_conversation, is_known_role, is_message, role_of, unfolded
 
 _TEXTS = {"content", *CONTENT, *(side for pair in PAIRS for side in pair)}
-# Keys in the choices or candidates of an API. The choices of a question in a model's answer have none of these keys.
+# Keys in the choices or candidates of an API. The choices of a question in a model's answer lack all of these keys.
 _OF_CHOICES = {"message", "finish_reason", "finishReason", "content"}
 # Keys around choices that have only a text; around a list of choices in a model's answer there are other keys, too.
 _OF_COMPLETIONS = {"id", "object", "created", "model", "choices", "usage", "system_fingerprint"}

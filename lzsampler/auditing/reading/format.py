@@ -19,10 +19,10 @@ class Message(NamedTuple):
     """One message that a model wrote, as a format yields it. None stands for a missing text.
 
     If ``reasoning`` is None, it may still be inside ``answer``, between `<think>` and `</think>`. ``id`` is None if the
-    row has no id. ``number`` replaces the number of the row if the row is a whole file. ``conversation``: what
-    dependent messages of a file have in common; None if that is the id or, without an id, the number. ``counterpart``:
-    for a text of an evaluation, what answers to the same prompt with the same seed have in common under all settings;
-    else None.
+    row has no id. ``number`` replaces the number of the row if the row is a whole file. ``conversation``: a name that
+    dependent messages of a file share; None if that is the id or, without an id, the number. ``counterpart``: for a
+    text of an evaluation, a name that answers to the same prompt with the same seed share under all settings; else
+    None.
 
     ``is_turn``: whether it is a turn of a conversation, and not one of several answers. ``calls``: the object that
     contains its tool calls, None without any. A message that only calls tools has neither answer nor reasoning.
