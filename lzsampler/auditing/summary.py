@@ -150,7 +150,7 @@ class Summary:
     ``worst_turns``: those that waste the most tokens. The messages of conversations count among the records. `merge`
     sorts the lists and cuts them to their size.
 
-    The result does not depend on the division of the work: each part of the records is summed on its own, and the parts
+    The result does not depend on the division of the work. Each part of the records is summed on its own, and the parts
     are merged in the order of the records. The parts always begin at the same places, so even sums of floats round
     alike.
     """

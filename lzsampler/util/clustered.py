@@ -34,7 +34,7 @@ def clustered(counts: npt.ArrayLike, sizes: npt.ArrayLike, confidence: float = C
     all alike.
 
     If few clusters have the property, or few lack it, their spread says little about that variance. So the effect is a
-    mean of the measured one and the largest one, with the weights k^2 and 2, where k is the number of clusters of the
+    mean of the measured one and the largest one, with the weights k^2 and 2. Here k is the number of clusters of the
     rarer kind. If no record has the property, or all have it, each cluster counts as one record. Clusters of one record
     each give Wilson's interval itself; no clusters give (0, 1).
     """

@@ -27,8 +27,8 @@ _OF_APIS = ({"model", "response", "done"}, {"text", "finish_reason"})  # Ollama,
 def value_of(column: str, cell: Any) -> Any:
     """Return the value in a cell: the value of its JSON or of a list as Python prints it, or else its text.
 
-    In a column of answers or contents, JSON is the text that a model wrote, unless it has the form that programs write
-    there: messages, parts of a content, or an answer of an API.
+    In a column of answers or contents, JSON is taken as the model's own text. The exceptions are the forms that
+    programs write there: messages, parts of a content, or an answer of an API.
     """
     found = unpacked(cell)
     if found is cell or not (column in _TEXTS or holds_one(column) or COLUMN.match(column)):
