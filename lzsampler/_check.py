@@ -1,4 +1,4 @@
-"""The border to C: status to exception, array to pointer. Checks of arrays; those of single values are `_values`'s."""
+"""The border to C: turns statuses into exceptions and arrays into pointers. `_values` checks single values."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def check(status: int) -> None:
-    """Raise what a status stands for: nothing for 0, ValueError for a bad argument, else LzsError."""
+    """Raise the exception of a status: none for 0, ValueError for a bad argument, MemoryError, else LzsError."""
     if status == 0:
         return
     message = ffi.string(lib.lzs_strerror(status)).decode()
@@ -32,7 +32,7 @@ def check(status: int) -> None:
 
 
 def token_array(name: str, tokens: Tokens, n_vocab: int) -> npt.NDArray[np.int32]:
-    """Return token ids as int32[n], contiguous; ValueError with the first that is not 0..n_vocab - 1."""
+    """Return token ids as a contiguous int32[n]; ValueError names the first that is outside 0..n_vocab - 1."""
     array = np.asarray(tokens)
     if array.ndim != 1:
         raise ArgumentError(f"{name} must have one dimension, got shape {array.shape}")
@@ -48,10 +48,10 @@ def token_array(name: str, tokens: Tokens, n_vocab: int) -> npt.NDArray[np.int32
 
 
 def logits_array(logits: npt.ArrayLike, n_vocab: int) -> npt.NDArray[np.float32]:
-    """Return ``logits`` as a contiguous float32[n_vocab]: itself where it is one, else one converted copy.
+    """Return ``logits`` as a contiguous float32[n_vocab]: the same array if it already is one, else a converted copy.
 
-    Takes whatever numpy makes an array of numbers from: lists, arrays of any real type, tensors on the CPU.
-    TypeError for what are not real numbers, ValueError for another shape.
+    Accepts everything that numpy can turn into an array of numbers: lists, arrays of any real type, CPU tensors.
+    TypeError if the values are not real numbers, ValueError for another shape.
     """
     if (
         isinstance(logits, np.ndarray)
@@ -59,10 +59,10 @@ def logits_array(logits: npt.ArrayLike, n_vocab: int) -> npt.NDArray[np.float32]
         and logits.shape == (n_vocab,)
         and logits.flags.c_contiguous
     ):
-        return logits  # in a loop over tokens, nothing else is looked at
+        return logits  # the only check in a loop over tokens
     try:
         array = np.asarray(logits)
-    except ValueError as error:  # lists of different lengths
+    except ValueError as error:  # nested lists of different lengths
         raise ArgumentError(f"logits must be an array of {n_vocab} numbers: {error}") from None
     if array.dtype.kind not in "fiu":
         kind = f"dtype {array.dtype}" if array.ndim else type(logits).__name__
@@ -74,7 +74,7 @@ def logits_array(logits: npt.ArrayLike, n_vocab: int) -> npt.NDArray[np.float32]
 
 
 def output_array(out: npt.NDArray[np.float32], n_vocab: int) -> npt.NDArray[np.float32]:
-    """Return ``out`` when it is a contiguous, writable float32[n_vocab]; TypeError or ValueError otherwise."""
+    """Return ``out`` if it is a contiguous, writable float32[n_vocab]; else TypeError or ValueError."""
     if not isinstance(out, np.ndarray) or out.dtype != np.float32:
         kind = out.dtype if isinstance(out, np.ndarray) else type(out).__name__
         raise ArgumentTypeError(f"out must be a numpy array of float32, got {kind}")
@@ -88,12 +88,12 @@ def output_array(out: npt.NDArray[np.float32], n_vocab: int) -> npt.NDArray[np.f
 
 
 def row_of(pointer: Any, n_vocab: int) -> npt.NDArray[np.float32]:
-    """Return float32[n_vocab] over the memory that a ``float *`` of `lzsampler._ffi` points to."""
+    """Return a float32[n_vocab] view of the memory that a ``float *`` of `lzsampler._ffi` points to."""
     return np.frombuffer(ffi.buffer(pointer, 4 * n_vocab), np.float32)
 
 
 def mask_array(words: object, n_vocab: int) -> npt.NDArray[np.uint32]:
-    """Return a bit mask itself when it is a contiguous uint32 (or int32) array of ceil(n_vocab / 32) words."""
+    """Return a mask of ceil(n_vocab / 32) uint32 or int32 words as contiguous uint32, without a copy if possible."""
     if not isinstance(words, np.ndarray):
         raise ArgumentTypeError(f"mask must be a numpy array or None, got {type(words).__name__}")
     if words.dtype not in (np.uint32, np.int32):

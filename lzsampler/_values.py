@@ -1,8 +1,7 @@
 """Checks of single values and small tables, and how messages show values and counts.
 
-numpy is loaded for a value that needs it, and not before.
-
-The help of the command line comes from `params`, and would otherwise take as long again as it does.
+numpy is imported only for a value that needs it: `params` uses this module for the help of the command line, and
+importing numpy would double the time that the help takes.
 """
 
 import math
@@ -12,34 +11,34 @@ from .errors import ArgumentError, ArgumentTypeError
 
 INT32_MAX = 2**31 - 1
 FLOAT_MAX = float.fromhex("0x1.fffffep127")  # of a float32
-FLOAT_MIN = float.fromhex("0x1p-126")  # the least normal one
-_SHOWN = 60  # characters of a value in a message
+FLOAT_MIN = float.fromhex("0x1p-126")  # the smallest normal float32
+_SHOWN = 60  # characters of a value that a message shows
 
 
 def shown(value: object) -> str:
-    """Return the beginning of a value's repr, for a message: a value from a request may be of any size."""
+    """Return the beginning of a value's repr for a message; a value from a request may have any size."""
     try:
         text = " ".join(repr(value).split())
-    except Exception:  # an integer of thousands of digits, lists in lists in lists, or a class that cannot show itself
+    except Exception:  # an integer of thousands of digits, deeply nested lists, or a class whose repr fails
         return f"a value of type {type(value).__name__} that cannot be shown"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def noun(n: float, one: str, several: str = "") -> str:
-    """Return the word that goes with a count: token or tokens. ``several``: the plural, if it is not ``one`` and an s.
+    """Return the singular for a count of 1, else the plural: token, tokens. ``several``: a plural unlike ``one`` + s.
 
-    A verb may go along, as in "record loops", "records loop".
+    The word may have a verb with it, as in "record loops", "records loop".
     """
     return one if n == 1 else several or f"{one}s"
 
 
 def counted(n: int, one: str, several: str = "") -> str:
-    """Return a count and the word that goes with it, as `noun` has it: 1 token, 2,048 tokens."""
+    """Return a count followed by its word in the form that `noun` chooses: 1 token, 2,048 tokens."""
     return f"{n:,} {noun(n, one, several)}"
 
 
 def boolean(name: str, value: object) -> bool:
-    """Return ``value`` as a bool (numpy's too); a TypeError that is a ValueError, too, otherwise."""
+    """Return ``value`` as a bool (numpy's too); otherwise raise an error that is both a TypeError and a ValueError."""
     if isinstance(value, bool):
         return value
     import numpy as np
@@ -50,9 +49,9 @@ def boolean(name: str, value: object) -> bool:
 
 
 def integer(name: str, value: object, low: int, high: int, high_is: str = "") -> int:
-    """Return ``value`` as an int of low..high (numpy integers too); TypeError or ValueError otherwise.
+    """Return ``value`` as an int of low..high (numpy integers too); otherwise TypeError or ValueError.
 
-    ``high_is``: what the upper bound is, for the message, beginning with a comma.
+    ``high_is``: an explanation of the upper bound for the message, starting with a comma.
     """
     if type(value) is int and low <= value <= high:
         return value
@@ -66,7 +65,7 @@ def integer(name: str, value: object, low: int, high: int, high_is: str = "") ->
 
 
 def number(name: str, value: object, low: float, high: float) -> float:
-    """Return ``value`` as a float of low..high (numpy's numbers too); TypeError or ValueError otherwise."""
+    """Return ``value`` as a float of low..high (numpy's numbers too); otherwise TypeError or ValueError."""
     if type(value) is float and low <= value <= high:
         return value
     import numpy as np
@@ -84,20 +83,20 @@ def number(name: str, value: object, low: float, high: float) -> float:
 
 
 def token_ids(name: str, tokens: object, hint: str) -> tuple[int, ...]:
-    """Return token ids in order, each once. ``hint``: the function that has them of a string, for the message."""
+    """Return the distinct token ids, sorted. ``hint``: the function of lzsampler.llama that a message recommends."""
     if isinstance(tokens, str | bytes) or not hasattr(tokens, "__iter__"):
         raise ArgumentTypeError(f"{name} must be a sequence of token ids, got {shown(tokens)}")
     ids = list(tokens)
     for token in ids:
         if isinstance(token, str):
             raise ArgumentTypeError(
-                f"{name} takes token ids; lzsampler.llama.{hint}(llm, [{shown(token)}]) gives those of a string"
+                f"{name} takes token ids; lzsampler.llama.{hint}(llm, [{shown(token)}]) returns the ids of a string"
             )
     return tuple(sorted({integer(name, token, 0, INT32_MAX) for token in ids}))
 
 
 def bias_pairs(table: object) -> tuple[tuple[int, float], ...]:
-    """Return sorted pairs of token id and bias, so that equal tables compare equal and can be hashed."""
+    """Return the pairs of token id and bias, sorted, so that equal tables compare equal and can be hashed."""
     import numpy as np
 
     if isinstance(table, str | bytes) or not hasattr(table, "__iter__"):
@@ -109,7 +108,7 @@ def bias_pairs(table: object) -> tuple[tuple[int, float], ...]:
         token, value = pair
         if isinstance(token, str):
             raise ArgumentTypeError(
-                f"logit_bias takes token ids, got {shown(token)}: llm.tokenize() gives those of a string"
+                f"logit_bias takes token ids, got {shown(token)}: llm.tokenize() returns the ids of a string"
             )
         token = integer("logit_bias", token, 0, INT32_MAX)
         if token in pairs:
@@ -123,18 +122,18 @@ def bias_pairs(table: object) -> tuple[tuple[int, float], ...]:
     return tuple(sorted(pairs.items()))
 
 
-# What works at other places, and what to do here.
+# Keywords that other functions accept, and what to do instead.
 _ELSEWHERE = {
     "penalty_scope": "only lzsampler.generate and Chat tell the parts of a text apart",
     "loop_scope": "only lzsampler.generate and Chat tell the parts of a text apart",
     "grammar_scope": "only lzsampler.generate and Chat tell the parts of a text apart",
-    "preset": "give the fields of one, as in **PRESETS['paper'] (lzsampler.params)",
+    "preset": "give the fields of a preset, as in **PRESETS['paper'] (lzsampler.params)",
 }
 
 
 def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError:
-    """Return the TypeError for a keyword that a function does not have, with the name that may have been meant."""
-    from difflib import get_close_matches  # needed when a call fails, and only then
+    """Return the TypeError for an unknown keyword of a function, with the name that the caller may have meant."""
+    from difflib import get_close_matches  # imported here since only a failing call needs it
 
     close = get_close_matches(name, known, 1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
@@ -144,7 +143,7 @@ def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError
 
 
 def brief(value: object) -> str:
-    """Return how a setting is shown in a line: of many tokens, only how many."""
+    """Return a setting as one line shows it; a bit set or a long tuple of tokens appears as its number of tokens."""
     if isinstance(value, bytes) and value:  # a bit set
         return f"({int.from_bytes(value, 'little').bit_count():,} tokens)"
     return f"({len(value):,} tokens)" if isinstance(value, tuple) and len(value) > 8 else repr(value)

@@ -1,4 +1,4 @@
-"""When the tokens of a text count as a loop, or as stuck: `RepetitionDetection` and `StuckDetection` of `Params`."""
+"""When the tokens of a text count as a loop or as stuck: `RepetitionDetection` and `StuckDetection` of `Params`."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,14 @@ _MAX_NGRAM = 64
 
 @dataclass(frozen=True)
 class RepetitionDetection:
-    """When a text counts as a loop: its last tokens are ``min_count`` copies of one pattern. The names are vLLM's.
+    """A text loops when its last tokens are ``min_count`` copies of one pattern. The names are vLLM's.
 
-    ``max_pattern_size`` and ``min_pattern_size``: of the pattern, tokens; a ``max_pattern_size`` of 0 is off, a
-    ``min_pattern_size`` of 0 means 1. ``min_count``: at least 2; that many of the longest pattern are at most 131072
-    tokens. A pattern may be copies of a shorter one: with a ``min_pattern_size`` of 4 and a ``min_count`` of 2,
-    "abababab" is a loop as "abab" twice, and found as "ab" 4 times. Raises ValueError with the value.
+    ``max_pattern_size`` and ``min_pattern_size``: bounds of the pattern's length in tokens. A ``max_pattern_size`` of 0
+    turns the detection off; a ``min_pattern_size`` of 0 means 1. ``min_count``: at least 2;
+    ``max_pattern_size * min_count`` is at most 131072 tokens.
+
+    A pattern may itself be copies of a shorter one. With a ``min_pattern_size`` of 4 and a ``min_count`` of 2,
+    "abababab" is a loop because it is "abab" twice; it is reported as "ab" 4 times. Raises ValueError with the value.
     """
 
     max_pattern_size: int = 0
@@ -38,20 +40,22 @@ class RepetitionDetection:
             object.__setattr__(self, field, value)
 
 
-# 8 copies of up to 512 tokens, and at least 64 tokens in all, so that rulers, rows of table cells and long numbers are
-# not taken for loops: docs/loops.md has the figures.
+# 8 copies of 8 to 512 tokens, so at least 64 tokens in all: then rulers, rows of table cells and long numbers do not
+# count as loops. docs/loops.md has the figures.
 STOP_ON_LOOP = RepetitionDetection(max_pattern_size=512, min_pattern_size=8, min_count=8)
 
 
 @dataclass(frozen=True)
 class StuckDetection:
-    """When a text counts as stuck: for a long stretch nearly all that it says was said several times before.
+    """A text is stuck when nearly everything in a long stretch of it was said several times before.
 
-    An n-gram of ``ngram_size`` tokens (1..64) is old when it occurs for the ``min_count``-th time (2..131072) or more
-    within the last ``window`` tokens (1..131072); a token is old when an old n-gram contains it. Token by token, a
-    score rises by 1 for each old one and falls by ``weight`` (0..131072), to 0 at least, for each new one. The text is
-    stuck when the score reaches ``threshold`` (0..131072; 0 is off). So copies may differ in a few words or in a number
-    that counts up, which no search for a period finds. Raises ValueError with the value. docs/loops.md.
+    An n-gram of ``ngram_size`` tokens (1..64) is old from its ``min_count``-th occurrence (2..131072) within the last
+    ``window`` tokens (1..131072). A token is old when an old n-gram contains it. A score starts at 0: each old token
+    adds 1, each new token subtracts ``weight`` (0..131072), and the score never falls below 0.
+
+    The text is stuck when the score reaches ``threshold`` (0..131072; 0 turns the detection off). The copies may differ
+    in a few words or in a number that counts up; a search for a period misses those. Raises ValueError with the value.
+    See docs/loops.md.
     """
 
     threshold: int = 0
@@ -71,6 +75,6 @@ class StuckDetection:
             object.__setattr__(self, field, integer(field, getattr(self, field), low, high))
 
 
-# 128 tokens that are nearly all old, in n-grams of 12: tables, logs and worked sums of one form have shorter stretches
-# between what changes, and what is copied once is not there for the third time. docs/loops.md has the figures.
+# 128 tokens, nearly all of them old, in n-grams of 12. Tables, logs and worked sums of one form have changes at shorter
+# distances, and a text that is copied once never occurs a third time. docs/loops.md has the figures.
 STOP_ON_STUCK = StuckDetection(threshold=128)

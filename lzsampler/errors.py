@@ -1,32 +1,32 @@
-"""The exceptions of lzsampler: `ArgumentError` for what is wrong with an argument, `LzsError` for all else.
+"""The exceptions of lzsampler: `ArgumentError` for a bad argument, `LzsError` for everything else.
 
-A plain ValueError or TypeError out of lzsampler is a mistake of its own.
+A plain ValueError or TypeError from lzsampler is a bug in lzsampler.
 """
 
 
 class LzsError(RuntimeError):
-    """The library could not do what was asked: no token is allowed, a file is damaged, llama.cpp failed."""
+    """lzsampler could not do what was asked: no token is allowed, a file is damaged, or llama.cpp failed."""
 
 
-class MissingExtra(LzsError, ModuleNotFoundError):  # noqa: N818 (it says what is missing)
-    """A package that an extra brings is not installed, or does not load; the message says what to install.
+class MissingExtra(LzsError, ModuleNotFoundError):  # noqa: N818 (the name says what is missing)
+    """A package that an extra installs is missing or does not load; the message says what to install.
 
-    It is an ImportError, so that `pytest.importorskip` and ``try: import`` work as for any module.
+    It is an ImportError, so that `pytest.importorskip` and ``try: import`` work as with any module.
     """
 
 
 def missing(what: str, *packages: str) -> MissingExtra:
-    """Return the error that says ``what`` needs a package that is not installed, and how pip installs it.
+    """Return the error whose message is ``what``, followed by the pip command that installs ``packages``.
 
-    ``packages``: what pip is given. They are named themselves and not the extra of lzsampler that has them: pip finds
-    them whether lzsampler came from a package index or from a checkout.
+    ``packages``: the arguments of pip. They name the packages, not lzsampler's extra: this works whether lzsampler came
+    from a package index or from a checkout.
     """
     return MissingExtra(f"{what}: pip install {' '.join(packages)}")
 
 
 class ArgumentError(ValueError):
-    """An argument has a value that cannot be taken; the message names it and says what can."""
+    """An argument has an unsupported value; the message names the argument and the values that it can have."""
 
 
 class ArgumentTypeError(ArgumentError, TypeError):
-    """An argument has the wrong type. It is a ValueError too, so that one `except` takes any bad argument."""
+    """An argument has the wrong type. It is a ValueError too, so that one `except` catches any bad argument."""

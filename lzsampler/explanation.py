@@ -1,4 +1,4 @@
-"""`Explanation`: why a step of a `Sampler` changes the logits that it changes."""
+"""`Explanation`: why one step of a `Sampler` changes the logits."""
 
 import math
 from dataclasses import dataclass, field, fields
@@ -9,7 +9,7 @@ from .params import REASONS, PenaltyParts
 
 @dataclass(frozen=True)
 class _Logits:
-    """What a `TokenExplanation` says before the penalties."""
+    """The fields of a `TokenExplanation` that come before those of the penalties."""
 
     token: int
     logit: float
@@ -22,19 +22,21 @@ class _Logits:
 
 @dataclass(frozen=True)
 class TokenExplanation(PenaltyParts, _Logits):
-    """What a step does to the logit of one token, and why. Distances and lengths are in tokens, changes in logits.
+    """What one step does to the logit of one token, and why. Distances and lengths are in tokens, changes in logits.
 
-    ``logit``: as the model gave it; ``edited``: after the penalties and ``logit_bias``; ``after``: as `Sampler.process`
-    leaves it, so after temperature and truncation too, and -inf where the token was removed. ``allowed``: whether the
-    masks allow it; ``exempt``: whether `Params.exempt` spares it, and then all changes but ``logit_bias`` are 0.
-    ``free_share``: the share of its bytes that a grammar leaves free, 0..1, by which the penalties are multiplied
-    (`Params.structure`); 1 without a grammar. The changes below are those before this multiplication.
+    ``logit``: the model's own. ``edited``: after the penalties and ``logit_bias``. ``after``: the result of
+    `Sampler.process`, that is, after temperature and truncation too; -inf if the token was removed.
+
+    ``allowed``: whether the masks allow the token. ``exempt``: whether `Params.exempt` contains it; then all changes
+    except ``logit_bias`` are 0. ``free_share``: the share (0..1) of the token's bytes that a grammar leaves free, 1
+    without a grammar. The penalties are multiplied by it (`Params.structure`). The changes below are the values before
+    that.
 
     The fields of the penalties are those of `lzsampler.params.PenaltyParts`: ``lz_length``, ``lz_distance``,
     ``lz_run``, ``lz_bits``, ``lz_change``; ``count``, ``count_factor``, ``count_change``; ``dry_length``,
     ``dry_distance``, ``dry_change``. ``logit_bias``: the addend of `Params.logit_bias`.
 
-    ``text``: the token's text where the caller knows it (`lzsampler.decoding.generate` does), else None.
+    ``text``: the token's text if the caller knows it (`lzsampler.decoding.generate` does), else None.
     """
 
     logit_bias: float
@@ -54,9 +56,9 @@ class TokenExplanation(PenaltyParts, _Logits):
         return f"{name}: {self.logit:.3f} -> {_number(self.edited)}: {'; '.join(self.reasons()) or 'unchanged'}"
 
     def reasons(self) -> list[str]:
-        """Return what happens to the logit, one phrase each, in the order in which it does; empty when nothing does.
+        """Return the changes of the logit as phrases, in the order in which they apply; empty without a change.
 
-        "removed" is by truncation, or at temperature 0 for not being the best token.
+        "removed" means by truncation or, at temperature 0, because another token is the best.
         """
         found = [reason for of in REASONS if (reason := of(self, self.exempt))]
         if found and self.free_share < 1 and not self.exempt:
@@ -75,8 +77,8 @@ class TokenExplanation(PenaltyParts, _Logits):
 
 @dataclass(frozen=True)
 class Explanation:
-    """What one step does. ``position``: number of tokens accepted before it. ``token``: the token asked about, or the
-    one that is picked; ``others``: the tokens that the model itself liked best, best first, without that one.
+    """What one step does. ``position``: the number of tokens accepted before it. ``token``: the token that you asked
+    about, or else the one that is picked. ``others``: the other tokens with the model's highest logits, best first.
     """
 
     position: int
@@ -88,7 +90,7 @@ class Explanation:
 
 
 def explained(made: Any) -> TokenExplanation:
-    """Return an ``lzs_explanation`` of C, which calls a change ``_bias`` and a factor ``_repeat``."""
+    """Return the `TokenExplanation` of an ``lzs_explanation``. C calls a change ``_bias`` and a factor ``_repeat``."""
     names = [part.name for part in fields(TokenExplanation) if part.name != "text"]
     values = {name: getattr(made, name.replace("_change", "_bias").replace("_factor", "_repeat")) for name in names}
     return TokenExplanation(**{**values, "allowed": made.allowed != 0, "exempt": made.exempt != 0})

@@ -1,8 +1,8 @@
-"""Which tokens are separators of the LZ penalty, by their texts: the one property of a token that it knows.
+"""Which tokens are separators of the LZ penalty. It depends on their texts alone.
 
-A separator starts the count of a repetition anew (`lzsampler.Params`), so that what a text is built of may come again.
-It is a token without a letter: a line break, a bracket, a number, a space. Marks of sentences are none, since sentences
-that come again are what the penalty is for. A comma is one in lists alone, where short items stand between commas.
+A separator restarts the count of a repetition (`lzsampler.Params`), so that the building blocks of a text may recur.
+A separator is a token without a letter: a line break, a bracket, a number, a space. Sentence marks are not separators,
+since repeated sentences are what the penalty is for. A comma is a separator only in lists, between short items.
 """
 
 import unicodedata
@@ -19,9 +19,9 @@ COMMAS = frozenset(",，、،")
 
 
 def is_letter(character: str) -> bool:
-    """Return whether Unicode calls a character a letter, or a mark that belongs to one, as the vowels of Hindi are.
+    """Return whether a character is a letter in Unicode, or a mark that belongs to a letter, such as a Hindi vowel.
 
-    U+FFFD is one, too: it stands for a piece of a character.
+    U+FFFD counts as a letter: it stands for a piece of a character.
     """
     return unicodedata.category(character)[0] in "LM" or character == "\ufffd"
 
@@ -40,8 +40,8 @@ def is_comma(text: str) -> bool:
 def separators_of(texts: Iterable[str]) -> dict[str, Any]:
     """Return the separators of a vocabulary as the fields ``lz_separators`` and ``lz_commas`` of `Params`.
 
-    ``texts``: the text of each token, in the order of their ids, with pieces of characters as U+FFFD, which
-    ``bytes.decode("utf-8", "replace")`` writes for them. TypeError for anything else.
+    ``texts``: the text of each token, in the order of their ids. Pieces of characters must be U+FFFD, as
+    ``bytes.decode("utf-8", "replace")`` writes them. TypeError if an element is not a string.
     """
     listed = list(texts)
     wrong = [texts] if isinstance(texts, str) else [text for text in listed if not isinstance(text, str)]

@@ -102,7 +102,7 @@ def test_what_cannot_be_a_batch() -> None:
     for settings in ({"rules": "x"}, {"column": None}, {"prefix": 5}):
         with pytest.raises(TypeError, match=r"(rules|column|prefix) must be a (Rules|str), got"):
             BatchAudit(**settings)
-    with pytest.raises(ValueError, match="there is no column 'text', but several of that name"):
+    with pytest.raises(ValueError, match="the batch must have one column 'text'; it has several of that name"):
         BatchAudit()(pa.table([["a"], ["b"]], names=["text", "text"]))
     run = BatchAudit()
     for bad in ({"text": [PLAIN]}, [PLAIN], None):
@@ -110,7 +110,7 @@ def test_what_cannot_be_a_batch() -> None:
             TypeError, match=r"a batch must be a pyarrow.Table or RecordBatch, got (dict|list|NoneType)"
         ):
             run(bad)
-    with pytest.raises(ValueError, match=r"there is no column 'text', only id, answer"):
+    with pytest.raises(ValueError, match=r"the batch must have one column 'text'; it has only id, answer"):
         run(pa.table({"id": [1], "answer": [PLAIN]}))
 
 

@@ -249,7 +249,7 @@ def test_rows_that_end_early(write: Write) -> None:
     assert [told(record)[::2] for record in records] == [("1", "fine"), ("2", "good"), ("3", "")]
     assert [record.groups for record in records] == [{}, {"model": "m"}, {}]
     assert [one.line for one in bad] == list(range(2, 11))
-    assert {one.reason.partition(" completion")[0] for one in bad} == {"the row has none of"}
+    assert {one.reason.partition(" completion")[0] for one in bad} == {"the row has no answer: it needs one of"}
 
 
 CHAT_CELL = [USER, said(None, tool_calls=[{}]), {"role": "observation", "content": "o"}, said(FINE)]
@@ -333,7 +333,9 @@ def test_the_first_row_may_have_no_answer(tmp_path: Path) -> None:
     for path in (table(tmp_path / "t.db", rows), tmp_path / "t.parquet"):
         records, bad = everything(path)
         assert texts(records) == [FINE]
-        assert [one.reason.partition(" completion")[0] for one in bad] == ["row 0: the row has none of"]
+        assert [one.reason.partition(" completion")[0] for one in bad] == [
+            "row 0: the row has no answer: it needs one of"
+        ]
 
 
 def test_a_path_goes_into_a_text_of_json(tmp_path: Path, write: Write) -> None:

@@ -110,7 +110,7 @@ def test_what_is_not_a_text_is_refused_by_its_number(item: Any) -> None:
 
 
 def test_one_text_is_not_a_list_of_letters() -> None:
-    with pytest.raises(TypeError, match="texts must be several texts, got one"):
+    with pytest.raises(TypeError, match="texts must be a list of texts, got one text"):
         audit_texts(LOOP)
     with pytest.raises(ValueError, match="copies must be from 2"):
         audit_texts([LOOP], copies=1)
@@ -135,9 +135,9 @@ def test_settings_that_find_nothing_are_refused() -> None:
     for asked in ({"levels": ("char", "token")}, {"select": "LZR006"}):
         calls: list[tuple[Any, Any]] = [(audit, "x"), (audit_texts, ["x"]), (audit_files, ".")]
         for function, given in calls:
-            with pytest.raises(ArgumentError, match="which is found in a text with a tokenizer only"):
+            with pytest.raises(ArgumentError, match="which needs a tokenizer for texts"):
                 function(given, **asked)
-        with pytest.raises(ArgumentError, match="with a tokenizer only"):
+        with pytest.raises(ArgumentError, match="needs a tokenizer for texts"):
             BatchAudit(rules=Rules(**asked))
         assert audit([1, 2, 3] * 99, **asked).findings[0].rule == "LZR006"
 

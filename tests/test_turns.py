@@ -241,7 +241,7 @@ def test_turns_that_are_not_there_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rules", "said"),
     [
-        ({"select": "LZR012", "turns": False}, "select names LZR012, which is looked for with turns=True only"),
+        ({"select": "LZR012", "turns": False}, "select names LZR012, which needs turns=True"),
         ({"turn_copies": 1}, "turn_copies must be"),
         ({"turns": 1}, "turns must be"),
         ({"levels": "turn"}, "levels must be"),

@@ -108,7 +108,7 @@ def test_numbers_of_numpy_are_refused_at_once(tmp_path: Path) -> None:
         ({"inputs": {"a.jsonl": [131, 1], "b.jsonl": [7, 2]}}, "a.jsonl has changed"),
         ({"inputs": {"a.jsonl": [130, 1]}}, "b.jsonl is gone"),
         ({"inputs": {**MANIFEST["inputs"], "c": [1, 1]}}, "c is new"),
-        ({"cuts": "deca"}, "its files are cut in another way"),
+        ({"cuts": "deca"}, "its files are divided in another way"),
     ],
 )
 def test_another_audit_is_refused_by_name(tmp_path: Path, changes: dict[str, Any], said: str) -> None:

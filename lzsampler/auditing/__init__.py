@@ -1,1 +1,1 @@
-"""The audit: what repeats in one text, in files of any size, and in one run and not in another."""
+"""The audit: finds repetition in one text, in files of any size, and the differences between two runs."""

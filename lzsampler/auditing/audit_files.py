@@ -1,7 +1,7 @@
-"""`audit_files`: the audit of files of any size by several processes, in memory that does not grow with the files.
+"""`audit_files`: audits files of any size in several processes, in memory that does not grow with the files.
 
-Shards of files are combined into tasks of about 4 MB. The result of a task is a part in a work folder, and the summary
-is merged from the parts in the order of the files, so that it does not depend on which process did what, or when.
+Shards of files are combined into tasks of about 4 MB. Each task writes its result as a part in a work folder. The
+summary is merged from the parts in the order of the files, so that it does not depend on the schedule of the processes.
 """
 
 import glob
@@ -43,16 +43,16 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 STDIN = "-"
-SHARD_BYTES = TASK_BYTES = 4 << 20  # small enough for workers to end at about the same time
-_TASK_SHARDS = 1000  # small files in a task
+SHARD_BYTES = TASK_BYTES = 4 << 20  # small enough that the workers end at about the same time
+_TASK_SHARDS = 1000  # the most shards in a task, when the files are small
 _MAX_WORKERS = 1024
 _COPIED_AT_ONCE = 1 << 20  # bytes
 
 
 class Progress(NamedTuple):
-    """How far an audit is: bytes of files (as compressed on the disk), records, and seconds since it began.
+    """The progress of an audit: bytes of files (as compressed on the disk), records, and seconds since the start.
 
-    ``resumed``: bytes that an earlier run has already audited.
+    ``resumed``: the bytes that an earlier run audited.
     """
 
     bytes: int
@@ -63,11 +63,11 @@ class Progress(NamedTuple):
 
 
 class Audit:
-    """The result of `audit_files`: its ``summary``, and by iteration the records that have findings.
+    """The result of `audit_files`: its ``summary`` and, as an iterator, the records that have findings.
 
-    The records are on the disk, in the order of their files, and each iteration reads them again. Without ``resume``
-    they are in a temporary folder, which is removed with this object or at the end of a ``with`` block; after that
-    only the summary is left, and everything else raises LzsError.
+    The records are on the disk, in the order of their files; each iteration reads them again. Without ``resume``, they
+    are in a temporary folder, which is removed with this object or at the end of a ``with`` block. After that only the
+    summary remains, and everything else raises LzsError.
     """
 
     def __init__(self, summary: Summary, folder: WorkFolder, temporary: TemporaryFolder | None) -> None:
@@ -78,7 +78,7 @@ class Audit:
         return self._open().audited()
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Yield the file, the id and whether it loops for every record, in the order of the files."""
+        """Yield the file, the id and the looping flag of every record, in the order of the files."""
         return self._open().outcomes()
 
     def _open(self) -> WorkFolder:
@@ -120,23 +120,24 @@ def audit_files(
     without: str | Path | Iterable[str | Path] = (),
     **rules: "Unpack[RuleOptions]",
 ) -> Audit:
-    """Audit transcripts in files, folders and glob patterns ("-" is stdin); return the figures and what was found.
+    """Audit transcripts in files, folders and glob patterns ("-" is stdin); return the figures and the findings.
 
     ``format``: one of `lzsampler.auditing.formats.FORMATS`; None detects the format of each file. ``field``: the path
-    of the text in JSON or Parquet of another form. ``by``: one or more keys that group the summary: "file", and what
-    the rows have ("model", "temperature", "eval.kind", ...); ``absent`` of the summary names those that no record has.
-    ``workers``: number of processes; None is one for each core. ``tokenizer``: a GGUF file (its vocabulary is enough)
-    or the name of a model, needed for the level "token". ``resume``: a folder that keeps what has been done; the same
-    call continues from there. ``progress`` is called after each part of about 4 MB. ``without``: files and folders to
-    leave out, such as reports. ``rules``: the fields of `Rules`.
+    of the text in JSON or Parquet of any other form. ``by``: one or more keys that group the summary: "file", or a key
+    of the rows ("model", "temperature", "eval.kind", ...); the summary's ``absent`` lists the keys that no record has.
+    ``workers``: number of processes; None means one for each core.
 
-    Parts of files that cannot be read, also for want of a package, are counted and listed in the summary, and so are
-    the files of a folder that were passed over. Raises FileNotFoundError for a path that
-    does not exist; ValueError for bad arguments; LzsError for a ``resume`` folder of another audit, and for a folder
-    that cannot be written to or a disk that is full; MissingExtra for the package of ``tokenizer``.
+    ``tokenizer``: a GGUF file (its vocabulary is enough) or the name of a model; the level "token" needs it.
+    ``resume``: a folder that keeps finished work; the same call continues from there. ``progress``: called after each
+    part of about 4 MB. ``without``: files and folders to leave out, such as reports. ``rules``: the fields of `Rules`.
+
+    The summary counts and lists the parts of files that could not be read, also for lack of a package, and the files of
+    a folder that were skipped. Raises FileNotFoundError for a path that does not exist; ValueError for bad arguments;
+    LzsError for a ``resume`` folder of another audit, a folder that cannot be written to, or a full disk; MissingExtra
+    if ``tokenizer`` needs a package that is not installed.
     """
     begun = time.monotonic()
-    chosen = Rules(**rules)  # type: ignore[arg-type] # it makes tuples of single values
+    chosen = Rules(**rules)  # type: ignore[arg-type] # Rules makes tuples of single values
     chosen.check_tokenizer(tokenizer)
     settings = _Settings(chosen, names(by), None if tokenizer is None else find_model(tokenizer))
     processes = integer("workers", usable_cores() if workers is None else workers, 1, _MAX_WORKERS)
@@ -151,7 +152,7 @@ def audit_files(
             raise FileNotFoundError(f"{name} does not exist: give files, folders or patterns of files")
     if resume is not None and STDIN in given:
         raise ArgumentError("resume does not work with stdin, which cannot be read twice: save it to a file first")
-    tokenizer_of(settings.tokenizer)  # whether it loads, before the work begins
+    tokenizer_of(settings.tokenizer)  # fails now, and not in a worker, if it does not load
     with _copy_of_stdin(STDIN in given) as copy:
         passed: list[BadRecord] = []
         shards, bad = find(
@@ -186,7 +187,7 @@ def audit_files(
             folder = WorkFolder(temporary.path, lasting=False)
             weakref.finalize(folder, temporary.close)  # an iterator of the records may outlive the Audit
         try:
-            folder.refuse_other()  # before a lock is written there
+            folder.refuse_other()  # before `locked` writes a lock file there
             with locked(folder.path):
                 folder.begin(manifest)
                 try:
@@ -202,7 +203,7 @@ def audit_files(
 
 @contextmanager
 def _copy_of_stdin(wanted: bool) -> Iterator[Path | None]:
-    """Yield the path of a copy of standard input, by which workers read it; it is removed at the end."""
+    """Yield the path of a copy of standard input, which workers can read; it is removed at the end."""
     if not wanted:
         yield None
         return
@@ -214,7 +215,7 @@ def _copy_of_stdin(wanted: bool) -> Iterator[Path | None]:
 
 
 def load(folder: str | Path) -> Audit:
-    """Return the audit that `audit_files(..., resume=folder)` left. LzsError if there is none, or not all of it."""
+    """Return the audit that `audit_files(..., resume=folder)` wrote. LzsError if it is missing or incomplete."""
     work = WorkFolder(Path(folder), lasting=True)
     if not is_audit(folder):
         raise LzsError(f"{folder} does not hold an audit: give the folder that --resume (resume=) wrote")
@@ -222,11 +223,11 @@ def load(folder: str | Path) -> Audit:
 
 
 def is_audit(folder: str | Path) -> bool:
-    """Return whether a folder holds an audit that ``resume`` continues, finished or not."""
+    """Return whether a folder contains an audit, finished or not, that ``resume`` can continue."""
     return WorkFolder(Path(folder), lasting=True).is_one()
 
 
-# -- what is to be done --
+# -- planning the tasks --
 
 
 @dataclass(frozen=True)
@@ -242,7 +243,7 @@ class _Settings:
 
 
 def _passed(records: list[BadRecord]) -> dict[str, Any]:
-    """Return files that were passed over as counts by reason, ready for JSON."""
+    """Return the skipped files as counts by reason, ready for JSON."""
     counts = coverage.Coverage()
     for record in records:
         counts.pass_over(record.file, record.reason)
@@ -252,23 +253,23 @@ def _passed(records: list[BadRecord]) -> dict[str, Any]:
 class _Task(NamedTuple):
     number: int
     size: int  # bytes
-    shards: tuple[tuple[int, Shard], ...]  # with their numbers among all
+    shards: tuple[tuple[int, Shard], ...]  # with their numbers among all shards
 
 
 def _identity(path: str | Path) -> list[int]:
-    """Return what identifies the content of a file: its size, and when it was last changed, in ns."""
+    """Return the identity of a file's content: its size in bytes and its time of change in ns."""
     status = os.stat(path)
     return [status.st_size, status.st_mtime_ns]
 
 
 def _is_in(file: str, left_out: list[str]) -> bool:
-    """Return whether a file is one of those left out (real paths), or in such a folder."""
+    """Return whether a file is in ``left_out`` (real paths) or in a folder that is."""
     path = os.path.realpath(file) if left_out else ""
     return any(path == other or path.startswith(other + os.sep) for other in left_out)
 
 
 def _tasks(shards: list[Shard]) -> list[_Task]:
-    """Return neighbouring shards put together."""
+    """Return tasks of neighbouring shards."""
     tasks: list[_Task] = []
     current: list[tuple[int, Shard]] = []
     size = 0
@@ -283,7 +284,7 @@ def _tasks(shards: list[Shard]) -> list[_Task]:
     return tasks
 
 
-# -- doing it --
+# -- running the tasks --
 
 
 def _work(
@@ -307,7 +308,7 @@ def _work(
 def _audit_task(
     shared: tuple[WorkFolder, _Settings], task: _Task, skipped: Mapping[int, str], start: Callable[[int], None]
 ) -> tuple[int, int]:
-    """Write the part of a task; return its bytes and how many records it has. Runs in a worker."""
+    """Write the part of a task; return its bytes and its number of records. Runs in a worker."""
     folder, settings = shared
     summary = Summary({}, settings.by)
     with folder.part(task.number, summary, skipped=len(skipped)) as part:

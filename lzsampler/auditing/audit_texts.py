@@ -1,4 +1,4 @@
-"""`audit_texts`: loop rates with their intervals of texts in memory, without files."""
+"""`audit_texts`: audits texts in memory, without files, and returns loop rates with their intervals."""
 
 import json
 import warnings
@@ -25,25 +25,27 @@ def audit_texts(
     tokenizer: Tokenizer | None = None,
     **rules: "Unpack[RuleOptions]",
 ) -> Summary:
-    """Audit texts, in this process and one after another, and return the figures: `audit_files` without files.
+    """Audit texts in this process, in sequence, and return the figures: `audit_files` without files.
 
-    Each text is a conversation of its own, on which the intervals rest. Records of a file that share an id are one.
+    For the intervals, each text counts as a conversation of its own. In a file, records that share an id count as one.
 
-    ``texts``: strings, or pairs of a string and what is known about it, such as ``(text, {"model": "a", "seed": 1})``;
-    they are taken one by one and not kept. Reasoning between the marks of a model, such as ``<think>``, is a field of
-    its own, as in files. ``by``: one or more of the names in those mappings, by which the summary is grouped; a text
-    that lacks one is in the group "", and a UserWarning names what all texts lack. ``tokenizer`` as for
-    `lzsampler.audit`. ``rules``: the fields of `Rules`.
+    ``texts``: strings, or pairs of a string and a mapping of its properties, such as ``(text, {"model": "a", "seed":
+    1})``. They are read one by one and not kept. Reasoning between the marks of a model, such as ``<think>``, becomes a
+    field of its own, as in files.
+
+    ``by``: one or more keys of those mappings, which group the summary. A text that lacks a key is in the group ""; a
+    UserWarning names a key that all texts lack. ``tokenizer``: as for `lzsampler.audit`. ``rules``: the fields of
+    `Rules`.
 
         summary = audit_texts((row.text, {"model": row.model}) for row in rows, by="model")
         summary.loop_rate, wilson(summary.total.looping, summary.total.records)   # of lzsampler.util.stats
 
-    ``summary.worst`` names texts by their number, from 0. TypeError for anything that is not a text or such a pair,
-    ValueError for settings out of range.
+    ``summary.worst`` names texts by their number, from 0. TypeError for an element that is neither a text nor such a
+    pair, ValueError for settings out of range.
     """
     if isinstance(texts, str):
-        raise ArgumentTypeError("texts must be several texts, got one: use lzsampler.audit, or a list")
-    settings = Rules(**rules)  # type: ignore[arg-type] # it makes tuples of single values
+        raise ArgumentTypeError("texts must be a list of texts, got one text: put it in a list, or use lzsampler.audit")
+    settings = Rules(**rules)  # type: ignore[arg-type] # Rules makes tuples of single values
     settings.check_tokenizer(tokenizer)
     keys = names(by)
     found = Summary({}, keys)
@@ -59,5 +61,5 @@ def audit_texts(
     whole = Summary(json.loads(json.dumps(asdict(settings))), keys)
     whole.merge(found)
     for key in whole.absent:
-        warnings.warn(f"by={key!r}: no text has {key!r}", stacklevel=3)  # `takes_rules` is between
+        warnings.warn(f"by={key!r}: no text has {key!r}", stacklevel=3)  # 3, since `takes_rules` is between
     return whole

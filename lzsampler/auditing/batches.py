@@ -1,4 +1,4 @@
-"""`BatchAudit`: the audit as a step of a data pipeline, for batches of rows in the form of Apache Arrow."""
+"""`BatchAudit`: the audit as a step of a data pipeline, for batches of rows as Apache Arrow tables."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
@@ -20,16 +20,17 @@ _COLUMNS = ("looping", "stuck", "rules", "findings", "error")
 
 @dataclass(frozen=True)
 class BatchAudit:
-    """A function from a batch of rows to the same rows with what an audit finds in one of their columns.
+    """A function from a batch of rows to the same rows, with the findings of an audit of one column.
 
-    It keeps no state and can be pickled, so that it may run in any number of processes: `map_batches` of Ray Data,
-    `mapInArrow` of Spark, `map` of Hugging Face datasets (docs/pipelines.md).
+    It keeps no state and can be pickled, so any number of processes can run it: `map_batches` of Ray Data, `mapInArrow`
+    of Spark, `map` of Hugging Face datasets (docs/pipelines.md).
 
-    ``column``: texts, or conversations (lists of messages), of which the model's messages are audited. ``prefix``:
-    begins the names of the new columns: ``looping`` and ``stuck`` (bool), ``rules`` (the codes of what was found, list
-    of string), ``findings`` (a list of structs with the fields of `Finding`, and ``message``, which counts the model's
-    messages of a conversation from 0), and ``error``: why a row could not be read. All are null where a row has no
-    text. ``rules``: what counts as a loop.
+    ``column``: texts, or conversations (lists of messages), whose model messages are audited. ``prefix``: the start of
+    the names of the new columns. ``rules``: what counts as a loop.
+
+    The new columns are ``looping`` and ``stuck`` (bool); ``rules`` (list of string: the codes of the findings);
+    ``findings`` (list of structs: the fields of `Finding`, and ``message``, the number of the model's message in a
+    conversation, from 0); and ``error`` (the reason why a row could not be read). All are null if a row has no text.
     """
 
     column: str = "text"
@@ -37,7 +38,7 @@ class BatchAudit:
     rules: Rules = field(default_factory=Rules)
 
     def __post_init__(self) -> None:
-        """Refuse what would fail at the first row, in another process."""
+        """Refuse bad values here, since they would otherwise fail at the first row, in another process."""
         for name, value, kind in (
             ("column", self.column, str),
             ("prefix", self.prefix, str),
@@ -48,18 +49,18 @@ class BatchAudit:
         self.rules.check_tokenizer(None)
 
     def __call__(self, batch: _Batch) -> _Batch:
-        """Return a ``pyarrow.Table`` or ``RecordBatch`` with the new columns; those of the same names are replaced.
+        """Return a ``pyarrow.Table`` or ``RecordBatch`` with the new columns; they replace columns of the same names.
 
-        ValueError if the column is not there; TypeError for anything else than Arrow's tables. A row that cannot be
-        read does not end a pipeline: it has an error instead of findings.
+        ValueError if the column does not exist; TypeError for anything but an Arrow table. A row that cannot be read
+        does not stop a pipeline: it has an error instead of findings.
         """
         arrow = _arrow()
         if not isinstance(batch, arrow.Table | arrow.RecordBatch):
             raise TypeError(f"a batch must be a pyarrow.Table or RecordBatch, got {type(batch).__name__}")
         names = batch.schema.names
         if names.count(self.column) != 1:
-            there = f"only {', '.join(names)}" if self.column not in names else "but several of that name"
-            raise ArgumentError(f"there is no column {self.column!r}, {there}")
+            there = f"only {', '.join(names)}" if self.column not in names else "several of that name"
+            raise ArgumentError(f"the batch must have one column {self.column!r}; it has {there}")
         rows = [self._row(value) for value in _values(batch.column(self.column))]
         made = {f"{self.prefix}{name}": [row[name] for row in rows] for name in _COLUMNS}
         schema = self.schema(batch.schema)
@@ -70,7 +71,7 @@ class BatchAudit:
         return result
 
     def each(self, batches: "Iterable[pyarrow.RecordBatch]") -> "Iterator[pyarrow.RecordBatch]":
-        """Yield what is made of each batch: the form in which Spark calls a function."""
+        """Yield the result for each batch: the form in which Spark calls a function."""
         yield from map(self, batches)
 
     def schema(self, schema: "pyarrow.Schema") -> "pyarrow.Schema":
@@ -107,7 +108,7 @@ class BatchAudit:
 
 
 def _values(column: Any) -> Iterator[Any]:
-    """Yield the values of a column as Python's; for one that is not UTF-8, the error. Arrow does not look at bytes."""
+    """Yield the values of a column as Python's; for text that is not UTF-8, which Arrow does not check, the error."""
     for value in column:
         try:
             yield value.as_py()

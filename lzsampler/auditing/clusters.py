@@ -1,4 +1,4 @@
-"""`Clusters`: sums over the records of each conversation, for intervals that take conversations into account."""
+"""`Clusters`: sums over the records of each conversation, for intervals that allow for their dependence."""
 
 from array import array
 from hashlib import blake2b
@@ -18,16 +18,16 @@ _COLUMNS = ("records", "looping", "literal", "stuck")
 
 
 def key_of(audited: Audited) -> int:
-    """Return a number for the conversation of a record, of 64 bits: two of a million are alike by a chance of 3e-8."""
+    """Return a 64-bit number for a record's conversation. Among a million, two are equal with probability 3e-8."""
     name = f"{audited.file}\0{audited.conversation or audited.id}".encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(name, digest_size=8).digest(), "big")
 
 
 class Clusters:
-    """Counts of records, in all and with each `Property`, for each conversation that they belong to.
+    """Counts of records, in all and with each `Property`, for each conversation.
 
-    Records of one conversation that follow each other share an entry. Entries of the same conversation are added up
-    only when they are asked for, so that any number of them takes 24 bytes each.
+    Consecutive records of one conversation share an entry of 24 bytes. Other entries of the same conversation are added
+    up only when the counts are read.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Clusters:
 
     @property
     def conversations(self) -> int:
-        """How many conversations there are: as many as records where all are independent."""
+        """Number of conversations; equal to the number of records if all are independent."""
         return int(self._by_conversation()["records"].size)
 
     def interval(self, of: Property) -> Interval:
@@ -72,7 +72,7 @@ class Clusters:
         return clustered(sums[of], sums["records"])
 
     def _by_conversation(self) -> dict[str, npt.NDArray[np.int64]]:
-        """Return int64[m], an entry for each conversation, for "records" and each property."""
+        """Return int64[m], one entry for each conversation, for "records" and each property."""
         if self._added_up is None:
             keys, place = np.unique(np.array(self._keys, np.uint64), return_inverse=True)
             self._added_up = {
@@ -82,12 +82,12 @@ class Clusters:
         return self._added_up
 
     def pack(self) -> list[list[int]]:
-        """Return it ready for JSON."""
+        """Return the entries, ready for JSON."""
         return [list(self._keys), *(list(column) for column in self._sums)]
 
     @classmethod
     def unpack(cls, packed: list[list[int]]) -> "Clusters":
-        """Return what `pack` made of it. ValueError or TypeError for anything else."""
+        """Return the Clusters that `pack` packed. ValueError or TypeError for anything else."""
         made = cls()
         keys, *columns = packed
         try:

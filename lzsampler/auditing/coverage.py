@@ -1,4 +1,4 @@
-"""`Coverage`: what an audit has read: files with their formats, and what was not read, counted by file and reason."""
+"""`Coverage`: the files that an audit read, with their formats, and what it could not read, by file and reason."""
 
 import re
 from collections.abc import Mapping
@@ -8,15 +8,15 @@ from typing import Any
 from ..util.typed import checked, of
 from .records import BadRecord, FileRead
 
-LISTED = 1_000  # files, and pairs of a file and a reason, that are named
-NAMED = 5  # files passed over that are named for a reason
+LISTED = 1_000  # the most files, and pairs of a file and a reason, that are named
+NAMED = 5  # the most skipped files that are named for a reason
 
 _NUMBER = re.compile(r"\d[\d,.]*")
 
 
 @dataclass
 class FileCount:
-    """A file that was read: how, and how many records and bad records there are in it."""
+    """A file that was read: its format, and its numbers of records and of bad records."""
 
     format: str
     records: int = 0
@@ -25,7 +25,7 @@ class FileCount:
 
 @dataclass
 class Unread:
-    """What could not be read of a file for the same reason: how many parts, and the first of them."""
+    """The parts of a file that could not be read for one reason: their number, and the first of them."""
 
     line: int
     reason: str
@@ -34,7 +34,7 @@ class Unread:
 
 @dataclass
 class Passed:
-    """Files of a folder that were passed over for the same reason: how many, and the first of them."""
+    """The files of a folder that were skipped for one reason: their number, and the first of them."""
 
     count: int = 0
     files: list[str] = field(default_factory=list)
@@ -42,11 +42,11 @@ class Passed:
 
 @dataclass
 class Coverage:
-    """What was read, and what was not.
+    """The files that an audit read, and what it did not read.
 
-    ``formats``: for each format the number of files and of records. ``files``: the first files. ``unread``: what could
-    not be read, by file and reason (the same but for numbers), the first of these; ``unread_rest`` counts the bad
-    records that are in none of them. ``passed``: files of folders that were passed over, by reason.
+    ``formats``: for each format, the numbers of files and of records. ``files``: the first files. ``unread``: the first
+    parts that could not be read, by file and reason; reasons that differ only in numbers count as one. ``unread_rest``:
+    the number of bad records not in ``unread``. ``passed``: the skipped files of folders, by reason.
     """
 
     formats: dict[str, list[int]] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Coverage:
     _file: FileCount | None = field(default=None, repr=False, compare=False)
 
     def begin(self, read: FileRead) -> None:
-        """Count a file, or a further piece of one, whose records come next."""
+        """Count a file, or a further piece of a file. Its records follow."""
         counts = self.formats.setdefault(read.format, [0, 0])
         counts[0] += not read.again
         self._format = read.format
@@ -67,7 +67,7 @@ class Coverage:
             self._file = self.files[read.file] = FileCount(read.format)
 
     def record(self) -> None:
-        """Count a record of the file that was begun last."""
+        """Count a record of the latest file."""
         if self._format:
             self.formats[self._format][1] += 1
             if self._file is not None:
@@ -80,14 +80,14 @@ class Coverage:
         self._count(bad.file, bad.line, bad.reason, 1)
 
     def pass_over(self, file: str, reason: str) -> None:
-        """Count a file of a folder that was not looked at, or that is of another kind than what is audited."""
+        """Count a file of a folder that was not read, or that is of a kind that the audit does not read."""
         passed = self.passed.setdefault(reason, Passed())
         passed.count += 1
         if len(passed.files) < NAMED:
             passed.files.append(file)
 
     def merge(self, other: "Coverage") -> None:
-        """Add what was read after what is counted here."""
+        """Add the counts of ``other``, whose files come after those counted here."""
         for format, (files, records) in other.formats.items():
             counts = self.formats.setdefault(format, [0, 0])
             counts[0] += files
@@ -142,7 +142,7 @@ class Coverage:
         }
 
     def pack(self) -> dict[str, Any]:
-        """Return all of it as JSON, which `unpack` takes."""
+        """Return all counts as JSON, for `unpack`."""
         return {
             "formats": self.formats,
             "files": [[file, count.format, count.records, count.bad] for file, count in self.files.items()],
@@ -153,7 +153,7 @@ class Coverage:
 
 
 def unpack(packed: Mapping[str, Any]) -> Coverage:
-    """Return what `Coverage.pack` made."""
+    """Return the Coverage that `Coverage.pack` packed."""
     formats = {format: [files, records] for format, (files, records) in packed["formats"].items()}
     coverage = Coverage(formats=of(formats, dict[str, list[int]]))
     coverage.files = {of(file, str): checked(FileCount(*count)) for file, *count in packed["files"]}

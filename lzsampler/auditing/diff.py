@@ -1,4 +1,4 @@
-"""`compare`: two audits of answers to the same prompts, record by record: what changed, and whether by chance."""
+"""`compare`: compares two audits of answers to the same prompts, record by record, and tests for chance."""
 
 import os
 from collections import Counter
@@ -15,16 +15,16 @@ VERSION = 1  # of `to_json`
 ALPHA = 0.05
 
 
-# Name of the file, id, whether the file has that id or it is the number of a line, and the model where it tells apart.
+# Name of the file, id, whether the file has that id (or else it is a line number), and the model if it distinguishes.
 _Name = tuple[str, str, bool, str]
-_Key = tuple[str, str, bool, str, int]  # the name, and how many before it have the same
-_Names = dict[str, str]  # of files, by the path
+_Key = tuple[str, str, bool, str, int]  # the name, and the number of earlier records with the same name
+_Names = dict[str, str]  # names of files by their paths
 
 
 class Pair(NamedTuple):
-    """A record that is in both audits, with its file and its number there, from 0, in each.
+    """A record that is in both audits: in each, its file and its number in that file, from 0.
 
-    ``id`` is the prompt and seed of pairs made by these.
+    ``id`` is the prompt and the seed if the pair was made by them.
     """
 
     id: str
@@ -36,26 +36,31 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """What changed from A to B among the records that are in both, ``records`` of them.
+    """What changed from A to B among the ``records`` records that are in both.
 
     If no record is in both, ``paired`` is False, and all records of A are compared with all of B, as two groups.
 
-    ``newly``: records that loop in B only; ``cured``: in A only; ``still``: in both. ``records_a``, ``looping_a``:
-    the records of A that are compared, and how many of them loop; ``records_b`` and ``looping_b`` likewise.
-    ``conversations``: how many conversations they belong to, those of A and of B where nothing is paired.
-    ``only_a``, ``only_b``: the number of records without a partner, which count nowhere else. ``by_number``: pairs
-    whose records have no id in their file, and were paired by their lines: they belong together only if both sides
-    have the same order. ``by_prompt``: pairs of the same prompt and seed under different settings, which are made
-    where two evaluations of one setting each have no id in common. ``by_order``: pairs whose id several records of
-    a file have, which were paired in their order. ``few``: whether fewer than half of the records of a side are
-    compared; texts of an evaluation do not count for it, since the other may have other settings. ``repeated_a``,
-    ``repeated_b``: records of A, and of B, whose id a record before them in the same file has: they are one
-    conversation with that one. ``stuck_a``, ``stuck_b``: the number of pairs whose record in A, or in B, is stuck
-    (LZR011), on which the verdict does not depend. ``difference``: the loop rate of B minus that of A, -1..1, with
-    its ``interval``: that of `paired_difference`, or Newcombe's out of both intervals where nothing is paired.
-    ``p``: the two-sided mid-p of a permutation test over conversations: of pairs, in which the sides of each
-    conversation may be swapped (`flip_test`; McNemar's test where each has one record), of groups, in which each
-    may belong to A or B (`group_test`).
+    ``newly``: records that loop in B only; ``cured``: in A only; ``still``: in both. ``records_a``: the number of
+    records of A that are compared; ``looping_a``: how many of them loop; ``records_b`` and ``looping_b`` likewise.
+    ``conversations``: the number of conversations of these records, or of A and B together if nothing is paired.
+    ``only_a``, ``only_b``: the number of records without a partner, which count nowhere else.
+
+    ``by_number``: pairs of records without an id in their file. They are paired by their lines, which is right only if
+    both sides have the same order. ``by_prompt``: pairs of the same prompt and seed under different settings. They are
+    made if two evaluations, each of one setting, have no id in common. ``by_order``: pairs whose id several records of
+    a file share; they are paired in their order.
+
+    ``few``: whether fewer than half of the records of a side are compared. Texts of an evaluation do not count here,
+    since the other evaluation may have other settings. ``repeated_a``, ``repeated_b``: the number of records of A, and
+    of B, whose id an earlier record of the same file has; both belong to one conversation.
+
+    ``stuck_a``, ``stuck_b``: the number of pairs whose record in A, or in B, is stuck (LZR011); the verdict does not
+    depend on it. ``difference``: the loop rate of B minus that of A, -1..1. ``interval``: its interval, from
+    `paired_difference`, or by Newcombe from the two intervals if nothing is paired.
+
+    ``p``: the two-sided mid-p of a permutation test over conversations. For pairs, it swaps the sides of each
+    conversation (`flip_test`; McNemar's test if each has one record). For groups, it assigns each conversation to A or
+    B (`group_test`).
     """
 
     paired: bool
@@ -94,7 +99,7 @@ class Comparison:
     @property
     def difference(self) -> float:
         """Loop rate of B minus that of A."""
-        if self.paired:  # which is rounded once
+        if self.paired:  # from integers, so that only one operation rounds
             return (len(self.newly) - len(self.cured)) / self.records
         return self.rate_b - self.rate_a
 
@@ -105,7 +110,7 @@ class Comparison:
         return "worse" if self.difference > 0 else "better"
 
     def to_json(self, alpha: float = ALPHA) -> dict[str, Any]:
-        """Return all of it, ready for json.dumps (docs/audit_summary.md)."""
+        """Return the comparison, ready for json.dumps (docs/audit_summary.md)."""
         return {
             "version": VERSION,
             **asdict(self),
@@ -124,14 +129,15 @@ class Comparison:
 def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
     """Compare the outcomes of two audits (`Audit.outcomes`), paired by id.
 
-    If both sides have several files, partners are in files of the same name (relative to the folder that holds all
-    files of a side). If no name is in both, or each side is one file, ids alone decide. Of records with the same id,
-    those of one model are partners if the two sides have a model in common under that id. Of those that are left, such
-    as several answers to a prompt, the first is the partner of the first, and so on. A record without an id, which has
-    the number of its line instead, is no partner of one with that id.
+    If both sides have several files, partners are in files of the same name, relative to the folder that holds all
+    files of a side. If the sides share no file name, or each side is one file, ids alone decide.
 
-    If no record is in both, texts of two evaluations of one setting each are paired by prompt and seed. Otherwise all
-    of A are compared with all of B, as two groups of conversations.
+    If several records have the same id, and the two sides have a model in common under that id, records of one model
+    are partners. Of the remaining records, such as several answers to a prompt, the first is the partner of the first,
+    and so on. A record without an id has its line number instead, and is never the partner of a record with that id.
+
+    If no record is in both, and each side is an evaluation of one setting, texts are paired by prompt and seed.
+    Otherwise all of A is compared with all of B, as two groups of conversations.
 
     LzsError if a side is empty, or if the same id is in several files and the names of the files differ.
     """
@@ -196,7 +202,7 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
 
 
 def _of_groups(left: list[Outcome], right: list[Outcome], names_a: _Names, names_b: _Names) -> Comparison:
-    """Compare all records of two sides that have none in common."""
+    """Compare all records of two sides that have no record in common."""
     sides = []
     for outcomes, names in ((left, names_a), (right, names_b)):
         records: Counter[tuple[str, str]] = Counter()
@@ -235,7 +241,7 @@ def _of_groups(left: list[Outcome], right: list[Outcome], names_a: _Names, names
 
 
 def _names(outcomes: list[Outcome]) -> dict[str, str]:
-    """Return the files, each with its name under the folder that holds all of them."""
+    """Return the name of each file, relative to the folder that holds all files."""
     files = dict.fromkeys(outcome.file for outcome in outcomes)
     folders = [os.path.dirname(os.path.abspath(file)) for file in files]
     common = os.path.commonpath(folders) if folders else ""
@@ -243,7 +249,7 @@ def _names(outcomes: list[Outcome]) -> dict[str, str]:
 
 
 def _check_ids(outcomes: list[Outcome]) -> None:
-    """Raise LzsError if an id is in two files: without the names of the files it is not clear which one is meant."""
+    """Raise LzsError if an id is in two files: without file names, it is unclear which record is meant."""
     file_of: dict[str, str] = {}
     for outcome in outcomes:
         file = file_of.setdefault(outcome.id, outcome.file)
@@ -259,7 +265,7 @@ def _repeated(outcomes: list[Outcome]) -> int:
 
 
 def _modelled(left: list[Outcome], right: list[Outcome], names_a: _Names, names_b: _Names) -> set[_Name]:
-    """Return the names that several records of a side have, if both sides have a model in common under the name."""
+    """Return the names that several records of a side share, if both sides have a model in common under the name."""
     sides: list[dict[_Name, list[str]]] = []
     for side, names in ((left, names_a), (right, names_b)):
         models: dict[_Name, list[str]] = {}
@@ -288,7 +294,7 @@ def _keyed(outcomes: list[Outcome], names: _Names, modelled: set[_Name]) -> dict
 
 
 def _by_prompt(outcomes: list[Outcome], names: _Names) -> dict[_Key, Outcome]:
-    """Return the texts of an evaluation by prompt and seed; nothing unless there is one text of each."""
+    """Return the texts of an evaluation by prompt and seed; empty unless each prompt and seed has one text."""
     keyed: dict[_Key, Outcome] = {
         (names[one.file], one.counterpart, True, "", 0): one for one in outcomes if one.counterpart
     }
@@ -300,5 +306,5 @@ def _pairs(left: dict[_Key, Outcome], right: dict[_Key, Outcome]) -> list[tuple[
 
 
 def _conversation(name: str, outcome: Outcome) -> tuple[str, str]:
-    """Return what a record of the file of this name has in common with those that are not independent of it."""
+    """Return the key of a record's conversation, in the file of this name. Records with the same key are dependent."""
     return name, outcome.conversation or outcome.id

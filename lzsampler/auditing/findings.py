@@ -1,4 +1,4 @@
-"""`audit`: what repeats in a text, where, and by which rule (docs/audit.md)."""
+"""`audit`: finds what repeats in a text, where, and by which rule (docs/audit.md)."""
 
 import os
 from collections import Counter
@@ -38,28 +38,28 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Tokenizer = Callable[[str], tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]
-"""A function of a text to its tokens, int32[n], and the character where each of them starts, int64[n], ascending."""
+"""A function from a text to its tokens, int32[n], and the ascending start of each token in characters, int64[n]."""
 
-UNIT = 200  # characters of a unit that a finding holds
-MOST = 1000  # loops of a field at one level that are listed, the longest ones
+UNIT = 200  # the most characters of a unit that a finding keeps
+MOST = 1000  # the most loops that are listed for a field at one level: the longest ones
 
-_CHARACTERS_PER_TOKEN = 4  # where there is no tokenizer
-_PIECE = 4096  # characters of a unit that are looked at at once
-_LONG = 4  # times `Rules.length`, from where copies of data in the middle of a text are a loop
+_CHARACTERS_PER_TOKEN = 4  # an estimate, without a tokenizer
+_PIECE = 4096  # characters of a unit that are read at once
+_LONG = 4  # times `Rules.length`: from this length, copies of data in the middle of a text are a loop
 _WORDS = 4  # different plain words of a sentence; data has names of two or three
-_LETTERS = 20  # of plain words that near copies need for each number that changes
-_LETTERS_OF_MANY = 12  # the same, of `Rules.copies` near copies or more
-_COMPARED = 8  # near copies whose numbers are compared
-_FIGURES = 4 << 20  # bytes of a text whose figures are of the whole (lzs_text_figures)
-_LONG_TEXT = 1 << 20  # bytes of a text, from where the middle of a loop is looked at once
+_LETTERS = 20  # letters of plain words that near copies need for each changing number
+_LETTERS_OF_MANY = 12  # the same, from `Rules.copies` near copies on
+_COMPARED = 8  # the most near copies whose numbers are compared
+_FIGURES = 4 << 20  # bytes; a longer text has its figures computed in pieces (lzs_text_figures)
+_LONG_TEXT = 1 << 20  # bytes; in a longer text, the middle of a loop is left out of further scans
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What `audit` found; ``findings`` and ``metrics`` are described in `lzsampler.auditing.records` and docs/audit.md.
+    """The findings of `audit`. `lzsampler.auditing.records` and docs/audit.md describe ``findings`` and ``metrics``.
 
-    ``looping``: whether there is a significant loop. ``literal``: whether any unit occurs 20 times in a row, the
-    definition of arXiv 2504.20131 taken literally, which most source code meets.
+    ``looping``: whether there is a significant loop. ``literal``: whether any unit occurs 20 times in a row. This is
+    the definition of arXiv 2504.20131 taken literally; most source code meets it.
     """
 
     looping: bool
@@ -75,17 +75,17 @@ def audit(
     tokenizer: Tokenizer | None = None,
     **rules: "Unpack[RuleOptions]",
 ) -> Report:
-    """Return what repeats in a text, or in tokens (ids of 0 or more), by the given ``rules``, the fields of `Rules`.
+    """Return what repeats in a text, or in tokens (ids of 0 or more), by ``rules``: the fields of `Rules`.
 
     Reasoning between the marks of a model, such as ``<think>``, is a field of its own, as in files. The offsets of
-    findings are in characters of the whole text (code points), or in tokens. Every loop is found: nothing is sampled,
-    and nothing is counted by its hash alone. ``tokenizer``: counts tokens, for the level "token" and for
-    wasted tokens. About 30 MB/s; the GIL is released in the scans.
+    findings are in characters of the whole text (code points), or in tokens. Every loop is found: lzsampler samples
+    nothing, and counts nothing by its hash alone. ``tokenizer``: counts tokens, for the level "token" and for wasted
+    tokens. The speed is about 30 MB/s; the scans release the GIL.
 
-    A string is a text even if it is the name of a file: `audit_files` reads files.
-    ValueError for values out of range, TypeError for unknown rules and for what is neither a text nor tokens.
+    A string is always a text, even if it names a file: `audit_files` reads files. ValueError for values out of range,
+    TypeError for unknown rules and for a value that is neither a text nor tokens.
     """
-    settings = Rules(**rules)  # type: ignore[arg-type] # it makes tuples of single values
+    settings = Rules(**rules)  # type: ignore[arg-type] # Rules makes tuples of single values
     if isinstance(text_or_tokens, str):
         settings.check_tokenizer(tokenizer)
         fields = fields_of(text_or_tokens)
@@ -108,7 +108,7 @@ def _moved(finding: Finding, by: int) -> Finding:
 
 
 def audit_record(record: Record, rules: Rules, tokenizer: Tokenizer | None = None) -> Audited:
-    """Return what repeats in the fields of a record. Offsets are those of `Finding`, in tokens for fields of tokens."""
+    """Return what repeats in a record's fields. Offsets are as in `Finding`, in tokens if a field has only tokens."""
     metrics, findings, literal, begins = Metrics(), [], False, None
     for field in record.fields:
         if field.text or field.tokens is None:
@@ -143,7 +143,7 @@ def audit_record(record: Record, rules: Rules, tokenizer: Tokenizer | None = Non
 
 
 def _onset(found: "_FieldAudit", field: Field, rules: Rules) -> float | None:
-    """Return the share of a field before its first loop, with what that belongs to; None if nothing loops."""
+    """Return the share of a field before the onset of its first loop (`onset`); None if nothing loops."""
     if not found.found:
         return None
     loops = [finding for finding in found.findings() if finding.rule in LOOPING and finding.rule in rules.reported]
@@ -153,7 +153,7 @@ def _onset(found: "_FieldAudit", field: Field, rules: Rules) -> float | None:
 
 
 class _Stretches(NamedTuple):
-    """Stretches that repeat: where, int64[n] each, in characters of the field or in its tokens; and their copies."""
+    """Repeating stretches: their places in characters or tokens of the field, int64[n] each, and numbers of copies."""
 
     start: Offsets
     end: Offsets
@@ -170,44 +170,44 @@ _NO_MIDDLE = Middle()
 
 
 class _FieldAudit:
-    """Findings of one field, made level by level: exact loops come before near ones.
+    """The findings of one field, made level by level: exact loops before near ones.
 
-    A stretch belongs to the level that claimed it first. A stretch of which half or more is claimed is not reported.
+    The first level that finds a stretch claims it. A stretch of which half or more is claimed is not reported again.
     """
 
     def __init__(self, name: FieldName, size: int, rules: Rules) -> None:
         self.name, self.size, self.rules = name, size, rules
-        self.end = size  # without the white space at the end
+        self.end = size  # in a text, without the white space at the end
         self.found: list[Finding] = []
         self.literal = False
-        self._claimed = _NOTHING  # of each character or token; made when it is needed
+        self._claimed = _NOTHING  # a flag for each character or token; made on first use
 
     def unit(self, start: int, end: int) -> str:
-        """Return the text of a stretch, at most `UNIT` characters of it."""
+        """Return the text of a stretch, cut to `UNIT` characters."""
         raise NotImplementedError
 
     def wasted(self, start: int, end: int, unclaimed: int) -> int:
-        """Return the wasted tokens of a stretch of which so many characters, or tokens, are not claimed yet."""
+        """Return the wasted tokens of a stretch with ``unclaimed`` characters, or tokens, that are not yet claimed."""
         raise NotImplementedError
 
     def enough(
         self, copies_of: Offsets, length: Offsets, period: Offsets, *, near: bool = False
     ) -> npt.NDArray[np.bool_]:
-        """Return which runs are long enough to be significant; ``copies_of`` is their length in units of ``period``."""
+        """Return which runs are long enough to be significant; ``copies_of``: their length, in units of ``period``."""
         rules = self.rules
         few = rules.near_copies if near else rules.length_copies
         return (copies_of >= rules.copies * period) | ((copies_of >= few * period) & (length >= rules.length))
 
     @property
     def all_claimed(self) -> bool:
-        """Whether too little is left for another loop, half of which at least would have to be free."""
+        """Whether too little is unclaimed for another loop, since half of a loop must be unclaimed."""
         free = self.size - int(np.count_nonzero(self._claimed))
         return free < min(self.rules.copies, (self.rules.length + 1) // 2)
 
     def take(
         self, level: Level, rule: Rule, found: _Stretches, is_unit: Callable[[int], bool], most: int = MOST
     ) -> None:
-        """Report stretches that are not claimed yet, the longest first; ``is_unit`` says by index which units count."""
+        """Report stretches that are not yet claimed, longest first; ``is_unit`` tells by index which units count."""
         if not found.start.size:
             return
         order = np.lexsort((found.start, found.period, found.start - found.end))
@@ -228,7 +228,7 @@ class _FieldAudit:
     def report(
         self, level: Level, rule: Rule, start: int, end: int, period: int, copies: float, unclaimed: int
     ) -> None:
-        """Add a finding; LZR001 becomes LZR002 in the middle."""
+        """Add a finding. LZR001 becomes LZR002 if it is not at the end of the field."""
         tail = end >= self.end
         self.found.append(
             Finding(
@@ -254,10 +254,10 @@ class _FieldAudit:
         edges: tuple[Offsets, Offsets],
         is_word: Callable[[int], bool],
     ) -> None:
-        """Report the stretches of words, or of tokens, that are stuck and that no loop covers half of.
+        """Report the stuck stretches of words, or of tokens, of which loops cover less than half.
 
-        ``edges``: where each stretch begins in the field, and where it ends. ``is_word``: whether the unit of a number
-        has a letter, as far as is known.
+        ``edges``: the start and the end of each stretch in the field. ``is_word``: whether the unit with a given number
+        has a letter; True if this is unknown.
         """
         starts, ends = (each.tolist() for each in edges)
         for first, last, old, start, end in zip(found.start, found.end, found.old, starts, ends, strict=True):
@@ -270,17 +270,17 @@ class _FieldAudit:
             self.report(level, "LZR011", start, end, max(1, round((end - start) / copies)), copies, unclaimed)
 
     def is_looping(self, start: int, end: int) -> bool:
-        """Return whether loops that were found cover half of a stretch."""
+        """Return whether the loops found so far cover at least half of a stretch."""
         loops = (finding for finding in self.found if finding.rule in LOOPING)
         return 2 * sum(max(0, min(end, loop.end) - max(start, loop.start)) for loop in loops) >= end - start
 
     def _is_data(
         self, ids: npt.NDArray[np.int32], first: int, start: int, end: int, is_word: Callable[[int], bool]
     ) -> bool:
-        """Whether what comes again in a stretch of units, from number ``first`` on, is data: equal cells, zeros.
+        """Whether the repetition in a stretch of units, from number ``first`` on, is data: equal cells, zeros.
 
-        As with loops, whatever the text ends with, or is half of, says that it is stuck. Elsewhere it takes `_WORDS`
-        different words that have a letter and come more than once in it.
+        As with loops, a stretch that ends the text, or is at least half of it, is never data. Elsewhere, it is data
+        unless at least `_WORDS` different words with a letter repeat in it.
         """
         if end >= self.end or 2 * (end - start) >= self.size:
             return False
@@ -288,11 +288,11 @@ class _FieldAudit:
         return sum(map(is_word, (at[times > 1] + first).tolist())) < _WORDS
 
     def findings(self) -> list[Finding]:
-        """Return all of them in order of their start."""
+        """Return all findings in the order of their start."""
         return sorted(self.found, key=lambda finding: (finding.start, finding.end, finding.rule))
 
 
-_last: list[tuple[Rules, Prefilter]] = []  # the rules of the last text, which are mostly those of the next one, too
+_last: list[tuple[Rules, Prefilter]] = []  # the rules of the last text, which the next one usually shares
 
 
 def _prefilter(rules: Rules) -> Prefilter:
@@ -312,9 +312,14 @@ def _prefilter(rules: Rules) -> Prefilter:
 def _repeating(
     text: Text, rules: Rules, copies: int, length_copies: int, *, long: bool, short: bool, known: Runs | None = None
 ) -> Runs:
-    """Return the runs long enough with ``length_copies``, maybe known ones, and shorter ones of ``copies`` copies."""
+    """Return the runs of a text that may count: the long ones, the short ones, or both.
+
+    A long run has at least `Rules.length` units, and at least the fewer of ``copies`` and ``length_copies`` copies.
+    ``known`` has the long runs if the prefilter found them. A short run has at least ``copies`` copies and a shorter
+    period.
+    """
     found = []
-    longest = (rules.length - 1) // copies  # period of those that are not among the long ones
+    longest = (rules.length - 1) // copies  # period of the runs that are not among the long ones
     if short:
         found.append(runs(text, min_copies=copies, min_length=0, max_period=longest))
     if long:
@@ -323,14 +328,14 @@ def _repeating(
 
 
 def _of_bytes(data: bytes, found: Runs) -> _Stretches:
-    """Return runs of UTF-8 as stretches in bytes that begin and end with whole characters."""
+    """Return runs of UTF-8 as stretches in bytes, cut to begin and end with whole characters."""
     start, end = whole_characters(data, found.start, found.start + found.length)
     kept = _Stretches(start, end, found.period, (end - start) / found.period)
-    return kept if data.isascii() else kept.where(end - start >= 2 * found.period)  # so a period is whole characters
+    return kept if data.isascii() else kept.where(end - start >= 2 * found.period)  # a period has whole characters
 
 
 def _in_characters(data: bytes, found: _Stretches) -> _Stretches:
-    """Return stretches of UTF-8, given in bytes, in characters."""
+    """Convert stretches of UTF-8 from bytes to characters."""
     if data.isascii():
         return found
     places = characters_before(data, np.stack((found.start, found.end, found.start + found.period)))
@@ -361,16 +366,16 @@ class _TextAudit(_FieldAudit):
         self._literal(literal)
         many = rep4 >= rules.rep4 and self.size >= rules.length
         if many and not loops and 2 * int(np.count_nonzero(self._claimed)) < self.size:
-            each = 1 / (1 - rep4)  # times that a 4-gram comes
+            each = 1 / (1 - rep4)  # occurrences of a 4-gram, on average
             self.report("word", "LZR010", 0, self.size, round(self.size / each), each, round(self.size * rep4))
         if rules.stuck_score and "word" in rules.levels:
             self._stuck(repeated_4_grams(counts))
 
     def _stuck(self, repeated: int) -> None:
-        """Report what is stuck, if enough 4-grams of words are there for the second time or more.
+        """Report the stuck stretches, if enough 4-grams of words occur for the second time or more.
 
-        Among r old words in a row, with old n-grams of g words, r - 3 >= r (g - 3) / g 4-grams are. The figures of a
-        text of more than 4 MiB are those of its pieces, in which the 4-grams across a cut are missing.
+        Among r old words in a row, with old n-grams of g words, r - 3 >= r (g - 3) / g 4-grams are old. The figures of
+        a text of more than 4 MiB are the sums of its pieces, which lack the 4-grams across each cut.
         """
         rules = self.rules
         least = rules.stuck_score * (rules.stuck_ngram - 3)
@@ -380,9 +385,9 @@ class _TextAudit(_FieldAudit):
             self._stuck_in(_NO_MIDDLE)
 
     def _stuck_in(self, middle: Middle) -> bool:
-        """Report what is stuck, found in the text without the middle of a run.
+        """Report the stuck stretches of the text without the middle of a run.
 
-        Return False, with nothing reported, if a stretch around the middle has no loop that covers half of it.
+        Return False, and report nothing, if loops cover less than half of a stretch around that middle.
         """
         data = middle.left_out(self.data)
         spans = words(data)
@@ -418,11 +423,11 @@ class _TextAudit(_FieldAudit):
         return test
 
     def _is_loop(self, start: int, end: int, unit: str, copies: float) -> bool:
-        """Whether copies that are many or long enough are a loop, and not data that people repeat rightly.
+        """Whether copies that are numerous or long enough are a loop, and not data that is rightly repeated.
 
-        Sentences are, and anything that the text ends with or that makes up half of it. Data, code and markup in the
-        middle of a text need more. One character does not become a loop by many copies, but by its length only:
-        rulers, indentation and padding are shorter.
+        Repeated sentences are a loop. So is nearly anything that ends the text or makes up half of it. Data, code and
+        markup in the middle of a text need more evidence. One repeated character is a loop by its length only, not by
+        its copies: rulers, indentation and padding are shorter.
         """
         rules = self.rules
         one = _distinct(unit, str.isspace) < 2
@@ -441,7 +446,7 @@ class _TextAudit(_FieldAudit):
         return many and has_letters(unit) and not has_digits(unit) and not in_capitals(unit)
 
     def _exact(self, known: Runs | None, long: bool, short: bool) -> _Stretches:
-        """Report what repeats character by character; return what does so literally."""
+        """Report what repeats character by character; return the stretches that meet the literal definition."""
         if not (long or short):
             return _NONE
         rules = self.rules
@@ -453,9 +458,9 @@ class _TextAudit(_FieldAudit):
         self.literal = literal.start.size > 0
         if "char" in rules.levels:
             enough = self.enough(length, length, in_characters.period)
-            enough &= (in_characters.period > 1) | (length >= self.rules.length)  # of thousands of indentations, none
+            enough &= (in_characters.period > 1) | (length >= self.rules.length)  # leaves out thousands of indentations
             significant = in_characters.where(enough)
-            # copies in bytes differ a little where an incomplete last one has shorter characters than the others
+            # copies counted in bytes are slightly off if an incomplete last copy has characters of other lengths
             in_units = significant._replace(copies=(significant.end - significant.start) / significant.period)
             self.take("char", "LZR001", significant, self._unit_test(in_units))
             if len(self.data) > _LONG_TEXT:
@@ -463,21 +468,21 @@ class _TextAudit(_FieldAudit):
         return literal
 
     def _leave_out(self, middle: Middle) -> None:
-        """Leave out the middle of a run in further scans, if the run was reported."""
+        """Exclude the middle of a run from further scans, if the run was reported."""
         start, end = characters_before(self.data, np.array([middle.start, middle.end])).tolist()
         if any(loop.start <= start < end <= loop.end for loop in self.found):
             self._middle, self._rest = middle, middle.left_out(self.data)
 
     def _literal(self, found: _Stretches) -> None:
-        """Report the longest stretch that only the literal definition counts."""
+        """Report the longest stretch that counts only by the literal definition."""
         if found.start.size:
             length, loops = found.end - found.start, len(self.found)
-            for least in (int(length.max()), 0):  # an indented text has thousands of them to sort
+            for least in (int(length.max()), 0):  # the longest first: an indented text has thousands to sort
                 if len(self.found) == loops:
                     self.take("char", "LZR020", found.where(length >= least), lambda _: True, most=1)
 
     def _spans(self, level: Level, rule: Rule) -> None:
-        """Report what repeats as words or lines."""
+        """Report repeated words or lines."""
         spans = (words if level == "word" else lines)(self._rest)
         copies = min(self.rules.copies, self.rules.length_copies)
         found = runs(intern(self._rest, spans), min_copies=copies, min_length=0)
@@ -490,10 +495,10 @@ class _TextAudit(_FieldAudit):
         more = around * self._middle.copies * (self._middle.words if level == "word" else self._middle.lines)
         start, end, second = self._middle.places(np.stack((start, end, second)))
         in_bytes = _Stretches(start, end, second - start, (found.length + more) / found.period)
-        maybe = self.enough(found.length, end - start, found.period)  # bytes are not fewer than characters
+        maybe = self.enough(found.length, end - start, found.period)  # bytes are at least as many as characters
         if not maybe.any():
             return
-        # White space does not count here, so it does not make a loop long either: one character between two units.
+        # White space does not count here, so it must not lengthen a loop either: count one character between two units.
         edges = spans if self._rest.isascii() else characters_before(self._rest, spans.astype(np.int64))
         before = np.zeros(len(spans) + 1, np.int64)
         np.cumsum(edges[:, 1] - edges[:, 0], out=before[1:])
@@ -503,7 +508,7 @@ class _TextAudit(_FieldAudit):
         self.take(level, rule, significant, self._unit_test(significant))
 
     def _of_tokens(self, tokens: npt.NDArray[np.int32], offsets: Offsets) -> None:
-        """Report what repeats as tokens."""
+        """Report repeated tokens."""
         found = runs(tokens, min_copies=min(self.rules.copies, self.rules.length_copies), min_length=0)
         edges = np.append(offsets, self.size)
         start, end = edges[found.start], edges[found.start + found.length]
@@ -512,7 +517,7 @@ class _TextAudit(_FieldAudit):
         self.take("token", "LZR006", significant, self._unit_test(significant))
 
     def _near(self, long: bool, short: bool) -> None:
-        """Report what repeats in the normalized text; lengths and copies count there, and units have two letters."""
+        """Report repetition in the normalized text. Lengths and copies are those there; units have two letters."""
         normalized = NormalizedText(self._rest)
         rules = self.rules
         cut, end = map(int, characters_before(self.data, np.array([self._middle.start, self._middle.end])))
@@ -547,9 +552,9 @@ class _TextAudit(_FieldAudit):
         self.take("char", "LZR004", significant, is_unit)
 
     def _says_it_again(self, edges: Sequence[int], copies: float) -> bool:
-        """Whether near copies are sentences under other numbers, and not data, in which the numbers are what is said.
+        """Whether near copies are sentences with changing numbers, and not data, whose numbers are the content.
 
-        ``edges``: where the first near copies begin, and where the last of these ends.
+        ``edges``: the starts of the first near copies, and the end of the last of these.
         """
         units = [self.text[start:end] for start, end in pairwise(edges)]
         changing = changing_numbers(units, [start == 0 or self.text[start - 1] == "\n" for start in edges[:-1]])
@@ -560,7 +565,7 @@ class _TextAudit(_FieldAudit):
 
 
 def _stuck(ids: npt.NDArray[np.int32], rules: Rules) -> Stretches:
-    """Return the stretches that are stuck, in units."""
+    """Return the stuck stretches, in units."""
     return stretches(
         ids,
         threshold=rules.stuck_score,
@@ -572,7 +577,7 @@ def _stuck(ids: npt.NDArray[np.int32], rules: Rules) -> Stretches:
 
 
 def _distinct(unit: str, is_left_out: Callable[[str], bool]) -> int:
-    """Return how many distinct characters a unit has (2 means 2 or more), except those left out."""
+    """Return the number of distinct characters of a unit (2 means 2 or more), except those left out."""
     seen: set[str] = set()
     for at in range(0, len(unit), _PIECE):
         seen.update(character for character in set(unit[at : at + _PIECE]) if not is_left_out(character))
@@ -582,7 +587,7 @@ def _distinct(unit: str, is_left_out: Callable[[str], bool]) -> int:
 
 
 class _TokenAudit(_FieldAudit):
-    """Tokens without a text: any unit counts, and a token counts for four characters of ``Rules.length``."""
+    """Tokens without a text: any unit counts, and one token counts as four characters of `Rules.length`."""
 
     def __init__(self, tokens: npt.NDArray[np.int32], field: Field, rules: Rules) -> None:
         super().__init__(field.name, len(tokens), rules)

@@ -1,4 +1,4 @@
-"""A row for each finding of an audit: as Parquet, CSV or JSON Lines in bounded memory, as an Arrow table, in pandas."""
+"""A row for each finding of an audit: as Parquet, CSV or JSON Lines in bounded memory, or as Arrow or pandas tables."""
 
 import csv
 import io
@@ -23,14 +23,15 @@ KEYS = (
     "file", "record", "id", "field", "level", "rule", "start", "end", "period", "copies", "unit",
     "share", "tail", "wasted_tokens", "groups",
 )  # fmt: skip
-_ROWS = 65_536  # of a row group of Parquet
+_ROWS = 65_536  # in a row group of Parquet
 
 
 def write_loops(path: str | Path, audited: Iterable[Audited]) -> None:
-    """Write a row for each finding of each record, in their order; the ending of ``path`` says in which format.
+    """Write a row for each finding of each record, in their order. The suffix of ``path`` chooses the format.
 
-    The columns are `KEYS` (docs/report.md): ``record`` counts from 0 in its file; offsets are in characters of the
-    field's text. ValueError for another ending, LzsError if the file cannot be written; it is then as it was before.
+    The columns are `KEYS` (docs/report.md). ``record`` is the record's number in its file, from 0; offsets are in
+    characters of the field's text. ValueError for another suffix. LzsError if the file cannot be written; an existing
+    file then stays unchanged.
     """
     ending = Path(path).suffix.lower().removeprefix(".")
     if ending not in FORMATS:
@@ -56,7 +57,7 @@ def _write_jsonl(file: BinaryIO, rows: Iterator[tuple[Any, ...]]) -> None:
 
 
 def _write_csv(file: BinaryIO, rows: Iterator[tuple[Any, ...]]) -> None:
-    """Write RFC 4180; ``tail`` is true or false, ``groups`` a JSON object, and texts are as `cell` makes them."""
+    """Write RFC 4180; ``tail`` is true or false, ``groups`` a JSON object, and `cell` makes the texts safe."""
     text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="", write_through=True)
     try:
         table = csv.writer(text)
@@ -77,13 +78,13 @@ def _write_parquet(file: BinaryIO, rows: Iterator[tuple[Any, ...]]) -> None:
 
 
 def arrow_table(audited: Iterable[Audited]) -> "pyarrow.Table":
-    """Return the rows of `write_loops` as a table of Arrow. MissingExtra if pyarrow is not installed."""
+    """Return the rows of `write_loops` as an Arrow table. MissingExtra if pyarrow is not installed."""
     arrow = _pyarrow()
     return arrow.Table.from_batches(_batches(arrow, _rows(audited)), _schema(arrow))
 
 
 def data_frame(audited: Iterable[Audited]) -> "pandas.DataFrame":
-    """Return the rows of `write_loops` as a data frame; ``groups`` are dicts. MissingExtra if pandas is not there."""
+    """Return the rows of `write_loops` as a data frame; ``groups`` are dicts. MissingExtra without pandas."""
     try:
         import pandas
     except ImportError as error:
@@ -101,7 +102,7 @@ def _pyarrow() -> Any:
 
 
 def _schema(pa: Any) -> Any:
-    names = pa.dictionary(pa.int32(), pa.string())  # but not of rules: pandas does not compare categories by <=
+    names = pa.dictionary(pa.int32(), pa.string())  # not for rules: pandas does not compare categories by <=
     types = (
         names, pa.int64(), pa.string(), names, names, pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.float64(),
         pa.string(), pa.float64(), pa.bool_(), pa.int64(), pa.map_(pa.string(), pa.string()),

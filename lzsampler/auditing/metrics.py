@@ -13,13 +13,13 @@ from ..errors import LzsError
 
 try:
     from deflate import zlib_compress
-except ImportError:  # of the audit extra; another library's figures could not be compared with these
+except ImportError:  # part of the audit extra; the figures of another library would not be comparable
     zlib_compress = None  # type: ignore[assignment]
 
-TAIL = 4096  # bytes at the end of a field
-MAX_BYTES = 2**32 - 1  # of a field
-_LEVEL = 1  # of libdeflate: nearly what zlib makes at its usual level, 6, in half the time of zlib's level 1
-_NGRAMS4, _DISTINCT4 = 5, 9  # places in lzs_figures, whose members these are:
+TAIL = 4096  # bytes at the end of a field that the tail's ratio measures
+MAX_BYTES = 2**32 - 1  # of a field, at most
+_LEVEL = 1  # of libdeflate: about the size of zlib's default level 6, in half the time of zlib's level 1
+_NGRAMS4, _DISTINCT4 = 5, 9  # indexes into MEMBERS, the members of lzs_figures
 MEMBERS = (
     *("characters", "words"),
     *(f"ngrams{n}" for n in (1, 2, 3, 4)),
@@ -36,12 +36,12 @@ Ids = npt.NDArray[np.int32]
 
 
 def words(data: bytes) -> Spans:
-    """Return the words of a text of UTF-8, those of `str.split`: start and end in bytes, uint32[n, 2]."""
+    """Return the words of a text in UTF-8, split as by `str.split`: start and end in bytes, uint32[n, 2]."""
     return _split(data, lib.LZS_SPLIT_WORDS, len(data) // 2 + 1)
 
 
 def lines(data: bytes) -> Spans:
-    """Return the lines of a text of UTF-8 without white space at their ends: start and end in bytes, uint32[n, 2]."""
+    """Return the lines of a text in UTF-8, stripped of white space: start and end in bytes, uint32[n, 2]."""
     return _split(data, lib.LZS_SPLIT_LINES, data.count(b"\n") + 1)
 
 
@@ -54,7 +54,10 @@ def _split(data: bytes, kind: int, room: int) -> Spans:
 
 
 def intern(data: bytes, spans: Spans) -> Ids:
-    """Return numbers of spans of a text, int32[n]: equal ones have equal numbers, from 0 as they first come."""
+    """Return a number for each span of a text, int32[n]; equal spans share one.
+
+    The numbers count up from 0, in the order in which the spans first occur.
+    """
     ids = np.empty(len(spans), np.int32)
     span_array, id_array = ffi.from_buffer("lzs_span[]", spans), ffi.from_buffer("int32_t[]", ids)
     check(lib.lzs_intern(ffi.from_buffer(data), len(data), span_array, len(spans), id_array, ffi.new("size_t *")))
@@ -62,10 +65,11 @@ def intern(data: bytes, spans: Spans) -> Ids:
 
 
 class TokenFigures(NamedTuple):
-    """Figures of the tokens of a text in the terms of other work (docs/evaluate.md).
+    """Figures of the tokens of a text, as other work defines them (docs/evaluate.md).
 
-    ``rep4``: share of the 4-grams that occurred before, 0..1; ``tail_rep4``: the same for the last 512 tokens alone.
-    ``extensible``: tokens that follow 4 tokens which occurred before; ``extended``: those of them that followed these 4
+    ``rep4``: the share of the 4-grams that occurred before, 0..1. ``tail_rep4``: the same for the last 512 tokens
+    alone. ``extensible``: the number of tokens that follow 4 tokens that occurred before. ``extended``: how many of
+    these also followed those 4 tokens before. ``frequent``: whether some 30-gram occurs 20 times or more.
     before, too. ``frequent``: whether some 30-gram occurs 20 times or more.
     """
 
@@ -77,9 +81,9 @@ class TokenFigures(NamedTuple):
 
 
 def token_figures(tokens: Sequence[int] | npt.NDArray[np.integer[Any]]) -> TokenFigures:
-    """Return the figures of tokens, ids of 0 or more. They are exact, and take time proportional to their number.
+    """Return the exact figures of tokens, ids of 0 or more. The time is proportional to their number.
 
-    Raises ValueError for other numbers, TypeError for what are not tokens.
+    Raises ValueError for other numbers, TypeError if the values are not tokens.
     """
     ids, figures = token_array("tokens", tokens, INT32_MAX), ffi.new("lzs_figures *")
     check(lib.lzs_number_figures(ffi.from_buffer("int32_t[]", ids), len(ids), figures))
@@ -95,10 +99,11 @@ def token_figures(tokens: Sequence[int] | npt.NDArray[np.integer[Any]]) -> Token
 def code_length(tokens: npt.NDArray[np.int32], n_vocab: int, window: int = 512, buffer: int = 32) -> float:
     """Return the length in bits of tokens, int32[n], under the LZ compressor of arXiv 2504.20131 (Definition 8).
 
-    The tokens are cut into phrases from left to right: the longest stretch of up to ``buffer`` tokens that also stands
-    1 to ``window`` tokens before, which costs 1 + log2 length + log2 distance (Proposition 1), or else a single token,
-    1 + log2 ``n_vocab`` (Proposition 2). A phrase may overlap the place that it repeats, as in LZ77, and of equally
-    long ones the nearest counts. About 10 million tokens/s. ValueError for values out of range.
+    The compressor cuts the tokens into phrases from left to right. A phrase is the longest stretch of up to ``buffer``
+    tokens that also occurs 1 to ``window`` tokens earlier; it costs 1 + log2 length + log2 distance (Proposition 1). If
+    there is no such stretch, the phrase is a single token, and costs 1 + log2 ``n_vocab`` (Proposition 2). A phrase may
+    overlap its earlier copy, as in LZ77; of equally long copies, the nearest counts. The speed is about 10 million
+    tokens/s. ValueError for values out of range.
     """
     ids, bits = token_array("tokens", tokens, n_vocab), ffi.new("double *")
     check(lib.lzs_code_length(ffi.from_buffer("int32_t[]", ids), len(ids), n_vocab, window, buffer, bits))
@@ -106,19 +111,19 @@ def code_length(tokens: npt.NDArray[np.int32], n_vocab: int, window: int = 512, 
 
 
 class Metrics:
-    """Metrics of a record: add its fields, then take `figures`.
+    """The metrics of a record: add its fields, then take `figures`.
 
-    Numerators and denominators are added up over the fields; no n-gram reaches from one field into the next.
+    Numerators and denominators are summed over the fields. An n-gram never spans two fields.
     """
 
     def __init__(self) -> None:
         self._measured = False
         self._sums = [0] * len(MEMBERS)
-        self._code, self._coded = 0.0, 0  # bits, and the tokens that they are of
-        self._bytes = [0, 0, 0, 0]  # of the fields, compressed, of their tails, compressed
+        self._code, self._coded = 0.0, 0  # bits, and the number of tokens that they encode
+        self._bytes = [0, 0, 0, 0]  # of fields, compressed fields, tails, compressed tails
 
     def add(self, data: bytes, counts: list[int]) -> float:
-        """Add a text in UTF-8 with its figures from lzs_figures, a number for each of `MEMBERS`; return its rep-4."""
+        """Add a text in UTF-8 and its figures from lzs_figures, in the order of `MEMBERS`; return its rep-4."""
         self._measured = True
         self._sums = list(map(add, self._sums, counts))
         if data and zlib_compress is not None:
@@ -128,15 +133,15 @@ class Metrics:
         return _share(counts[_NGRAMS4] - counts[_DISTINCT4], counts[_NGRAMS4])
 
     def add_tokens(self, tokens: npt.NDArray[np.int32], n_vocab: int) -> None:
-        """Add the code length of the tokens of a field, int32[n]. ValueError for one that is not in the vocabulary."""
+        """Add the code length of a field's tokens, int32[n]. ValueError for a token outside the vocabulary."""
         self._code += code_length(tokens, n_vocab)
         self._coded += len(tokens)
 
     def figures(self) -> dict[str, float]:
-        """Return the metrics by name (docs/audit.md); 0 where a text has nothing to count.
+        """Return the metrics by name (docs/audit.md); 0 if a text has nothing to count.
 
-        What was not measured is missing: everything else if no text was added, the zlib ratios without libdeflate, the
-        code length without tokens.
+        Metrics that were not measured are missing: the zlib ratios without libdeflate, the code length without tokens,
+        and everything else without a text.
         """
         coded = {"lz_bits_per_token": self._code / self._coded} if self._coded else {}
         if not self._measured:
@@ -152,21 +157,21 @@ class Metrics:
 
 
 class Sums:
-    """Sums of metrics over records, and how many records had each: `sums` and `counts`, by name.
+    """Sums of metrics over records, and the number of records that had each: `sums` and `counts`, by name.
 
-    Nearly all records have the same metrics, so their names are looked up once, not for each record.
+    Nearly all records have the same metrics, so their names are looked up once and not for each record.
     """
 
     def __init__(self, sums: dict[str, float] | None = None, counts: dict[str, int] | None = None) -> None:
         self._sums, self._counts = sums or {}, counts or {}
-        self._names: tuple[str, ...] = ()  # of the metrics of the latest records,
-        self._row: list[float] = []  # their sums, these records included,
-        self._rows = 0  # and how many records these are
+        self._names: tuple[str, ...] = ()  # of the metrics of the latest records
+        self._row: list[float] = []  # the sums of those metrics, with the latest records
+        self._rows = 0  # the number of the latest records
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sums) and (self.sums, self.counts) == (other.sums, other.counts)
 
-    __hash__ = None  # type: ignore[assignment]  # it changes
+    __hash__ = None  # type: ignore[assignment]  # since it is mutable
 
     def add(self, metrics: Mapping[str, float]) -> None:
         """Add the metrics of a record."""
@@ -178,7 +183,7 @@ class Sums:
         self._rows += 1
 
     def merge(self, other: "Sums") -> None:
-        """Add the sums of records that come later."""
+        """Add the sums of later records."""
         self._settle()
         self._names = ()
         for name, value in other.sums.items():
@@ -194,7 +199,7 @@ class Sums:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The numbers of records by name."""
+        """The numbers of records that have each metric, by name."""
         self._settle()
         return self._counts
 
@@ -207,7 +212,7 @@ class Sums:
 
 
 def repeated_4_grams(counts: list[int]) -> int:
-    """Return how many 4-grams of words occurred before, from the figures of a text (`MEMBERS`)."""
+    """Return the number of 4-grams of words that occurred before, from the figures of a text (`MEMBERS`)."""
     return counts[_NGRAMS4] - counts[_DISTINCT4]
 
 

@@ -1,7 +1,8 @@
-"""`middle_of`: the part of a loop in a long text that need not be looked at again, once the loop itself is found.
+"""`middle_of`: finds the part of a long loop that later scans can leave out, once the loop itself is found.
 
-A loop of megabytes is all there is in its text, but for some pages. Scans for loops of words, lines and normalized
-text, and for what is stuck, then read a text without the middle of the loop, and find the same.
+A text with a loop of megabytes usually consists of the loop and a few pages. The scans for loops of words, lines and
+normalized text, and for stuck stretches, then read the text without the middle of the loop. They find the same as in
+the whole text.
 """
 
 from typing import NamedTuple
@@ -13,13 +14,13 @@ from .normalized import NormalizedText, Offsets
 from .rules import Rules
 from .scan import Runs
 
-_SLACK = 4  # copies that are left besides, on either side
+_SLACK = 4  # extra copies that stay in the text on either side
 
 
 class Middle(NamedTuple):
-    """The bytes from ``start`` to ``end`` of a text, ``copies`` copies of a unit; by default none.
+    """The bytes from ``start`` to ``end`` of a text: ``copies`` copies of a unit. By default, it is empty.
 
-    A copy has so many ``words``, ``lines`` and bytes of the ``normalized`` text.
+    Each copy has ``words`` words, ``lines`` lines and ``normalized`` bytes of the normalized text.
     """
 
     start: int = 0
@@ -30,23 +31,26 @@ class Middle(NamedTuple):
     normalized: int = 0
 
     def left_out(self, data: bytes) -> bytes:
-        """Return a text without it."""
+        """Return a text without the middle."""
         return data[: self.start] + data[self.end :]
 
     def places(self, at: Offsets) -> Offsets:
-        """Return where in the text offsets of the text without it are."""
+        """Convert offsets in the text without the middle to offsets in the whole text."""
         return at + (self.end - self.start) * (at > self.start)
 
 
 def middle_of(data: bytes, found: Runs, rules: Rules) -> Middle:
-    """Return the middle of the longest run of bytes in a text, if it covers half of the text; else an empty one.
+    """Return the middle of the longest run of bytes if the run covers half of the text; else an empty Middle.
 
-    What is left of the run on either side is so long that nothing changes. Another run of words, lines or normalized
-    bytes has a period of at most what lies outside, and so overlaps this one by less than both periods together (Fine
-    and Wilf 1965), or it goes on all through it, with the same period, and is as much longer in the text as the middle
-    is. For `Rules.stuck_score`: if a word of the run has `Rules.stuck_count` copies within the window, all words of the
-    middle are old, and one stretch contains it, whose score is above the threshold with and without it; below that,
-    nothing depends on how far. The windows, n-grams and copies of the rules fit into what is left, too.
+    The parts of the run that stay on either side are so long that no result changes. Take another run of words, lines
+    or normalized bytes. Its period is at most the length of the text outside this run. So it either overlaps this run
+    by less than the two periods together (Fine and Wilf 1965), or has the same period and extends through all of this
+    run; it is then longer in the whole text by exactly the middle.
+
+    For `Rules.stuck_score`: if a word of the run has `Rules.stuck_count` copies within the window, all words of the
+    middle are old and lie in one stretch. The score of that stretch passes the threshold with and without the middle.
+    From there on, only the distance from the highest score counts, not the height of the score itself. The windows,
+    n-grams and copies of the rules fit into the parts that stay, too.
     """
     if not found.start.size:
         return Middle()

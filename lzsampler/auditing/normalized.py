@@ -1,4 +1,4 @@
-"""Texts as the scans read them, as UTF-8 or normalized, and the way back from there to characters of the text."""
+"""The forms of a text that the scans read, UTF-8 and normalized, and the conversion of offsets to characters."""
 
 from functools import cache
 from typing import Any
@@ -11,17 +11,17 @@ from .._ffi import ffi, lib
 
 Offsets = npt.NDArray[np.int64]
 
-_BLOCK = 4 << 20  # bytes whose characters are counted at once
-_ASCII, _FOLDED = 128, 0x1FBFA  # no character from the latter on is a capital, a digit or white space (Unicode 14)
+_BLOCK = 4 << 20  # bytes whose characters are counted in one step
+_ASCII, _FOLDED = 128, 0x1FBFA  # from _FOLDED on, no character is a capital, a digit or white space (Unicode 14)
 
 
 def to_bytes(text: str) -> bytes:
-    """Return a text as UTF-8, with lone surrogates encoded as if they were characters."""
+    """Return a text as UTF-8, in which lone surrogates are encoded like characters."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def whole_characters(data: bytes, start: Offsets, end: Offsets) -> tuple[Offsets, Offsets]:
-    """Return stretches of UTF-8 without the incomplete characters at their ends; some may be empty."""
+    """Return stretches of UTF-8 without incomplete characters at their ends; some may become empty."""
     if data.isascii() or not start.size:
         return start, end
     array = np.frombuffer(data, np.uint8)
@@ -29,13 +29,13 @@ def whole_characters(data: bytes, start: Offsets, end: Offsets) -> tuple[Offsets
     def inside(at: Offsets) -> npt.NDArray[np.bool_]:
         return np.asarray((at < array.size) & ((array[np.minimum(at, array.size - 1)] & 0xC0) == 0x80))
 
-    for _ in range(3):  # a character has at most three bytes after its first
+    for _ in range(3):  # a character has at most three bytes after its first byte
         start, end = start + inside(start), end - inside(end)
     return start, np.maximum(start, end)
 
 
 def characters_before(data: bytes, at: Offsets) -> Offsets:
-    """Return how many characters of UTF-8 begin before each offset in bytes, int64 of the same shape."""
+    """Return the number of UTF-8 characters that begin before each byte offset, int64 of the same shape."""
     if data.isascii() or not at.size:
         return at
     array = np.frombuffer(data, np.uint8)
@@ -49,10 +49,10 @@ def characters_before(data: bytes, at: Offsets) -> Offsets:
 
 
 def fold_table(data: bytes) -> tuple[Any, int]:
-    """Return the table by which a text of UTF-8 is normalized, a uint32_t array for C, and its length; made once.
+    """Return the table that normalizes a text in UTF-8, as a uint32_t array for C, and its length. It is cached.
 
-    White space becomes ' ' and decimal digits '0'. Other characters become their lower case by `str.lower`, if that is
-    one character that takes no more bytes.
+    The table maps white space to ' ' and decimal digits to '0'. It maps any other character to its lower case by
+    `str.lower`, if that is one character with no more bytes.
     """
     return _fold_table(_ASCII if data.isascii() else _FOLDED)
 
@@ -74,10 +74,10 @@ def _fold_table(size: int) -> tuple[Any, int]:
 
 
 class NormalizedText:
-    """A text of UTF-8 with digits masked, case folded and white space collapsed: ``data``, UTF-8.
+    """A text in UTF-8 with masked digits, folded case and collapsed white space: ``data``, UTF-8.
 
-    A stretch of decimal digits is one '0' (a counter goes from 9 to 10), a stretch of white space is one ' ', and a
-    letter is its lower case. Lone surrogates, and bytes that are not UTF-8, stay as they are.
+    A stretch of decimal digits becomes one '0', since a counter goes from 9 to 10; a stretch of white space becomes one
+    ' '; a letter becomes lower case. Lone surrogates, and bytes that are not UTF-8, do not change.
     """
 
     def __init__(self, text: bytes) -> None:
@@ -93,7 +93,7 @@ class NormalizedText:
         return int(n_normalized[0])
 
     def places(self, at: Offsets) -> Offsets:
-        """Return the characters of the text that were written at these offsets in ``data``, int64 of their shape."""
+        """Return the characters of the text from which these offsets in ``data`` come, int64 of the same shape."""
         order = np.sort(at, axis=None)
         found = order.astype(np.uint64)
         self._make(np.empty(max(len(self._text), 1), np.uint8), found)

@@ -1,7 +1,7 @@
-"""`onset`: where the degenerate stretch begins that the first loop of a text is a part of.
+"""`onset`: finds the beginning of the degenerate stretch that contains the first loop of a text.
 
-A model that loops often changes the unit: copies of one phrase, some words, copies of another. Each of these may be too
-short to count as a loop by itself, so that the first one that counts begins well after the text went wrong.
+A looping model often changes the unit: copies of one phrase, some words, copies of another. Each of these may be too
+short to count as a loop. The first counted loop then begins well after the text went wrong.
 """
 
 from collections.abc import Sequence
@@ -14,21 +14,23 @@ from .records import LOOPING, Finding
 from .scan import runs
 from .units import has_digits, has_letters
 
-_COPIES = 4  # of a neighbour, which need not be a loop by itself
-_CHARACTERS = 20  # that these copies have together
-_TOKENS = 5  # the same of fields that have only tokens
+_COPIES = 4  # of a neighbour, which may be too short for a loop
+_CHARACTERS = 20  # of these copies together
+_TOKENS = 5  # of these copies together, in fields with only tokens
 
 Stretch = tuple[int, int]
 
 
 def onset(first: Finding, findings: Sequence[Finding], text: str, tokens: npt.NDArray[np.int32] | None) -> int:
-    """Return where the degenerate stretch begins that ``first``, a loop, belongs to: at its start, or before.
+    """Return the start of the degenerate stretch to which ``first``, a loop, belongs: the loop's own start, or earlier.
 
-    ``findings``: those of its field, which has this ``text``, or ``tokens`` only, in which offsets then count.
-    Neighbours of the stretch are findings of any loop and of LZR011, and of any unit with a letter or a digit those of
-    LZR020, and 4 copies or more of 20 characters (5 tokens) together. A neighbour joins the stretch, which then begins
-    where the neighbour does, if what lies between them is not longer than either. This is repeated from the last
-    neighbour before the stretch to the first.
+    ``findings``: the findings of the loop's field, which has this ``text``, or only ``tokens``; offsets are in
+    characters or tokens accordingly. The neighbours of the stretch are: findings of any loop and of LZR011; findings of
+    LZR020 whose unit has a letter or a digit; and runs of at least 4 copies that have 20 characters (5 tokens)
+    together.
+
+    A neighbour joins the stretch if the gap between them is not longer than either. The stretch then begins where the
+    neighbour does. This repeats from the nearest neighbour before the stretch to the first of the field.
     """
     before = _runs(text[: first.start]) if tokens is None else _token_runs(tokens[: first.start])
     before += [(found.start, found.end) for found in findings if found.start < first.start and _joins(found)]
@@ -40,7 +42,7 @@ def onset(first: Finding, findings: Sequence[Finding], text: str, tokens: npt.ND
 
 
 def _runs(text: str) -> list[Stretch]:
-    """Return the stretches of a text that repeat, in characters."""
+    """Return the repeating stretches of a text, in characters."""
     data = to_bytes(text)
     found = runs(data, min_copies=_COPIES, min_length=_CHARACTERS)
     places = characters_before(data, np.stack((found.start, found.start + found.length, found.start + found.period)))

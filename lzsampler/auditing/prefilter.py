@@ -1,4 +1,4 @@
-"""`Prefilter`: the figures of a text and which scans may find a loop in it, in one call of C (c/text/prefilter.c)."""
+"""`Prefilter`: the figures of a text, and the scans that may find a loop in it, in one C call (c/text/prefilter.c)."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from .metrics import MAX_BYTES, MEMBERS
 from .normalized import fold_table
 from .scan import Runs
 
-# Bits of the scans that may find a loop (lzs_scan). Where a bit is clear, that scan would find none.
+# Bits of the scans that may find a loop (lzs_scan). If a bit is clear, its scan would find no loop.
 LONG_BYTES: int = lib.LZS_SCAN_LONG_BYTES
 SHORT_BYTES: int = lib.LZS_SCAN_SHORT_BYTES
 LINES: int = lib.LZS_SCAN_LINES
@@ -21,12 +21,12 @@ SHORT_NORMALIZED: int = lib.LZS_SCAN_SHORT_NORMALIZED
 
 
 class Prefilter:
-    """Says of texts which scans may find a loop.
+    """A function that tells which scans may find a loop in a text.
 
-    A run counts with the first number of copies, or with the second one if it has ``length`` bytes or more:
-    ``of_bytes`` for runs of bytes of the text, ``of_spans`` for runs of words or lines, ``of_normalized`` for runs of
-    bytes of the normalized text. Copies are 2 or more and ``length`` is 1 or more; ValueError otherwise, when it is
-    called.
+    ``of_bytes``, ``of_spans`` and ``of_normalized`` are pairs of numbers of copies, for runs of bytes of the text, of
+    words or lines, and of bytes of the normalized text. A run counts from the first number of copies, or from the
+    second if it has ``length`` bytes or more. Copies are at least 2 and ``length`` at least 1; otherwise the call
+    raises ValueError.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Prefilter:
         self._rules = ffi.new("lzs_prefilter_rules *", (length, *of_bytes, *of_spans, *of_normalized))
 
     def __call__(self, data: bytes) -> "Prefiltered":
-        """Return the figures and the scans of a text of UTF-8. LzsError if it has 4 GiB or more."""
+        """Return the figures of a text in UTF-8 and its scans. LzsError if the text has 4 GiB or more."""
         if len(data) > MAX_BYTES:
             raise LzsError(f"a text of {len(data)} bytes is too long: texts are limited to 4 GiB")
         fold, n_fold = fold_table(data)

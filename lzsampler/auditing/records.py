@@ -1,7 +1,7 @@
-"""What the parts of the audit hand to each other: a record, what was found in it, and what could not be read.
+"""The data that the parts of the audit exchange: records, findings, and what could not be read.
 
-Readers make `Record`s, `findings` makes an `Audited` of each, and reports and summaries are made of those. All of it is
-plain data that pickles quickly, since it is sent between processes.
+Readers make `Record`s; `findings` turns each into an `Audited`; reports and summaries are made of those. All types are
+plain data that pickles quickly, since processes send them to each other.
 """
 
 from collections.abc import Mapping
@@ -13,29 +13,29 @@ import numpy.typing as npt
 
 from ..decoding.reasoning import split
 
-FieldName = Literal["reasoning", "answer", "turns"]  # "turns": those of a conversation
+FieldName = Literal["reasoning", "answer", "turns"]  # "turns": the turns of a conversation
 Level = Literal["char", "word", "line", "token", "turn"]
 LEVELS: tuple[Level, ...] = ("char", "word", "line", "token")  # of a text
 Rule = Literal["LZR001", "LZR002", "LZR003", "LZR004", "LZR005", "LZR006", "LZR010", "LZR011", "LZR012", "LZR020"]
 
-RULES: dict[Rule, str] = {  # code: name. Those up to LZR006 make a record a looping one.
+RULES: dict[Rule, str] = {  # code: name. The codes up to LZR006 make a record loop.
     "LZR001": "tail loop",  # characters, up to the end of the field
-    "LZR002": "middle loop",  # characters, and the text goes on
+    "LZR002": "middle loop",  # characters; the text continues after them
     "LZR003": "line loop",  # whole lines, apart from white space at their ends
-    "LZR004": "near loop",  # characters after digits are masked, case is folded and white space collapsed
+    "LZR004": "near loop",  # characters, with masked digits, folded case and collapsed white space
     "LZR005": "word loop",  # words, with any white space between them
     "LZR006": "token loop",  # tokens of --tokenizer
-    "LZR010": "high rep-4",  # many 4-grams of words are repeated, without a loop
-    "LZR011": "stuck",  # hardly a word is new over a long stretch, whether or not it has a period
-    "LZR012": "turn loop",  # the same turns of a conversation over and over, or calls of tools; only if asked for
-    "LZR020": "literal loop",  # any unit, 20 copies (arXiv 2504.20131, footnote 7), but not a significant loop
+    "LZR010": "high rep-4",  # many repeated 4-grams of words, without a loop
+    "LZR011": "stuck",  # hardly any new words over a long stretch, with or without a period
+    "LZR012": "turn loop",  # repeated turns of a conversation, or tool calls; only if `Rules.turns` is set
+    "LZR020": "literal loop",  # 20 copies of any unit (arXiv 2504.20131, footnote 7) that are not a significant loop
 }
 LOOPING: tuple[Rule, ...] = ("LZR001", "LZR002", "LZR003", "LZR004", "LZR005", "LZR006")
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One text that a model wrote, or its tokens, int32[n], where the format has no text."""
+    """One text that a model wrote, or its tokens, int32[n], if the format has no text."""
 
     name: FieldName
     text: str
@@ -43,7 +43,7 @@ class Field:
 
 
 def fields_of(answer: str | None, reasoning: str | None = None) -> tuple[Field, ...]:
-    """Return the fields of a message; reasoning that stands inside the answer, between its marks, is split off."""
+    """Return the fields of a message. Reasoning between marks inside the answer becomes a field of its own."""
     if not reasoning and answer:
         reasoning, answer = split(answer)
     if not reasoning:
@@ -55,17 +55,20 @@ def fields_of(answer: str | None, reasoning: str | None = None) -> tuple[Field, 
 class Record:
     """One message that a model wrote.
 
-    ``number`` counts the lines, rows or elements of the file from 0. ``id`` is the id of the row, or else the number;
-    where a conversation has several messages of the model, they share the number, and their ids end in ``/2``, ``/3``
-    and so on from the second on. Several rows may have the same id, so it takes the file, the number and the id to
-    identify a record. ``groups``: what `--by` may ask for, as strings: model, temperature, task, finish_reason (if the
-    format has it; most loops end with "length") and the like. ``line``: the line of the file that holds the record,
-    from 1; 0 if it is not on a line of its own, or if the file is compressed. ``named``: the id is one that the file
-    has, and not the number. ``conversation``: what records that are not independent have in common within a file: the
-    id of their conversation, or of the prompt that they all answer; "" where that is ``id``. ``counterpart``: of a text
-    of an evaluation, its prompt and seed, which texts under other settings share; "" of others. If loops over turns are
-    looked for, ``turn_of`` is the same for all turns of one conversation ("" if it is no turn), and ``calls`` has the
-    calls of tools of the message; one that only calls tools has no fields, and is not counted as a record.
+    ``number``: the number of the line, row or element in the file, from 0. ``id``: the id of the row, or else the
+    number. If a conversation has several messages of the model, they share the number, and their ids end in ``/2``,
+    ``/3`` and so on, from the second message on. Several rows may have the same id, so file, number and id together
+    identify a record. ``named``: whether the id is from the file; if not, it is the number. ``line``: the line of the
+    file that contains the record, from 1; 0 if it is not on a line of its own, or if the file is compressed.
+
+    ``groups``: the values for `--by`, as strings: model, temperature, task, finish_reason (if the format has it; most
+    loops end with "length") and others. ``conversation``: the id that dependent records of a file share: the id of
+    their conversation, or of the prompt that they all answer; "" if it equals ``id``. ``counterpart``: for a text of an
+    evaluation, its prompt and seed, which texts under other settings share; else "".
+
+    ``turn_of``: if the audit looks for loops over turns, a name that all turns of one conversation share; "" if the
+    record is not a turn. ``calls``: the tool calls of the message. A message that only calls tools has no fields and
+    does not count as a record.
     """
 
     file: str
@@ -83,9 +86,9 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class BadRecord:
-    """Part of a file that could not be read. It is counted and listed, and never ends the audit.
+    """A part of a file that could not be read. The audit counts and lists it, and continues.
 
-    ``line`` counts from 1; 0 if the part is not a line.
+    ``line``: the line, from 1; 0 if the part is not a line.
     """
 
     file: str
@@ -95,9 +98,9 @@ class BadRecord:
 
 @dataclass(frozen=True, slots=True)
 class FileRead:
-    """A file that is read from here on. ``format``: its name, and where its rows are, if inside those of the file.
+    """The beginning of a file. ``format``: its name, and the place of its rows if they are nested in others.
 
-    ``again``: it is a further piece of a file that was cut.
+    ``again``: whether it is a further piece of a file that was cut.
     """
 
     file: str
@@ -107,7 +110,7 @@ class FileRead:
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A file that is not read because of its name. It is counted by its reason, and is not a bad record."""
+    """A file that is not read because of its name. It is counted by its reason and is not a bad record."""
 
     file: str
     reason: str
@@ -115,7 +118,7 @@ class PassedOver:
 
 @dataclass(frozen=True, slots=True)
 class TurnsRead:
-    """How many conversations have turns in which loops were looked for; they are not records."""
+    """The number of conversations whose turns were searched for loops; they are not records."""
 
     conversations: int
 
@@ -124,17 +127,18 @@ class TurnsRead:
 class Finding:
     """One stretch that repeats.
 
-    ``start``, ``end`` and ``period`` are in characters of the field's text, ``copies`` is at least 2.0. For levels
-    other than "char" the offsets are those of the characters that the units cover, and the period is the length of the
-    first copy. Where a field has tokens only, offsets and period count tokens, and the unit is their ids. A finding of
-    LZR010 covers the whole field, and its copies are how often a 4-gram occurs on average. Those of LZR011 are how
-    often the 4-grams of the stretch occur in it, the median over its words and `Rules.stuck_count` at least, and its
-    period is the length divided by them. Those of LZR012 are about a conversation: ``start``, ``end`` and ``period``
-    count the model's turns in it, from 0, and the field is "turns".
-    ``unit``: the text of the first copy, at most 200 characters. ``share``:
-    start / length of the field, 0..1. ``tail``: whether the stretch reaches the end of the field, apart from white
-    space. ``wasted_tokens``: the tokens of all copies but the first,
-    counted by the tokenizer, or else as characters / 4.
+    ``start``, ``end`` and ``period`` are in characters of the field's text; ``copies`` is at least 2.0. For levels
+    other than "char", the offsets are those of the characters that the units cover, and the period is the length of the
+    first copy. If a field has only tokens, offsets and period count tokens, and the unit is their ids.
+
+    A finding of LZR010 covers the whole field; its copies are the average number of occurrences of a 4-gram. For
+    LZR011, the copies are the number of occurrences of a 4-gram within the stretch: the median over its words, and at
+    least `Rules.stuck_count`. Its period is the length divided by the copies. LZR012 is about a conversation:
+    ``start``, ``end`` and ``period`` count the model's turns in it, from 0, and the field is "turns".
+
+    ``unit``: the text of the first copy, at most 200 characters. ``share``: start / length of the field, 0..1.
+    ``tail``: whether the stretch reaches the end of the field, apart from white space. ``wasted_tokens``: the tokens of
+    all copies except the first, counted by the tokenizer, or else as characters / 4.
     """
 
     field: FieldName
@@ -155,12 +159,13 @@ class Audited:
     """A record after the audit.
 
     ``looping``: whether it has a finding of a selected rule of `LOOPING`. ``literal``: whether some unit occurs 20
-    times in a row, be it reported as LZR020 or, where it is significant, as LZR001 or LZR002. ``characters``: the
-    number in all fields. ``metrics``: figures of all fields together, by name (docs/audit.md); those that were not
-    measured, as in fields with tokens only, are missing. ``texts``: (name, text) of the fields of looping records, for
-    reports that show them; empty for others. ``line``, ``named``, ``conversation`` and ``counterpart`` as in `Record`.
-    ``onset``: the share of a field, 0..1, before the degenerate stretch to which its first loop belongs
-    (`lzsampler.auditing.onset`): of the first field that loops; None if nothing loops.
+    times in a row, reported as LZR020, or as LZR001 or LZR002 if it is significant. ``characters``: the number in all
+    fields. ``metrics``: figures of all fields together, by name (docs/audit.md); figures that were not measured, as in
+    fields with only tokens, are missing. ``texts``: (name, text) of the fields of looping records, for reports; empty
+    for other records.
+
+    ``line``, ``named``, ``conversation`` and ``counterpart``: as in `Record`. ``onset``: the share, 0..1, of the first
+    looping field before the degenerate stretch of its first loop (`lzsampler.auditing.onset`); None if nothing loops.
     """
 
     file: str
@@ -181,7 +186,7 @@ class Audited:
 
     @property
     def is_conversation(self) -> bool:
-        """Whether it is about the turns of a conversation (LZR012), whose records are counted by themselves."""
+        """Whether it is about the turns of a conversation (LZR012), whose messages are records of their own."""
         return bool(self.findings) and self.findings[0].field == "turns"
 
     @property

@@ -1,8 +1,8 @@
-"""How much a text repeats itself: its largest run, and from `audit` whether it loops, rep-4 and the zlib ratio.
+"""How much a text repeats itself: its largest run and, from `audit`, whether it loops, rep-4 and the zlib ratio.
 
-A run is a stretch that repeats with a period: every character equals the one a period before it, over at least two
-periods, and it can be extended on neither side. Indentations and rulers do not count: a unit needs two distinct
-characters that are not white space, or the run has 100 characters.
+A run is a stretch that repeats with a period. Each character equals the one a period before it, over at least two
+periods, and the run cannot be extended on either side. Indentation and rulers do not count: a unit needs two distinct
+characters other than white space, unless the run has 100 characters.
 """
 
 from dataclasses import asdict, dataclass
@@ -15,14 +15,14 @@ from .findings import audit
 from .rules import Rules
 from .scan import runs
 
-_LONG = 64  # characters; runs as long as this are found faster than all
+_LONG = 64  # characters; a search for runs of this length is faster than one for all runs
 
 
 @dataclass(frozen=True)
 class Run:
     """A stretch of text that repeats: ``start`` and ``period`` in characters, ``count`` whole copies of ``unit``.
 
-    ``length`` is all that repeats, in characters; the last copy may be incomplete, so it is at least period * count.
+    ``length``: all characters that repeat, at least period * count, since the last copy may be incomplete.
     """
 
     start: int
@@ -34,7 +34,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Repetition:
-    """Figures of one text. ``run``: its largest run, None when nothing repeats; ``loops``: `audit` finds a loop.
+    """Figures of one text. ``run``: its largest run, None if nothing repeats. ``loops``: whether `audit` finds a loop.
 
     ``rep4``: share of 4-grams of words that occurred before, 0..1. ``zlib_ratio``: bytes of UTF-8 for each compressed
     byte (docs/audit.md); None if libdeflate, of the extra "audit", is not installed.
@@ -46,7 +46,7 @@ class Repetition:
     zlib_ratio: float | None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the figures as a transcript has them (docs/transcript.md)."""
+        """Return the figures in the form of a transcript (docs/transcript.md)."""
         return {
             "run": None if self.run is None else asdict(self.run),
             "loops": self.loops,
@@ -56,16 +56,16 @@ class Repetition:
 
 
 def repetition(text: str) -> Repetition:
-    """Return all figures of a text."""
+    """Return the figures of a text."""
     found = audit(text)
     return Repetition(largest_run(text), found.looping, found.metrics["rep4"], found.metrics.get("zlib_ratio"))
 
 
 def largest_run(text: str, min_count: int = 2) -> Run | None:
-    """Return the run that covers most characters among those with at least ``min_count`` (>= 2) copies.
+    """Return the run that covers the most characters, among those with at least ``min_count`` (>= 2) copies.
 
-    If several are equal, it is the one with the shortest period, then the first; None if there are none. Takes
-    milliseconds for 100,000 characters.
+    Of several equally long runs, it is the one with the shortest period, then the first. None if there is no such run.
+    100,000 characters take milliseconds.
     """
     if min_count < 2:
         raise ArgumentError(f"min_count must be at least 2, got {min_count}")

@@ -21,27 +21,30 @@ class Rules:
 
     A literal loop is any unit that occurs ``literal_copies`` times in a row. A significant loop is a unit that occurs
     ``copies`` times in a row, or ``length_copies`` times if the copies have at least ``length`` characters together. A
-    unit of one character, apart from white space, needs the length. What people repeat rightly is no loop: sentences,
-    and what a text ends with, count sooner than rows and code in its middle (docs/audit.md). ``levels``: the
-    units that are compared: "char", "word", "line", and "token" where there are tokens. ``near``: whether loops count
-    that are not exact only because of digits, case or white space. They need ``near_copies`` instead of
-    ``length_copies``, and sentences in which the numbers are not what is said; short phrases need ``near_copies``, too.
-    ``rep4``: the rep-4 from which a field without loops is reported as LZR010.
+    unit of one character, apart from white space, always needs the length. Text that people rightly repeat is not a
+    loop: rows and code in the middle of a text need more copies than sentences, or than the end of the text
+    (docs/audit.md).
 
-    A stretch is stuck (LZR011) when its words, or the tokens of a field that has only tokens, are nearly all old:
-    n-grams of ``stuck_ngram`` words that occur for the ``stuck_count``-th time within ``stuck_window`` words make their
-    words old; an old word adds 1 to a score, a new one takes ``stuck_weight`` away, and ``stuck_score`` is what the
-    score has to reach (0 is off). It is reported where no loop covers half of it, and does not make a record loop. Data
-    in the middle of a text, such as equal cells, is not reported (docs/audit.md).
+    ``levels``: the units that are compared: "char", "word", "line", and "token" if there are tokens. ``near``: whether
+    loops count if their copies differ, but only in digits, case or white space. They need ``near_copies`` instead of
+    ``length_copies``, and must be sentences whose numbers are not their content. Short phrases need ``near_copies``,
+    too. ``rep4``: the rep-4 from which a field without loops is reported as LZR010.
 
-    ``turns``: whether `audit_files` looks for loops over the turns of a conversation, too (LZR012): the model's
-    messages and calls of tools, ``turn_copies`` cycles in a row that have four times ``length`` characters together.
+    A stretch is stuck (LZR011) if nearly all of its words are old; in a field with only tokens, its tokens. An n-gram
+    of ``stuck_ngram`` words makes its words old from its ``stuck_count``-th occurrence within ``stuck_window`` words.
+    An old word adds 1 to a score, a new word subtracts ``stuck_weight``, and a stretch needs the score ``stuck_score``
+    (0 turns the rule off). The stretch is reported if no loop covers half of it, and does not make its record loop.
+    Data in the middle of a text, such as equal cells, is not reported (docs/audit.md).
 
-    ``lz_vocab``: the size of the vocabulary, with which bits a token under the LZ compressor are measured for fields
-    that have tokens (the metric lz_bits_per_token); 0 is off.
+    ``turns``: whether `audit_files` also looks for loops over the turns of a conversation (LZR012). Turns are the
+    model's messages and tool calls. A loop is ``turn_copies`` cycles in a row that have four times ``length``
+    characters together.
 
-    ``select`` and ``ignore``: codes of `RULES` that are reported, and that are not. LZR012 is selected with ``turns``
-    only, and a rule has to be left that these settings look for.
+    ``lz_vocab``: the size of the vocabulary, for the metric lz_bits_per_token: the bits a token under the LZ
+    compressor, for fields that have tokens; 0 turns it off.
+
+    ``select``: the codes of `RULES` that are reported. ``ignore``: the codes that are not. LZR012 can be selected only
+    with ``turns``, and at least one rule must remain.
 
     Copies are at least 2, ``length`` is at least 1, and ``rep4`` is in (0, 1]; ValueError otherwise. A single level or
     code may be given without a sequence around it.
@@ -87,16 +90,16 @@ class Rules:
         boolean("near", self.near)
         boolean("turns", self.turns)
         if "LZR012" in self.select and len(self.select) < len(RULES) and not self.turns:
-            raise ArgumentError("select names LZR012, which is looked for with turns=True only")
+            raise ArgumentError("select names LZR012, which needs turns=True")
         if not self.reported:
-            raise ArgumentError("no rule is left that select, ignore, levels and the other settings let an audit find")
+            raise ArgumentError("no rule is left: select, ignore, levels and the other settings turn all of them off")
         is_number = isinstance(self.rep4, int | float | np.number) and not isinstance(self.rep4, bool)
         if not (is_number and 0 < self.rep4 <= 1):
             raise ArgumentError(f"rep4 must be above 0 and at most 1, got {self.rep4!r}")
 
     @functools.cached_property
     def reported(self) -> frozenset[Rule]:
-        """Codes that are reported: those that are selected, not ignored, and looked for under the other settings."""
+        """The codes that are reported: selected, not ignored, and not turned off by the other settings."""
         looked_for = {
             "LZR001": "char" in self.levels,
             "LZR002": "char" in self.levels,
@@ -110,7 +113,7 @@ class Rules:
         return frozenset(rule for rule in self.select if rule not in self.ignore and looked_for.get(rule, True))
 
     def check_tokenizer(self, tokenizer: object) -> None:
-        """Raise ArgumentError if tokens are asked for by name, and there is no tokenizer to make them of a text."""
+        """Raise ArgumentError if the level or the rule of tokens is requested, but there is no tokenizer."""
         if tokenizer is not None:
             return
         for what, chosen, name, default in (
@@ -118,11 +121,11 @@ class Rules:
             ("select", self.select, "LZR006", tuple(RULES)),
         ):
             if name in chosen and chosen != default:
-                raise ArgumentError(f"{what} names {name}, which is found in a text with a tokenizer only")
+                raise ArgumentError(f"{what} names {name}, which needs a tokenizer for texts")
 
 
 class RuleOptions(TypedDict, total=False):
-    """The fields of `Rules` as keyword arguments: one value may stand for a sequence of one."""
+    """The fields of `Rules` as keyword arguments; a single value may stand for a sequence of one."""
 
     literal_copies: int
     copies: int
@@ -148,9 +151,9 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def takes_rules(function: _Function) -> _Function:
-    """Show the fields of `Rules` in the signature of a function with ``**rules``, where editors look for them.
+    """Show the fields of `Rules` in the signature of a function with ``**rules``, for editors and help.
 
-    The function refuses other names of arguments with `ArgumentTypeError`.
+    The function raises `ArgumentTypeError` for other argument names.
     """
     signature = inspect.signature(function)
     parameters = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
@@ -173,7 +176,7 @@ def takes_rules(function: _Function) -> _Function:
 
 
 def names(given: object) -> tuple[str, ...]:
-    """Return one name or path, or several, as strings: a string is one name and not a sequence of characters."""
+    """Return one or more names or paths as strings. A string is one name, not a sequence of characters."""
     if isinstance(given, str | os.PathLike):
         return (os.fspath(given),)
     listed = list(given) if isinstance(given, Iterable) else [given]

@@ -1,4 +1,4 @@
-"""`runs`: every maximal repetition of a text, found in C (c/text/runs.c)."""
+"""`runs`: finds every maximal repetition of a text, in C (c/text/runs.c)."""
 
 from typing import Any, NamedTuple
 
@@ -10,13 +10,13 @@ from .._ffi import ffi, lib
 from ..errors import ArgumentError
 
 _UINT64_MAX = 2**64 - 1
-_ROOM = 1024  # records; more are rare, and cost a second scan
+_ROOM = 1024  # records; more are rare and need a second scan
 
 Text = bytes | bytearray | memoryview | npt.NDArray[np.uint8] | npt.NDArray[np.int32]
 
 
 class Runs(NamedTuple):
-    """Runs of a text, int64[n] each, by period, then start; ``length / period`` is the number of copies."""
+    """Runs of a text, int64[n] each, sorted by period, then start; ``length / period`` is the number of copies."""
 
     start: npt.NDArray[np.int64]
     length: npt.NDArray[np.int64]
@@ -29,13 +29,13 @@ _NONE = Runs(*(np.empty(0, np.int64) for _ in range(3)))
 def runs(data: Text, *, min_copies: int, min_length: int, max_period: int = 0) -> Runs:
     """Return all runs of ``data`` with at least ``min_copies`` copies and ``min_length`` units.
 
-    A run is a stretch in which every unit equals the one a period before it, that can be extended on neither side; its
-    period is the shortest there is. ``data``: bytes, uint8[n] or int32[n]; ``min_copies``: 2 or more;
-    ``max_period``: the longest period looked for, 0 for any.
+    A run is a stretch in which every unit equals the one a period before it. It cannot be extended on either side, and
+    its period is the shortest possible. ``data``: bytes, uint8[n] or int32[n]. ``min_copies``: 2 or more.
+    ``max_period``: the longest period that is searched, 0 for any.
 
-    Exact. Takes about n log n / min_copies steps on any input: 1 MB of prose some milliseconds, without the GIL. A
-    ``min_length`` well above the words of the text (64 characters, say) keeps chance repetitions out and makes it
-    faster. ValueError for other types and ranges.
+    The search is exact and takes about n log n / min_copies steps on any input: some milliseconds for 1 MB of prose,
+    without the GIL. A ``min_length`` well above the length of words (64 characters, say) avoids chance repetitions and
+    makes it faster. ValueError for other types and ranges.
     """
     array = _text_array(data)
     rules = (
@@ -61,7 +61,7 @@ def runs(data: Text, *, min_copies: int, min_length: int, max_period: int = 0) -
 
 
 def _text_array(data: object) -> npt.NDArray[Any]:
-    """Return ``data`` as a contiguous uint8[n] or int32[n], without a copy where it is one."""
+    """Return ``data`` as a contiguous uint8[n] or int32[n], without a copy if it already is one."""
     if isinstance(data, bytes | bytearray):
         return np.frombuffer(data, np.uint8)
     if isinstance(data, memoryview):

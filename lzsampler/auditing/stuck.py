@@ -1,4 +1,4 @@
-"""`stretches`: where a text says next to nothing new, with or without a period, found in C (c/text/stuck.c)."""
+"""`stretches`: finds where a text says almost nothing new, with or without a period, in C (c/text/stuck.c)."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ import numpy.typing as npt
 from .._check import check
 from .._ffi import ffi, lib
 
-_ROOM = 64  # stretches; more are rare, and cost a second scan
+_ROOM = 64  # stretches; more are rare and need a second scan
 
 
 class Stretches(NamedTuple):
@@ -23,10 +23,10 @@ class Stretches(NamedTuple):
 def stretches(
     ids: npt.NDArray[np.int32], *, threshold: int, ngram: int, min_count: int, weight: int, window: int
 ) -> Stretches:
-    """Return the stretches that are stuck; ``ids``: int32[n], numbers of words as `intern` gives them, or tokens.
+    """Return the stuck stretches; ``ids``: int32[n], the numbers of words from `intern`, or tokens.
 
-    The arguments are those of `lzsampler.StuckDetection`, of which this is the offline form: lzs_stuck_stretches in
-    c/include/lzsampler_text.h has the definition. Linear in n. ValueError for values out of range.
+    The arguments are those of `lzsampler.StuckDetection`. This is its offline form; c/include/lzsampler_text.h has the
+    definition, at lzs_stuck_stretches. Linear in n. ValueError for values out of range.
     """
     rules = ffi.new("lzs_stuck_rules *", (threshold, ngram, min_count, weight, window))
     n, room = ffi.new("size_t *"), _ROOM

@@ -1,4 +1,4 @@
-"""`Summary`: the figures of an audit, made by adding `Audited` records in the order of their files."""
+"""`Summary`: the figures of an audit, summed over `Audited` records in the order of their files."""
 
 from array import array
 from bisect import bisect_right
@@ -17,14 +17,14 @@ from .records import LOOPING, Audited, BadRecord, FieldName, FileRead, Finding, 
 
 VERSION = 1  # of summary.json
 WORST = 10  # records that the terminal shows, by wasted tokens
-LISTED = 100  # bad records that are named
-POINTS = 5_000  # of the scatter of periods and copies
+LISTED = 100  # the most bad records that are named
+POINTS = 5_000  # the most points of the scatter plot of periods and copies
 
 
 def loops(audited: Audited) -> list[Finding]:
-    """Return the findings that make a record loop, the most wasteful first, without those that overlap them."""
+    """Return the findings that make a record loop, the most wasteful first, without overlaps."""
     taken: list[Finding] = []
-    covered: dict[FieldName, tuple[list[int], list[int]]] = {}  # starts and ends of those taken, in order
+    covered: dict[FieldName, tuple[list[int], list[int]]] = {}  # sorted starts and ends of the findings taken
     for finding in sorted(audited.findings, key=lambda f: (-f.wasted_tokens, f.rule, f.start)):
         if finding.rule not in LOOPING:
             continue
@@ -38,27 +38,27 @@ def loops(audited: Audited) -> list[Finding]:
 
 
 def begins(audited: Audited, loop: Finding) -> float:
-    """Return the share of the text, 0..1, before it goes wrong where ``loop`` is, one of `loops`.
+    """Return the share of the text, 0..1, before it goes wrong at ``loop``, which is one of `loops`.
 
-    It is where the degenerate stretch of the first loop begins, as in `Group.starts`; in a field after the first that
-    loops, for which no such stretch is known, where the loop itself begins.
+    In the first looping field, this is the start of the first loop's degenerate stretch, as in `Group.starts`. For
+    other fields no such stretch is known, so it is the start of the loop itself.
     """
     first = min(loops(audited), key=lambda found: (found.field == "answer", found.start))
     return audited.onset if audited.onset is not None and loop.field == first.field else loop.share
 
 
 def wasted_tokens(audited: Audited) -> int:
-    """Return the tokens that all loops of a record waste together; none is counted twice."""
+    """Return the tokens that all loops of a record waste, each counted once."""
     return sum(finding.wasted_tokens for finding in audited.findings if finding.rule in LOOPING)
 
 
 def values(audited: Audited, by: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the values of a record for the keys of `--by`, "" for a key it does not have; every record has "file"."""
+    """Return a record's values for the keys of `--by`, "" for a key that it lacks; every record has "file"."""
     return tuple(audited.file if key == "file" else audited.groups.get(key, "") for key in by)
 
 
 def _shares() -> MutableSequence[float]:
-    return array("d")  # an eighth of a list's memory: there is one for each of maybe millions of looping records
+    return array("d")  # an eighth of a list's memory, since millions of records may loop
 
 
 def _lengths() -> MutableSequence[int]:
@@ -67,11 +67,11 @@ def _lengths() -> MutableSequence[int]:
 
 @dataclass
 class Group:
-    """Counts of the records that share a value of `--by`; ``stuck``: those with a finding of LZR011.
+    """Counts of the records that share a value of `--by`. ``stuck``: the records with a finding of LZR011.
 
-    ``starts`` and ``periods`` have an entry for each looping record: the share of the text before its first loop and
-    what that belongs to (`Audited.onset`), 0..1, and the period of that loop, in characters. ``clusters``: the counts
-    by conversation; where they are not known, records are independent.
+    ``starts`` and ``periods`` have an entry for each looping record: the share of the text, 0..1, before the degenerate
+    stretch of its first loop (`Audited.onset`), and the period of that loop in characters. ``clusters``: the counts by
+    conversation; without them, records count as independent.
     """
 
     records: int = 0
@@ -86,15 +86,15 @@ class Group:
 
     @property
     def conversations(self) -> int:
-        """How many conversations the records belong to: as many as there are records where all are independent."""
+        """Number of conversations of the records; the number of records if all are independent."""
         return self.clusters.conversations if self.clusters else self.records
 
     def interval(self, of: Property) -> Interval:
-        """Return the 95 % interval of the share of the records that loop, or are literal or stuck."""
+        """Return the 95 % interval of the share of the records that loop, or that are literal or stuck."""
         return self.clusters.interval(of) if self.clusters else wilson(getattr(self, of), self.records)
 
     def add(self, item: Audited, cluster: int) -> None:
-        """Count a record of a conversation (`key_of`), but not its wasted tokens, and not where it loops."""
+        """Count a record of a conversation (`key_of`). Wasted tokens and the places of loops are added elsewhere."""
         self.records += 1
         self.looping += item.looping
         self.literal += item.literal
@@ -103,7 +103,7 @@ class Group:
         self.clusters.add(cluster, item.looping, item.literal, item.stuck)
 
     def merge(self, other: "Group") -> None:
-        """Add the counts of ``other``, whose records come later."""
+        """Add the counts of ``other``, whose records come after these."""
         self.records += other.records
         self.looping += other.looping
         self.literal += other.literal
@@ -115,7 +115,7 @@ class Group:
         self.clusters.merge(other.clusters)
 
     def to_json(self) -> dict[str, Any]:
-        """Return counts, rates with their intervals by conversation, and medians (None if nothing loops)."""
+        """Return counts, rates with their intervals by conversation, and medians (None without loops)."""
         return {
             "records": self.records,
             "conversations": self.conversations,
@@ -139,18 +139,20 @@ class Group:
 class Summary:
     """The figures of an audit.
 
-    ``rules``: the settings in force; ``by``: the names of the keys that group the records; ``groups``: by their values.
-    ``total`` is the group of all records. ``rule_counts``: records that have a finding of each rule. ``points``:
-    (period, copies) of the first loop of each looping record, at most 5,000 of them, drawn by ``point_keys`` and in the
-    order of the records. ``sums``: of the metrics, over the records that have each. ``worst``: the records that
-    waste most tokens, without their texts. ``bad``: the first bad records. ``coverage``: files, formats, and what
-    was not read. ``turn_conversations``: conversations in whose turns loops were looked for; ``turn_loops``: those of
-    them that loop (LZR012), and ``worst_turns`` those that waste most tokens; their messages are counted elsewhere. The
-    lists are cut to their size and ordered by `merge`.
+    ``rules``: the settings of the audit. ``by``: the keys that group the records. ``groups``: the groups by the values
+    of those keys. ``total``: the group of all records. ``rule_counts``: the number of records with a finding of each
+    rule. ``points``: (period, copies) of the first loop of each looping record, in the order of the records; at most
+    5,000, sampled by ``point_keys``. ``sums``: the sums of the metrics, each over the records that have it. ``worst``:
+    the records that waste the most tokens, without their texts.
 
-    The result does not depend on who does the work: parts of the records are added up on their own, and the parts are
-    merged in the order of the records. They are always cut at the same places, so that sums of floats are rounded the
-    same way, too.
+    ``bad``: the first bad records. ``coverage``: files, formats, and what was not read. ``turn_conversations``: the
+    number of conversations whose turns were searched for loops. ``turn_loops``: how many of them loop (LZR012).
+    ``worst_turns``: those that waste the most tokens. The messages of conversations count among the records. `merge`
+    sorts the lists and cuts them to their size.
+
+    The result does not depend on the division of the work. Each part of the records is summed on its own, and the parts
+    are merged in the order of the records. The parts always begin at the same places, so even sums of floats round
+    alike.
     """
 
     rules: Mapping[str, Any]
@@ -176,12 +178,12 @@ class Summary:
 
     @property
     def measured(self) -> dict[str, int]:
-        """How many records have each metric."""
+        """The number of records that have each metric."""
         return self.sums.counts
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """The keys of ``by`` that no record has, maybe misspelled."""
+        """The keys of ``by`` that no record has; they may be misspelled."""
         return tuple(key for i, key in enumerate(self.by) if self.groups and not any(of[i] for of in self.groups))
 
     @property
@@ -191,22 +193,22 @@ class Summary:
 
     @property
     def literal_rate(self) -> float:
-        """Share of the records with a literal loop, 0..1; LZR020 names those of which no other rule does."""
+        """Share of the records with a literal loop, 0..1. LZR020 names the literal loops that no other rule reports."""
         return _rate(self.total.literal, self.total.records)
 
     @property
     def stuck_rate(self) -> float:
-        """Share of the records with a stretch that is stuck where they do not loop (LZR011), 0..1."""
+        """Share of the records with a stuck stretch that loops do not cover (LZR011), 0..1."""
         return _rate(self.total.stuck, self.total.records)
 
     @property
     def turn_loop_rate(self) -> float:
-        """Share of the conversations whose turns loop (LZR012), 0..1; 0 if turns were not looked at."""
+        """Share of the conversations whose turns loop (LZR012), 0..1; 0 if no turns were searched."""
         return _rate(self.turn_loops, self.turn_conversations)
 
     @property
     def turn_interval(self) -> Interval:
-        """The 95 % interval of the share of conversations whose turns loop, Wilson's."""
+        """Wilson's 95 % interval of the share of conversations whose turns loop."""
         return wilson(self.turn_loops, self.turn_conversations)
 
     @property
@@ -215,7 +217,7 @@ class Summary:
         return _rate(self.bad_records, self.total.records + self.bad_records)
 
     def add(self, item: Audited | BadRecord | FileRead | PassedOver | TurnsRead) -> None:
-        """Count a record, a file that begins or that is passed over, conversations, or what could not be read."""
+        """Count a record, the beginning of a file, a skipped file, conversations, or an unreadable part."""
         if not isinstance(item, Audited):
             self._add_other(item)
         elif item.is_conversation:
@@ -260,13 +262,13 @@ class Summary:
             self.points.append((first.period, first.copies))
             self.point_keys.append(_point_key(item))
             self.worst.append(replace(item, texts=()))
-            if len(self.worst) > 2 * WORST:  # not each time: it sorts
+            if len(self.worst) > 2 * WORST:  # not for each record, since it sorts
                 self._trim_worst()
             if len(self.points) > 2 * POINTS:
                 self._trim_points()
 
     def merge(self, other: "Summary") -> None:
-        """Add a summary of records that come after those of this one, under the same rules."""
+        """Add a summary of later records under the same rules."""
         self.total.merge(other.total)
         for key, group in other.groups.items():
             self.groups.setdefault(key, Group()).merge(group)
@@ -335,7 +337,7 @@ class Summary:
 
 
 def _most_wasteful(conversations: list[Audited]) -> list[Audited]:
-    """Return the conversations whose loops over turns waste most tokens."""
+    """Return the conversations whose loops over turns waste the most tokens."""
     return sorted(conversations, key=lambda one: -sum(found.wasted_tokens for found in one.findings))[:WORST]
 
 
@@ -348,6 +350,6 @@ def _median(numbers: MutableSequence[Any]) -> float | None:
 
 
 def _point_key(audited: Audited) -> int:
-    """Return a number by which a sample of records is drawn: as good as random, but always the same for a record."""
+    """Return a number that decides whether a record is in the sample: pseudo-random, but fixed for the record."""
     name = f"{audited.file}\0{audited.number}\0{audited.id}".encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(name, digest_size=8).digest(), "big")

@@ -1,7 +1,7 @@
-"""`Turns`: loops over the turns of conversations, which no single message shows (LZR012).
+"""`Turns`: finds loops over the turns of a conversation, which no single message shows (LZR012).
 
-An agent that calls the same tools with the same arguments over and over, or a model that gives the same answer to
-whatever is said, may never repeat itself within a message.
+An agent may call the same tools with the same arguments repeatedly, or a model may give the same answer to every
+question, without repetition inside any message.
 """
 
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ from .records import Audited, Finding, Record
 from .rules import Rules
 from .scan import runs
 
-_LONG = 4  # times `Rules.length`: characters that all turns of a loop have together
-_ANSWER = 40  # characters of a cycle without calls of tools; shorter answers come again rightly
+_LONG = 4  # times `Rules.length`: minimum characters of all turns of a loop together
+_ANSWER = 40  # minimum characters of a cycle without tool calls; shorter answers are rightly repeated
 _CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass
 class _Conversation:
-    """The turns of one conversation, by the number of their text among all texts."""
+    """The turns of one conversation: for each, the number of its text among all texts."""
 
     first: Record
     texts: list[int] = field(default_factory=list)
@@ -32,8 +32,8 @@ class _Conversation:
 class Turns:
     """The turns of the conversations of a shard: add its records, then take `loops`.
 
-    Two turns are equal if their reasoning, answer and calls of tools are, apart from white space around them. What
-    others said in between, as results of tools, does not count.
+    Two turns are equal if their reasoning, answer and tool calls are equal, apart from surrounding white space. Text of
+    others between them, such as tool results, does not count.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -42,7 +42,7 @@ class Turns:
         self._conversations: dict[str, _Conversation] = {}
 
     def add(self, record: Record) -> None:
-        """Add a record, if it is a turn."""
+        """Add a record if it is a turn."""
         if not record.turn_of:
             return
         text = (*(part.text.strip() for part in record.fields), record.calls)
@@ -52,11 +52,11 @@ class Turns:
 
     @property
     def conversations(self) -> int:
-        """How many conversations there are."""
+        """Number of conversations."""
         return len(self._conversations)
 
     def loops(self) -> Iterator[Audited]:
-        """Yield the conversations that loop, in their order, with a finding for each loop."""
+        """Yield the looping conversations in their order, with a finding for each loop."""
         texts = list(self._numbers)
         sizes = np.array([sum(map(len, text)) for text in texts], np.int64)
         for conversation in self._conversations.values():
@@ -70,7 +70,7 @@ class Turns:
     def _findings(
         self, conversation: _Conversation, texts: list[tuple[str, ...]], sizes: npt.NDArray[np.int64]
     ) -> Iterator[Finding]:
-        """Yield the loops of a conversation; of those that overlap, the longest."""
+        """Yield the loops of a conversation; of overlapping loops, only the longest."""
         turns = np.array(conversation.texts, np.int32)
         found = runs(turns, min_copies=self._rules.turn_copies, min_length=0)
         before = np.concatenate(([0], np.cumsum(sizes[turns])))

@@ -1,46 +1,46 @@
-"""What a unit that repeats is made of: sentences, other things with letters, or figures and marks only.
+"""What a repeating unit consists of: sentences, other text with letters, or only figures and marks.
 
-Sentences that come again are a loop sooner than rows of a table, arguments of a function or markup, which people repeat
-rightly. A sentence can be told without knowing its language: it has words between white space, and nothing around them
-but the punctuation of sentences.
+Repeated sentences count as a loop sooner than the rows of a table, the arguments of a function, or markup, which people
+rightly repeat. This module recognises a sentence in any language: it has words between white space, and only sentence
+punctuation around them.
 """
 
 import re
 from collections.abc import Sequence
 
-_LOOKED_AT = 2000  # characters of a unit that are looked at; they say enough about the rest of it
-_LETTER = "A-Za-z\u00aa-\u1fff\u2c00-\ud7ff\ue000-\U0010ffff"  # accents and emoji too; drawings and signs lie between
+_LOOKED_AT = 2000  # characters of a unit that are examined; the rest is assumed to be alike
+_LETTER = "A-Za-z\u00aa-\u1fff\u2c00-\ud7ff\ue000-\U0010ffff"  # with accents and emoji, without drawings and signs
 _WIDE = "[\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"  # Chinese, Japanese, Korean
-# What stands between words besides white space: dashes, and the punctuation of scripts that have no white space.
+# What separates words besides white space: dashes, and the punctuation of scripts without white space.
 _BETWEEN = re.compile(
     "--+|[\u2013\u2014\u3000-\u3003\u3008-\u3011\u3014-\u301f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff65]+"
     rf"|(?<={_WIDE})[,.;:!?]|[,.;:!?](?={_WIDE})"
 )
 _PUNCTUATION = ".,;:!?\u2026\"'\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb"
 _WORD = re.compile(rf"(?<!\S)[{_PUNCTUATION}]*([{_LETTER}]+(?:['\u2019-][{_LETTER}]+)*)[{_PUNCTUATION}]*(?!\S)")
-_WIDE_LETTERS = 3  # letters that one such character stands for
-_EMOJI = "\U0001f000"  # and what comes after it
+_WIDE_LETTERS = 3  # letters for which one wide character counts
+_EMOJI = "\U0001f000"  # the first emoji; all characters from here on count as emoji
 _SPACE = re.compile(r"\s+")
 _DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+")
 _AFTER_MARK = (". ", ") ", ": ")
-_LAST_DIGITS = 9  # of a number, which show whether it went up by one
+_LAST_DIGITS = 9  # of a number; enough to see whether it rose by one
 
 
 def _split(text: str) -> str:
-    """Return what is looked at of a text, with white space between its words and ASCII digits for all others."""
+    """Return the examined part of a text, with white space between its words and all digits as "0"."""
     return _DIGIT.sub("0", _BETWEEN.sub(" ", text[:_LOOKED_AT]))
 
 
 def plain_letters(text: str) -> int:
-    """Return how many letters the words of sentences in a text have; a Chinese character counts for three."""
+    """Return the number of letters in the plain words of a text; a Chinese character counts for three."""
     words = "".join(_WORD.findall(_split(text)))
     return len(words) + (_WIDE_LETTERS - 1) * len(re.findall(_WIDE, words))
 
 
 def is_prose(text: str, least: int) -> bool:
-    """Whether a text is made of plain words: three quarters of what is not white space are their letters.
+    """Whether a text consists of plain words: their letters are at least three quarters of all but white space.
 
-    ``least``: how many different ones there must be; two different Chinese characters count as one more.
+    ``least``: the number of different words that it needs; two different Chinese characters count as one word more.
     """
     split = _split(text)
     words = _WORD.findall(split)
@@ -62,7 +62,7 @@ def has_digits(text: str) -> bool:
 def is_unbroken(text: str) -> bool:
     """Whether a text is only white space, only decimal digits, or only other characters without white space.
 
-    Nobody writes hundreds of these in a row, as models do that break down. Cells and arrays have something between
+    People never write hundreds of these in a row; models that break down do. Cells and arrays have separators between
     their values.
     """
     kinds = {(character.isspace(), character.isdecimal()) for character in text[:_LOOKED_AT]}
@@ -70,25 +70,25 @@ def is_unbroken(text: str) -> bool:
 
 
 def in_capitals(text: str) -> bool:
-    """Whether all letters of a text are capitals, as in names of constants, such as NULL, of which tables are full."""
+    """Whether all letters of a text are capitals, as in constants such as NULL, which fill some tables."""
     return not any(
         (character.isalpha() and not character.isupper()) or character >= _EMOJI for character in text[:_LOOKED_AT]
     )
 
 
 def collapsed_length(unit: str) -> int:
-    """Return the length of a unit among its copies when each stretch of white space counts as one character."""
+    """Return the length of a unit between its copies, if each stretch of white space counts as one character."""
     length = len(unit) - sum(space.end() - space.start() - 1 for space in _SPACE.finditer(unit))
     return length - (
         len(unit) > 1 and unit[0].isspace() and unit[-1].isspace()
-    )  # one stretch with that of the next copy
+    )  # the white space at the end joins that of the next copy
 
 
 def changing_numbers(copies: Sequence[str], starts_line: Sequence[bool]) -> float:
-    """Return how many numbers change from one copy to the next, on average, except those that number a list.
+    """Return how many numbers change from one copy to the next, on average, without the numbers of a list.
 
-    A number at the beginning of a line, with a mark after it ("12. "), that goes up by one says nothing new.
-    ``starts_line``: of each copy, whether it begins a line. All copies have equally many numbers.
+    The number of a list item stands at the beginning of a line, has a mark after it ("12. "), and rises by one.
+    ``starts_line``: for each copy, whether it begins a line. All copies have the same number of numbers.
     """
     changed, before = 0, list[tuple[str, bool]]()
     for copy, starts in zip(copies, starts_line, strict=True):

@@ -1,8 +1,8 @@
-"""`WorkFolder`: what an audit has done so far, on the disk, with a part for each task.
+"""`WorkFolder`: the results of an audit on the disk, with a part for each task.
 
-A folder holds `audit.json` (what is audited, and under which rules) and, for task n, `n.jsonl.gz` (its records) and
-`n.json` (its summary). Each file appears whole or not at all; `n.json` is written last, and so shows that the task is
-done. Everything is JSON, so that reading a folder that somebody else made runs no code.
+A folder contains `audit.json` (the files and the rules of the audit) and, for task n, `n.jsonl.gz` (its records) and
+`n.json` (its summary). Each file appears whole or not at all. `n.json` is written last, so its presence shows that the
+task is done. Everything is JSON, so that no code runs when lzsampler reads a folder from somebody else.
 """
 
 import gzip
@@ -29,8 +29,8 @@ from .summary import Group, Summary
 
 VERSION = 7  # of the folder's files
 MANIFEST = "audit.json"
-_OUTCOMES = 1000  # records a line
-_PIECE = 1 << 20  # characters of a text that are made into JSON at once
+_OUTCOMES = 1000  # records on a line
+_PIECE = 1 << 20  # characters of a text that become JSON in one step
 
 _T = TypeVar("_T")
 _FINDING = [field.name for field in fields(Finding)]
@@ -43,7 +43,7 @@ _GROUP = [field.name for field in fields(Group)]
 class Outcome(NamedTuple):
     """What a comparison needs of every record, looping or not.
 
-    Those from ``named`` on are as in `Record`, with ``model`` of its groups, "" if it has none.
+    The fields from ``named`` on are as in `Record`; ``model`` is from the record's groups, "" without one.
     """
 
     file: str
@@ -58,32 +58,32 @@ class Outcome(NamedTuple):
 
 
 class WorkFolder:
-    """A folder of parts. ``lasting``: it has to survive a power cut, and not only the end of a process."""
+    """A folder of parts. ``lasting``: whether it must survive a power cut, and not only the end of a process."""
 
     def __init__(self, path: Path, *, lasting: bool) -> None:
         self.path, self.lasting = path, lasting
 
-    # -- what is audited --
+    # -- the manifest --
 
     def refuse_other(self) -> None:
-        """Raise LzsError if the folder is there and holds something else."""
+        """Raise LzsError if the folder exists and contains something other than an audit."""
         if not self.path.is_dir() or self.is_one():
             return
         if any(file.name not in LOCKS and not file.name.endswith(UNFINISHED) for file in self.path.iterdir()):
             raise LzsError(f"{self.path} is not empty and does not hold an audit: choose another folder")
 
     def begin(self, manifest: Mapping[str, Any]) -> None:
-        """Make the folder for this audit, or check that it is the folder of this audit.
+        """Make the folder for this audit, or check that it belongs to this audit.
 
-        ``manifest``: "tasks" (their number), "settings", "inputs" (file: what identifies its content), "cuts" (how they
-        are shared out), "bad" (rows of `BadRecord`), "passed" (what was passed over, packed). LzsError that names what
-        differs, OSError when it cannot be made.
+        ``manifest``: "tasks" (their number), "settings", "inputs" (the identity of each file's content), "cuts" (how
+        the files are divided), "bad" (rows of `BadRecord`), "passed" (the skipped files, packed). LzsError names the
+        difference to another audit; OSError if the folder cannot be made.
         """
         wanted = json.loads(json.dumps({"version": VERSION, "lzsampler": __version__, **manifest}))
         self.path.mkdir(parents=True, exist_ok=True)
         if not self.is_one():
             self.refuse_other()
-            self.tidy()  # what a process left that was killed before its first file was whole
+            self.tidy()  # leftovers of a process that was killed before its first file was complete
             with self._replacing(MANIFEST) as file:
                 file.write(json.dumps(wanted, indent=1).encode())
             return
@@ -93,16 +93,16 @@ class WorkFolder:
         self.tidy()
 
     def tidy(self) -> None:
-        """Remove files that killed processes left unfinished; no process may be using the folder."""
+        """Remove the unfinished files of killed processes. No process may be using the folder."""
         for left in self.path.glob(f"*{UNFINISHED}"):
             left.unlink(missing_ok=True)
 
     def is_one(self) -> bool:
-        """Return whether an audit was begun in the folder."""
+        """Return whether the folder contains an audit, finished or not."""
         return (self.path / MANIFEST).is_file()
 
     def manifest(self) -> dict[str, Any]:
-        """Return what `begin` wrote. LzsError if it is damaged, or of a version that is read no longer."""
+        """Return the manifest that `begin` wrote. LzsError if it is damaged, or of an unsupported version."""
         with self._intact(MANIFEST) as read:
             manifest: dict[str, Any] = dict(read)
             version = manifest["version"]
@@ -125,22 +125,22 @@ class WorkFolder:
     # -- parts --
 
     def is_done(self, task: int) -> bool:
-        """Return whether the part of a task is there, and complete: nothing was left out because a worker died."""
+        """Return whether the part of a task exists and is complete: no shard was skipped because a worker died."""
         if not (self.path / f"{task:06}.json").exists():
             return False
         with self._intact(f"{task:06}.json") as part:
             return not part["skipped"]
 
     def records(self, task: int) -> int:
-        """Return how many records a part that is done has."""
+        """Return the number of records in a finished part."""
         with self._intact(f"{task:06}.json") as part:
             return int(part["summary"]["total"]["records"])
 
     @contextmanager
     def part(self, task: int, summary: Summary, *, skipped: int) -> Iterator["PartWriter"]:
-        """Write a part: all its records through the writer, which adds them to ``summary`` too.
+        """Write a part: its records go through the writer, which also adds them to ``summary``.
 
-        ``skipped``: shards left out. Nothing remains of a part whose block raises.
+        ``skipped``: the number of shards left out. If the block raises, nothing of the part remains.
         """
         with self._replacing(f"{task:06}.jsonl.gz") as file, gzip.GzipFile("", "wb", 1, file, mtime=0) as compressed:
             writer = PartWriter(compressed, summary)
@@ -150,7 +150,7 @@ class WorkFolder:
             file.write(json.dumps({"skipped": skipped, "summary": _pack_summary(summary)}).encode())
 
     def summaries(self) -> Iterator[Summary]:
-        """Yield the summaries of all tasks in order. LzsError when a part is missing."""
+        """Yield the summaries of all tasks in order. LzsError if a part is missing."""
         manifest = self.manifest()
         tasks, n_keys = manifest["tasks"], len(manifest["settings"]["by"])
         numbers = [file.stem for file in self.path.glob("*.json") if file.stem.isdecimal()]
@@ -170,28 +170,28 @@ class WorkFolder:
         yield from self._rows('{"audited"', lambda row: [_unpack(row["audited"])])
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Yield what a comparison needs, of all records."""
+        """Yield, for all records, what a comparison needs."""
         yield from self._rows('{"outcomes"', lambda row: [checked(Outcome(*outcome)) for outcome in row["outcomes"]])
 
     def _rows(self, start: str, unpacked: Callable[[Any], list[_T]]) -> Iterator[_T]:
         for task in range(self.manifest()["tasks"]):
             path = self.path / f"{task:06}.jsonl.gz"
             try:
-                if path.stat().st_size == 0:  # which gzip takes for a file of no lines
+                if path.stat().st_size == 0:  # gzip would read it as a file without lines
                     raise EOFError
                 with gzip.open(path, "rt", encoding="ascii") as lines:
                     for line in lines:
                         if line.startswith(start):
                             with _damaged(path):
                                 rows = unpacked(json.loads(line, parse_constant=_refuse))
-                            del line  # a long text need not be in memory twice
+                            del line  # so that a long text is not in memory twice
                             yield from rows
             except (EOFError, ValueError, zlib.error, gzip.BadGzipFile) as error:
                 raise LzsError(f"{path} is damaged: delete the folder and audit again") from error
 
     @contextmanager
     def _intact(self, name: str) -> Iterator[Any]:
-        """Read a file of JSON; LzsError if it cannot be read, or if what the block looks for is not in it."""
+        """Read a JSON file; LzsError if it cannot be read, or if the block does not find what it expects in it."""
         with _damaged(self.path / name):
             yield json.loads((self.path / name).read_bytes(), parse_constant=_refuse)
 
@@ -208,14 +208,14 @@ def _damaged(path: Path) -> Iterator[None]:
 
 
 class PartWriter:
-    """Writes the records of a part and adds them up."""
+    """Writes the records of a part and adds them to its summary."""
 
     def __init__(self, file: Any, summary: Summary) -> None:
         self._file, self.summary = file, summary
         self._outcomes: list[Outcome] = []
 
     def add(self, item: Audited | BadRecord | FileRead | PassedOver | TurnsRead) -> None:
-        """Count a record, and keep it when it has findings."""
+        """Count a record, and write it if it has findings."""
         self.summary.add(item)
         if not isinstance(item, Audited):
             return
@@ -230,7 +230,7 @@ class PartWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is still in memory."""
+        """Write the outcomes that are still in memory."""
         if self._outcomes:
             self._write({"outcomes": self._outcomes})
             self._outcomes = []
@@ -239,7 +239,7 @@ class PartWriter:
         self._file.write(_dumped(row) + b"\n")
 
     def _write_audited(self, item: Audited) -> None:
-        """Write a record, a long text of it in pieces, since its JSON may take as much memory again."""
+        """Write a record; a long text in pieces, since its JSON may need as much memory again."""
         if sum(len(text) for _, text in item.texts) <= _PIECE:
             self._write({"audited": _pack(item)})
             return
@@ -254,17 +254,17 @@ class PartWriter:
 
 
 def _refuse(constant: str) -> None:
-    """Refuse Infinity and NaN, which Python reads in JSON."""
-    raise ArgumentError(f"{constant} is no number")
+    """Refuse Infinity and NaN, which Python's JSON reader accepts."""
+    raise ArgumentError(f"{constant} is not a number")
 
 
 def _dumped(value: Any) -> bytes:
-    """Return JSON in ASCII, since texts may hold halves of surrogate pairs, which UTF-8 cannot."""
+    """Return JSON in ASCII, since texts may contain lone surrogates, which UTF-8 cannot encode."""
     return json.dumps(value, separators=(",", ":")).encode("ascii")
 
 
 def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
-    """Return the first difference between two manifests, in words; "" if there is none."""
+    """Return the first difference between two manifests in words; "" if they agree."""
     if old.get("lzsampler") != new["lzsampler"]:
         return f"it was made by lzsampler {old.get('lzsampler')}, this is {new['lzsampler']}"
     for name in sorted({*old["settings"], *new["settings"]}):
@@ -275,14 +275,14 @@ def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
         before, now = (settings["inputs"].get(file) for settings in (old, new))
         if before != now:
             return f"{file} " + ("is new" if before is None else "is gone" if now is None else "has changed")
-    return "" if old["cuts"] == new["cuts"] and old["tasks"] == new["tasks"] else "its files are cut in another way"
+    return "" if old["cuts"] == new["cuts"] and old["tasks"] == new["tasks"] else "its files are divided in another way"
 
 
 # -- records and summaries as JSON --
 
 
 def _pack(audited: Audited) -> list[Any]:
-    """Return the fields of a record in their order, as JSON takes them."""
+    """Return the fields of a record in order, ready for JSON."""
     values = {name: getattr(audited, name) for name in _AUDITED}
     values["groups"], values["metrics"] = dict(audited.groups), dict(audited.metrics)
     values["findings"] = [_finding(finding) for finding in audited.findings]
@@ -341,7 +341,7 @@ def _sums(sums: dict[str, float], counts: dict[str, int]) -> Sums:
 
 
 def unpack_bad(rows: Iterable[Any]) -> list[BadRecord]:
-    """Return the bad records of rows that `dataclasses.astuple` and JSON made."""
+    """Return the bad records of rows made by `dataclasses.astuple` and read back from JSON."""
     return [checked(BadRecord(*row)) for row in rows]
 
 

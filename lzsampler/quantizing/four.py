@@ -1,8 +1,8 @@
-"""`four`: a model as it is, in MXFP4, with a draft, and with both, written in turns (`lzs bench --four`).
+"""`four`: compares four ways to run a model: as it is, in MXFP4, with a draft, and with both (`lzs bench --four`).
 
-A post on speculative decoding and microscaling formats (docs/sources.md) compares these four on an accelerator, in its
-Figures 7 and 8: models of 7 billion weights with drafts of 350 and 115 million, blocks of 7 tokens, MXFP6 for the
-target, FP16 as the base. `ARTICLE` has its figures.
+A post on speculative decoding and microscaling formats (docs/sources.md) compares the same four on an accelerator, in
+its Figures 7 and 8. Its models have 7 billion weights, its drafts 350 and 115 million. It uses blocks of 7 tokens,
+MXFP6 for the target, and FP16 as the base. `ARTICLE` has its figures.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,10 +30,10 @@ from .quantize import quantize
 WAYS = ("base", "MX", "speculation", "both")
 MICROSCALED = "mxfp4"
 ARTICLE = {"base": (1.0, 1.0), "MX": (2.0, 2.0), "speculation": (1.5, 2.0), "both": (4.0, 4.0)}
-"""About how many times as many tokens a second as its base each way has in the post: (least, most) over its models."""
+"""The speed of each way relative to its base, about, in the post: (least, most) over its models."""
 
 _FULL = ("BF16", "F16")
-_READ_BYTES = 64 << 20  # for each thread, more than a cache holds
+_READ_BYTES = 64 << 20  # for each thread; more than a cache holds
 _READS = 8
 
 OnProgress = Callable[[str, int, int], object]
@@ -43,11 +43,12 @@ OnProgress = Callable[[str, int, int], object]
 class Four:
     """Figures of the four ways, by the names of `WAYS`.
 
-    ``target``, ``draft``: names of the files; ``type``: of the weights of the base, and ``converted``: whether the
-    target was in another one before. ``n_max``: most tokens of a block; ``texts``: in each way. ``weights``: bytes that
-    a decode of a target reads, and ``draft_weights`` one of the draft. ``bandwidth``: bytes a second that ``n_threads``
-    threads read from memory, as measured here. ``bounds``: the tokens a second that this allows, when every weight is
-    read once in a decode and nothing else takes time.
+    ``target``, ``draft``: names of the files. ``type``: type of the base's weights. ``converted``: whether the target
+    had another type before. ``n_max``: most tokens of a block. ``texts``: number of texts in each way.
+
+    ``weights``: bytes that one decode of each target reads. ``draft_weights``: bytes that one decode of the draft
+    reads. ``bandwidth``: bytes a second that ``n_threads`` threads read from memory, measured here. ``bounds``: tokens
+    a second that this bandwidth allows if a decode reads every weight once and nothing else takes time.
     """
 
     target: str
@@ -64,7 +65,7 @@ class Four:
     bounds: dict[str, float]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields, ready for JSON, and the figures of the article."""
+        """Return the fields and the figures of the article, ready for JSON."""
         return {**asdict(self), "article": {name: list(given) for name, given in ARTICLE.items()}}
 
 
@@ -87,16 +88,16 @@ def four(
 ) -> Four:
     """Write texts with a model as it is, in MXFP4, with a draft, and with both, and compare the times.
 
-    ``target``: a GGUF file in BF16 or F16, or the name of a model; one in another type is converted to BF16 first.
-    ``draft``: a smaller model of the same vocabulary. ``params``: None is greedy, with the default penalty. ``n_max``:
-    tokens of a block, 1..32. ``prompts`` and ``pairs``: see `compare`. ``n_predict``: the tokens of every text, past
-    its end if that comes sooner, since those of the base and of MXFP4 differ. ``n_ctx`` to ``flash_attn``: see `Model`;
-    all ways have the same. ``on_progress`` is called with what is being done, and how much of it is done and in all.
-    ``on_note`` is called before the measurement with what to know of the draft: that it is as large as a target.
-    The files it needs are made in the system's folder for temporary files, and are gone at the end.
+    ``target``: a GGUF file in BF16 or F16, or the name of a model; lzsampler first converts another type to BF16.
+    ``draft``: a smaller model with the same vocabulary. ``params``: None is greedy, with the default penalty.
+    ``n_max``: tokens of a block, 1..32. ``prompts`` and ``pairs``: see `compare`. ``n_predict``: the tokens of every
+    text, even past its end, since the base and MXFP4 write different texts. ``n_ctx`` to ``flash_attn``: see `Model`;
+    all ways share them. ``on_progress``: called with the name of the step, the work done and the work in all.
+    ``on_note``: called before the measurement with a remark on the draft: that it is as large as a target. Intermediate
+    files are in the system's folder for temporary files and are removed at the end.
 
-    Raises as `quantize`, `Model` and `generate`, before anything is measured; LzsError for a target of which no matrix
-    can have type MXFP4.
+    Raises what `quantize`, `Model` and `generate` raise, before it measures anything. LzsError for a target of which no
+    matrix can have type MXFP4.
     """
     n_max = integer("n_max", n_max, 1, MAX_DRAFT)
     check_counts(pairs, n_predict)
@@ -120,8 +121,8 @@ def four(
         large = large or too_large(mx.header, small.header, f"{header.path.name} in MXFP4")
         if on_note is not None and large is not None:
             on_note(large)
-        for path in {source, scaled} - {header.path}:  # llama.cpp has them in memory; nothing is left on the disk
-            with suppress(OSError):  # a system that does not remove open files: at the end, with their folder
+        for path in {source, scaled} - {header.path}:  # llama.cpp has them in memory, so the files can go
+            with suppress(OSError):  # a system that keeps open files: they go at the end, with their folder
                 path.unlink()
         params = base.params(temperature=0.0) if params is None else params
         drafting = Draft(small, n_max=n_max)
@@ -136,7 +137,7 @@ def four(
         timed = compare(
             ways, prompts, pairs=pairs, n_predict=n_predict, ignore_eos=True, on_progress=_staged(say, "texts")
         )
-        bandwidth = max(bandwidth, memory_bandwidth(base.n_threads))  # a machine with other work may be slow at first
+        bandwidth = max(bandwidth, memory_bandwidth(base.n_threads))  # the first may have been slow
         weights = {name: read_bytes(way.model.header) for name, way in ways.items()}
         of_draft = read_bytes(small.header)
         return Four(
@@ -159,9 +160,9 @@ def four(
 
 
 def read_bytes(header: gguf.Header) -> int:
-    """Return how many bytes of weights a decode of one token reads.
+    """Return the number of bytes of weights that a decode of one token reads.
 
-    Of the embeddings it reads one row, unless they are the output as well; of the experts of a mixture those in use.
+    It reads one row of the embeddings, unless they are also the output, and only the used experts of a mixture.
     """
     experts, used = (header.of_architecture(key) or 1 for key in ("expert_count", "expert_used_count"))
     own_output = any(tensor.name == "output.weight" for tensor in header.tensors)
@@ -173,7 +174,7 @@ def read_bytes(header: gguf.Header) -> int:
 
 
 def memory_bandwidth(n_threads: int) -> float:
-    """Return how many bytes a second threads read from memory together: the best of some reads of 64 MB by each."""
+    """Return the bytes a second that threads together read from memory: the best of several reads of 64 MB by each."""
     integer("n_threads", n_threads, 1, 512)
     parts = [np.ones(_READ_BYTES // 8, np.int64) for _ in range(n_threads)]
     best = float("inf")

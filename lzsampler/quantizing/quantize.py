@@ -1,8 +1,8 @@
-"""`quantize`: a model file with fewer bits a weight, written by llama.cpp's own quantizer.
+"""`quantize`: writes a model file with fewer bits a weight, with llama.cpp's own quantizer.
 
-In microscaling types, blocks of 32 weights share a scale (Open Compute Project, MX Specification 1.0). By itself,
-llama.cpp writes MXFP4 only for the experts of a mixture. Here all matrices of the layers get it, and embeddings and
-output get Q8_0, since a small model suffers when these are coarse. MXFP6 is for judging its quality only (`mxfp6`).
+In microscaling types, blocks of 32 weights share a scale (Open Compute Project, MX Specification 1.0). By default,
+llama.cpp writes MXFP4 only for the experts of a mixture. Here all matrices of the layers get it; embeddings and output
+get Q8_0, since coarse ones harm a small model. MXFP6 only serves to judge its quality (`mxfp6`).
 """
 
 import json
@@ -28,21 +28,21 @@ from ..util.cores import physical_cores
 from ..util.files import remove_leftovers, take_place, unfinished
 from .mxfp6 import BITS, BLOCK, ELEMENTS, rounded
 
-# Name -> number of llama.cpp's file type (llama_ftype). Types that need an importance matrix are left out.
+# Name -> number of llama.cpp's file type (llama_ftype). Types that need an importance matrix are missing.
 _FILE_TYPES = {
     "f32": 0, "f16": 1, "q4_0": 2, "q4_1": 3, "q8_0": 7, "q5_0": 8, "q5_1": 9, "q2_k": 10, "q3_k_s": 11, "q3_k_m": 12,
     "q3_k_l": 13, "q4_k_s": 14, "q4_k_m": 15, "q5_k_s": 16, "q5_k_m": 17, "q6_k": 18, "iq4_nl": 25, "iq4_xs": 30,
     "bf16": 32,
 }  # fmt: skip
 _VALUES_ONLY = {f"mxfp6-{name}": name for name in ELEMENTS}
-# Name -> ggml_type of the layers' matrices; all others are Q8_0. BF16 has all values of MXFP6.
+# Name -> ggml_type of the layers' matrices; all other matrices are Q8_0. BF16 can represent all values of MXFP6.
 _LAYER_TYPES = {"mxfp4": 39, "nvfp4": 40, **dict.fromkeys(_VALUES_ONLY, 30)}
 TYPES = (*_LAYER_TYPES, *_FILE_TYPES)
-_IN_LAYERS = r"^blk\.[0-9]+\.(attn|ffn)_.*\.weight$"  # llama.cpp leaves norms and routers among them as they are
+_IN_LAYERS = r"^blk\.[0-9]+\.(attn|ffn)_.*\.weight$"  # llama.cpp does not quantize the norms and routers among them
 _FULL = {"F32", "F16", "BF16"}
 _NEEDS_IMATRIX = re.compile(r"iq[123]_")
-_ROUNDED_AT_ONCE = 2**20  # weights, whose intermediate values take 50 bytes each
-_LINES_KEPT = 3  # of what a worker wrote that died
+_ROUNDED_AT_ONCE = 2**20  # weights; the intermediate values take 50 bytes for each
+_LINES_KEPT = 3  # last lines of a dead worker's stderr that the error shows
 
 OnProgress = Callable[[int, int], object]
 Fallback = tuple[str, str, int, int]
@@ -50,11 +50,12 @@ Fallback = tuple[str, str, int, int]
 
 @dataclass(frozen=True)
 class Quantized:
-    """A file that `quantize` wrote, after it was read back.
+    """A file that `quantize` wrote and read back.
 
-    ``size``, ``was``: bytes of the new file and of the source. ``computed_size``: for MXFP6, what ``size`` would be if
-    llama.cpp had the type; None for others. ``tensors``: number of tensors of each type. ``fallbacks``: each matrix
-    whose rows do not fit the type that was asked for: (name, type that it got, columns of a row, columns of a block).
+    ``size``, ``was``: bytes of the new file and of the source. ``computed_size``: for MXFP6, the size that the file
+    would have if llama.cpp had the type; None for others. ``tensors``: number of tensors of each type. ``fallbacks``: a
+    tuple (name, actual type, columns of a row, columns of a block) for each matrix whose rows do not fit the requested
+    type.
     """
 
     path: Path
@@ -80,19 +81,19 @@ def quantize(
     n_threads: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> Quantized:
-    """Write a GGUF model with the weights of another in fewer bits; return what was written.
+    """Write a GGUF model with the weights of another in fewer bits; return a description of the new file.
 
-    ``source``: a GGUF file, or the name of a model (`lzsampler.models`). ``type``: one of `TYPES`. With "mxfp4" and
-    "nvfp4" the matrices of the layers have that type, and embeddings and output Q8_0. With "mxfp6-e2m3" and
-    "mxfp6-e3m2" the matrices of the layers are stored as BF16 and have the values that MXFP6 would keep. Any other name
-    is llama.cpp's type of that name. ``requantize``: a source that is quantized already may be used; its errors stay in
-    the weights. ``overwrite``: ``target`` may exist. ``n_threads``: None is one for each physical core. ``on_progress``
-    is called with the number of tensors that are done, and of all.
+    ``source``: a GGUF file, or the name of a model (`lzsampler.models`). ``type``: one of `TYPES`. "mxfp4" and "nvfp4"
+    are the type of the layers' matrices; embeddings and output get Q8_0. "mxfp6-e2m3" and "mxfp6-e3m2" store the
+    layers' matrices as BF16, with the values that MXFP6 would keep. Any other name is llama.cpp's type of that name.
 
-    ``target`` appears whole or not at all: first its size is compared with what its header says, and llama.cpp loads it
-    and decodes a token. Raises ValueError for arguments out of range and a target that cannot be; LzsError, in one
-    line, for a source that cannot be used, a disk that is full, and what llama.cpp refuses; ImportError without
-    llama-cpp-python.
+    ``requantize``: allow a source that is already quantized; its errors stay in the weights. ``overwrite``: allow a
+    ``target`` that exists. ``n_threads``: None means one for each physical core. ``on_progress``: called with the
+    number of finished tensors and the number of all.
+
+    ``target`` appears whole or not at all. First, lzsampler compares the size of the new file with its header, and
+    llama.cpp loads it and decodes a token. Raises ValueError for bad arguments or an impossible target; LzsError, in
+    one line, for an unusable source, a full disk, or a refusal of llama.cpp; ImportError without llama-cpp-python.
     """
     if type not in TYPES:
         raise ArgumentError(_unknown(type))
@@ -100,7 +101,7 @@ def quantize(
     boolean("overwrite", overwrite)
     threads = physical_cores() if n_threads is None else integer("n_threads", n_threads, 1, 512)
     target = Path(target)
-    remove_leftovers(target.parent)  # whatever is refused below; and their room is needed
+    remove_leftovers(target.parent)  # even if a check below fails; and the check of the disk needs their space
     header = gguf.read(source)
     _check_source(header, requantize)
     _check_target(header, target, overwrite)
@@ -154,7 +155,7 @@ def _check_target(header: gguf.Header, target: Path, overwrite: bool) -> None:
     if target.exists() and not target.is_file():
         raise ArgumentError(f"{target} is not a regular file: name another one")
     if target.suffix.lower() != ".gguf":
-        raise ArgumentError(f"{target} does not end in .gguf, by which programs know such a file: name it so")
+        raise ArgumentError(f"{target} does not end in .gguf, by which programs recognise a model: add it to the name")
     if target.exists() and not overwrite:
         raise ArgumentError(f"{target} exists: name another file, or allow it with --overwrite")
 
@@ -162,7 +163,7 @@ def _check_target(header: gguf.Header, target: Path, overwrite: bool) -> None:
 def _check_room(header: gguf.Header, target: Path, type: str) -> None:
     beside = header.file_bytes - sum(tensor.bytes or 0 for tensor in header.tensors)
     need = beside + sum(int(_least_bits(tensor, type) * tensor.elements / 8) for tensor in header.tensors)
-    if type in _VALUES_ONLY:  # the F32 file on the way
+    if type in _VALUES_ONLY:  # the intermediate F32 file
         need += beside + 4 * header.parameters
     free = shutil.disk_usage(target.parent).free
     if need > free:
@@ -170,7 +171,7 @@ def _check_room(header: gguf.Header, target: Path, type: str) -> None:
 
 
 def _least_bits(tensor: gguf.Tensor, type: str) -> float:
-    """Return how many bits of the file a weight takes at least."""
+    """Return the least number of bits that a weight of a tensor takes in the file."""
     if len(tensor.shape) == 1:
         return 32
     if type in _LAYER_TYPES:
@@ -183,7 +184,7 @@ def _in_layers(tensor: gguf.Tensor) -> bool:
 
 
 def _computed_size(made: gguf.Header) -> int:
-    """Return the size of a file with values of MXFP6 if it had 6.25 bits for each."""
+    """Return the size that a file with MXFP6 values would have if each took 6.25 bits."""
     return made.file_bytes - sum(
         int(tensor.elements * (16 - BITS) / 8) for tensor in made.tensors if _in_layers(tensor)
     )
@@ -203,7 +204,7 @@ def _write(
 
 
 def _round(header: gguf.Header, element: str) -> None:
-    """Give the matrices of the layers of an F32 file the values of MXFP6, in place."""
+    """Round the layers' matrices of an F32 file to the values of MXFP6, in place."""
     weights = np.memmap(header.path, np.uint8, "r+")
     for tensor in header.tensors:
         if not _in_layers(tensor):
@@ -230,10 +231,10 @@ def _run(
     fallbacks: list[Fallback] = []
     error = None
     with (
-        tempfile.TemporaryFile() as said,  # nobody would read a pipe while the worker is busy
+        tempfile.TemporaryFile() as said,  # not a pipe: nothing would empty it while the worker runs
         subprocess.Popen(
             [sys.executable, "-c", code, json.dumps(job)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said,  # stdin ends with this process
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said,  # stdin closes when this process ends
         ) as worker,
     ):  # fmt: skip
         try:
@@ -259,7 +260,7 @@ def _run(
     if error:
         if shutil.disk_usage(target.parent).free < 2**20:
             raise LzsError(f"no space is left on the disk of {target.parent}")
-        if "iostream error" in error:  # all that C++ says of a write that fails
+        if "iostream error" in error:  # the only text of C++ for a failed write
             limit = "a quota or a limit on the size of files is reached"
             raise LzsError(f"llama.cpp cannot write to {target.parent}: {limit}")
         raise LzsError(f"llama.cpp cannot quantize {source.name}: {error}")

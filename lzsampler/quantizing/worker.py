@@ -1,10 +1,10 @@
-"""The process that runs llama.cpp's quantizer, started by `quantize` with a job in JSON as its argument.
+"""The process that runs llama.cpp's quantizer. `quantize` starts it with a job in JSON as its argument.
 
-It is a process of its own since nothing interrupts the quantizer, and it ends its process where a check of ggml fails.
-Each line of standard output is a JSON object: {"done", "total"} in tensors, {"fallback"} for a matrix that got another
-type than was asked for, {"missing"} without llama-cpp-python, and at the end {"error"}, "" when the file is written.
+The quantizer needs a process of its own: nothing can interrupt it, and a failed check of ggml ends its process. Each
+line of standard output is a JSON object: {"done", "total"} in tensors; {"fallback"} for a matrix that got another type
+than the requested one; {"missing"} without llama-cpp-python; and finally {"error"}, "" if the file is written.
 
-Standard input has nothing in it. When it ends, the process that wants the file is gone, and so is this one.
+Standard input is empty. When it closes, the caller has ended, and the worker ends too.
 """
 
 import ctypes
@@ -46,13 +46,13 @@ def main() -> None:
             _tell(part)
             if found := _REASON.search(part):
                 reasons.append(found[1].strip())
-        if found := _PROGRESS.match(line):  # the tensor that is being written; its line is not whole yet
+        if found := _PROGRESS.match(line):  # the tensor that is being written: its line is not complete yet
             _say(done=int(found[1]) - 1, total=int(found[2]))
 
     llama_cpp.llama_log_set(read, None)
     params = llama_cpp.llama_model_quantize_default_params()
     params.nthread, params.ftype, params.allow_requantize = job["threads"], job["ftype"], True
-    overrides = (llama_cpp.llama_model_tensor_override * (len(job["overrides"]) + 1))()  # the last one is the end
+    overrides = (llama_cpp.llama_model_tensor_override * (len(job["overrides"]) + 1))()  # the last marks the end
     for override, (pattern, kind) in zip(overrides, job["overrides"].items(), strict=False):
         override.pattern, override.type = pattern.encode(), kind
     params.tt_overrides = ctypes.cast(overrides, type(params.tt_overrides))
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def _end_with_caller(target: str) -> None:
-    """Wait until the caller is gone, and end this process: nothing else ends the quantizer."""
+    """Wait until the caller has ended, then end this process, since nothing else stops the quantizer."""
     while os.read(0, 1):
         pass
     with suppress(OSError):
@@ -73,7 +73,7 @@ def _end_with_caller(target: str) -> None:
 
 
 def _load(path: str) -> str:
-    """Return what is wrong with a file; "" if a token can be decoded."""
+    """Return an error message for a file; "" if llama.cpp loads it and decodes a token to finite logits."""
     from ..llama.model import Model
 
     try:

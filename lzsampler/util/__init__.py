@@ -1,1 +1,1 @@
-"""What several packages need: files and locks, statistics, cores, the marks of reasoning, the table of reports."""
+"""Helpers that know nothing of sampling: files and locks, signals and threads, statistics, cores, JSON."""

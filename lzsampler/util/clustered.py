@@ -1,7 +1,7 @@
 """Intervals and tests for records that come in clusters: messages of one conversation, or samples of one prompt.
 
-What is alike within a cluster says less than as many independent records would: an interval that takes them to be
-independent covered the true rate in 52 % of simulations with 50 conversations of 10 messages, instead of 95 %.
+Records of one cluster resemble each other, so they say less than as many independent records. In simulations with 50
+conversations of 10 messages, an interval for independent records covered the true rate in 52 % of cases, not in 95 %.
 """
 
 import math
@@ -13,30 +13,36 @@ import numpy.typing as npt
 from ..errors import ArgumentError
 from .stats import CONFIDENCE, ROUNDS, Interval, mcnemar, quantile, score_interval, wilson
 
-_SEED = 20131  # of the permutations; fixed, so that a test comes out the same again
-_DRAWS = 20_000_000  # numbers that a permutation test draws at most, about 2 s
+_SEED = 20131  # of the permutations; fixed, so that a test always gives the same result
+_DRAWS = 20_000_000  # the most numbers that a permutation test draws: about 2 s
 _LEAST_ROUNDS = 1_000
-_RELIABLE = 2.0  # square of the number of clusters of the rarer kind from which their spread counts for more than half
-_ROUNDING = 1e-10  # below this a difference of rates, or a probability out of a Fourier transform, may be noise
-_EXACT = 100  # degrees of freedom up to which Student's distribution is summed up exactly
+_RELIABLE = 2.0  # squared number of clusters of the rarer kind at which their spread gets half of the weight
+_ROUNDING = 1e-10  # a smaller difference of rates, or probability from a Fourier transform, may be noise
+_EXACT = 100  # up to this many degrees of freedom, Student's distribution is summed exactly
 
 
 def clustered(counts: npt.ArrayLike, sizes: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interval:
     """Return the interval of a rate, in 0..1, measured on records that come in clusters.
 
-    ``counts``: int[m], the records of each cluster that have a property; ``sizes``: int[m], all its records, above 0.
+    ``counts``: int[m], the records of each cluster that have a property. ``sizes``: int[m], all records of each
+    cluster, above 0.
 
-    Wilson's score interval for n / deff records and the quantile of Student's distribution with m - 1 degrees of
-    freedom (Dean and Pagano, Journal of Survey Statistics and Methodology 3, 2015). The design effect deff is the
-    variance of the rate, estimated from the sums of the clusters, divided by that of n independent records (Kish,
-    Survey Sampling, 1965); it is from 1 to sum(size^2) / n, its value where all records of a cluster are alike. Where
-    few clusters have the property, or few lack it, their spread says little about that variance. So k of them move it
-    towards that largest value, with weights k^2 and 2: where no record has the property, or all have it, every cluster
-    counts as one record. Clusters of one record each give Wilson's interval itself, none the interval (0, 1).
+    The method is Wilson's score interval for n / deff records, with the quantile of Student's distribution with m - 1
+    degrees of freedom (Dean and Pagano, Journal of Survey Statistics and Methodology 3, 2015). The design effect deff
+    is the variance of the rate, estimated from the sums of the clusters, divided by that of n independent records
+    (Kish, Survey Sampling, 1965). It lies between 1 and sum(size^2) / n, its value if the records of each cluster are
+    all alike.
+
+    If few clusters have the property, or few lack it, their spread says little about that variance. So the effect is a
+    mean of the measured one and the largest one, with the weights k^2 and 2. Here k is the number of clusters of the
+    rarer kind. If no record has the property, or all have it, each cluster counts as one record. Clusters of one record
+    each give Wilson's interval itself; no clusters give (0, 1).
     """
     x, n = np.asarray(counts, np.float64), np.asarray(sizes, np.float64)
     if x.ndim != 1 or x.shape != n.shape or (n < 1).any() or (x < 0).any() or (x > n).any():
-        raise ArgumentError(f"counts must be from 0 to sizes, one of each a cluster, got {x.shape} and {n.shape}")
+        raise ArgumentError(
+            f"counts must be from 0 to sizes, with one of each for every cluster, got {x.shape} and {n.shape}"
+        )
     total, having = float(n.sum()), float(x.sum())
     if n.size == total:
         return wilson(int(having), int(total), confidence)
@@ -55,21 +61,22 @@ def paired_difference(
 ) -> Interval:
     """Return the interval of the difference of two rates, -1..1, measured on pairs of records that come in clusters.
 
-    ``gained``, ``lost``: int[m], the pairs of each cluster of which only the second, and only the first, record has a
-    property; ``sizes``: int[m], all its pairs, above 0.
+    ``gained``: int[m], the pairs of each cluster in which only the second record has a property. ``lost``: int[m], the
+    pairs in which only the first record has it. ``sizes``: int[m], all pairs of each cluster, above 0.
 
-    The adjusted Wald interval for paired data (Bonett and Price, Journal of Educational and Behavioral Statistics 37,
-    2012), which adds a pair to either kind, so that it has a width even where no pair differs. It is that of n / deff
-    pairs, with the design effect and the quantile of `clustered`: few clusters that changed, or that did not all change
-    in the same way, say little about the spread and move the effect to its largest value. (-1, 1) for no pairs.
+    The method is the adjusted Wald interval for paired data (Bonett and Price, Journal of Educational and Behavioral
+    Statistics 37, 2012). It adds a pair of each kind, so that the interval has a width even if no pair differs. It is
+    computed for n / deff pairs, with the design effect and the quantile of `clustered`. If few clusters changed, or few
+    did not all change in the same way, they say little about the spread; the effect then moves to its largest value.
+    Returns (-1, 1) for no pairs.
     """
     up, down, n = (np.asarray(values, np.float64) for values in (gained, lost, sizes))
     if up.ndim != 1 or not up.shape == down.shape == n.shape or (n < 1).any() or (np.minimum(up, down) < 0).any():
         raise ArgumentError(
-            f"gained, lost and sizes must be counts, one of each a cluster, got {up.shape} and {n.shape}"
+            f"gained, lost and sizes must be counts, with one of each for every cluster, got {up.shape} and {n.shape}"
         )
     if (up + down > n).any():
-        raise ArgumentError("gained and lost must not be more than sizes together")
+        raise ArgumentError("gained + lost must be at most sizes")
     if not n.size:
         return Interval(-1.0, 1.0)
     total, change = float(n.sum()), up - down
@@ -91,22 +98,23 @@ def paired_difference(
 
 
 def _design_effect(spread: float, most: float, rarer: int) -> float:
-    """Return the design effect: the measured ``spread``, from 1 to ``most``, as far as ``rarer`` clusters show it."""
+    """Return the design effect: a mean of ``spread``, limited to 1..``most``, and ``most``, weighted by ``rarer``."""
     weight = rarer**2 / (rarer**2 + _RELIABLE)
     return weight * min(max(spread, 1.0), most) + (1 - weight) * most
 
 
 def flip_test(differences: npt.ArrayLike) -> float:
-    """Return the two-sided mid-p of the permutation test in which each cluster may have its two sides swapped.
+    """Return the two-sided mid-p of the permutation test that swaps the two sides of each cluster.
 
-    ``differences``: int[m], by how many records more of a cluster loop in B than in A. Under the hypothesis that A and
-    B are the same process, each sum is as likely with the other sign. The distribution of the total over all 2^m
-    choices of signs is that of a sum of independent terms, whose characteristic function is a product of cosines; it is
-    computed exactly, without drawing, down to 1e-10. Where every difference is 1, 0 or -1, it is McNemar's mid-p test.
+    ``differences``: int[m], the number of looping records in B minus that in A, for each cluster. If A and B are the
+    same process, each difference is as likely with the opposite sign. The total over all 2^m choices of signs is then a
+    sum of independent terms, whose characteristic function is a product of cosines. Its distribution is computed
+    exactly, without drawing, down to 1e-10. If every difference is 1, 0 or -1, this is McNemar's mid-p test.
 
-    The mid-p counts only half of the choices that are just as far apart as what was observed (Lancaster 1961). Where
-    few clusters differ the total has few values, and the test that counts all of them is wrong much less often than
-    it may be (Fagerland, Lydersen and Laake, BMC Medical Research Methodology 13, 2013). 1.0 for a total of 0.
+    The mid-p counts only half of the choices that are exactly as far apart as the observation (Lancaster 1961). If few
+    clusters differ, the total has few values. A test that counts those choices in full then errs much less often than
+    its level permits (Fagerland, Lydersen and Laake, BMC Medical Research Methodology 13, 2013). Returns 1.0 for a
+    total of 0.
     """
     signed = np.asarray(differences, np.int64)
     sizes = np.abs(signed[signed != 0])
@@ -124,7 +132,7 @@ def flip_test(differences: npt.ArrayLike) -> float:
     product = np.ones(n)
     for size, times in zip(*np.unique(sizes, return_counts=True), strict=True):
         product *= np.cos(size * angle) ** int(times)
-    chances = np.fft.rfft(product).real / n  # of the sums 0, 1, ..., n / 2; it is even, so the transform is real
+    chances = np.fft.rfft(product).real / n  # of the sums 0, 1, ..., n / 2; an even function has a real transform
     p = 2.0 * float(chances[observed : reach + 1].sum()) - float(chances[observed])
     return float(min(1.0, max(p, _ROUNDING, 2.0**-sizes.size)))
 
@@ -132,13 +140,13 @@ def flip_test(differences: npt.ArrayLike) -> float:
 def group_test(
     counts_a: npt.ArrayLike, sizes_a: npt.ArrayLike, counts_b: npt.ArrayLike, sizes_b: npt.ArrayLike
 ) -> float:
-    """Return the two-sided mid-p of the permutation test in which whole clusters may belong to A or to B.
+    """Return the two-sided mid-p of the permutation test that assigns whole clusters to A or to B.
 
     The arguments are those of `clustered`, for each side. The statistic is the difference of the two rates. 10,000
-    permutations are drawn with a fixed seed, 1,000 at least where clusters are of very many kinds; the observed one
-    counts as one more, so that p is never 0 (Phipson and Smyth, Statistical Applications in Genetics and Molecular
-    Biology 9, 2010). Those that are just as far apart as the observed one count half, as in `flip_test`. 1.0 for equal
-    rates, and if a side has no cluster.
+    permutations are drawn with a fixed seed, or fewer, at least 1,000, if there are very many kinds of clusters. The
+    observed assignment counts as one more, so that p is never 0 (Phipson and Smyth, Statistical Applications in
+    Genetics and Molecular Biology 9, 2010). Permutations exactly as far apart as the observed one count half, as in
+    `flip_test`. Returns 1.0 for equal rates, and if a side has no cluster.
     """
     sides = [np.stack([np.asarray(x, np.int64), np.asarray(n, np.int64)]) for x, n in
              ((counts_a, sizes_a), (counts_b, sizes_b))]  # fmt: skip
@@ -147,7 +155,7 @@ def group_test(
     total = sum(side.sum(1) for side in sides)
 
     def distance(drawn: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Return how far apart the rates are where B has these (records with the property, records), int64[..., 2]."""
+        """Return the distance of the rates if B has these (records with the property, records), int64[..., 2]."""
         rest = total - drawn
         return np.asarray(np.abs(drawn[..., 0] / drawn[..., 1] - rest[..., 0] / rest[..., 1]))
 
@@ -165,9 +173,9 @@ def group_test(
 
 
 def difference_interval(a: Interval, rate_a: float, b: Interval, rate_b: float) -> Interval:
-    """Return the interval of ``rate_b - rate_a``, -1..1, out of those of two independent rates.
+    """Return the interval of ``rate_b - rate_a``, -1..1, from the intervals of two independent rates.
 
-    Newcombe, Statistics in Medicine 17 (1998), method 10, with intervals that may be of `clustered`.
+    Newcombe, Statistics in Medicine 17 (1998), method 10. The two intervals may come from `clustered`.
     """
     middle = rate_b - rate_a
     low = middle - math.hypot(rate_b - b.low, a.high - rate_a)
@@ -177,10 +185,11 @@ def difference_interval(a: Interval, rate_a: float, b: Interval, rate_b: float) 
 
 @lru_cache(maxsize=256)
 def student(freedom: int, confidence: float = CONFIDENCE) -> float:
-    """Return the quantile of Student's distribution between which and its negative ``confidence`` of it lies.
+    """Return t such that Student's distribution has the probability ``confidence`` between -t and t.
 
-    ``freedom``: degrees of freedom, 1 or more. Abramowitz and Stegun, Handbook of Mathematical Functions (1964): the
-    sums 26.7.3 and 26.7.4 up to 100 degrees, the expansion 26.7.5 above, whose error is below 1e-6 there.
+    ``freedom``: degrees of freedom, 1 or more. The formulas are from Abramowitz and Stegun, Handbook of Mathematical
+    Functions (1964): the sums 26.7.3 and 26.7.4 up to 100 degrees; above, the expansion 26.7.5, with an error below
+    1e-6.
     """
     if freedom > _EXACT:
         x, v = quantile(confidence), float(freedom)

@@ -6,11 +6,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-ROOT = Path("/")  # another one in tests
+ROOT = Path("/")  # tests set another one
 
 
 def usable_cores() -> int:
-    """Return the number of logical cores that this process may use, at least 1: what affinity and cgroups allow."""
+    """Return the number of logical cores that affinity and cgroups allow this process, at least 1."""
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # not on Linux
@@ -19,11 +19,11 @@ def usable_cores() -> int:
 
 
 def physical_cores() -> int:
-    """Return the number of physical cores that this process may use; hyper-threads only slow a decode down."""
+    """Return the number of physical cores that this process may use. Hyper-threads would only slow down a decode."""
     if sys.platform == "darwin":
         return _mac_cores() or max(1, os.cpu_count() or 1)
     if not hasattr(os, "sched_getaffinity"):
-        return max(1, (os.cpu_count() or 2) // 2)  # Windows: most of its processors have two threads for each core
+        return max(1, (os.cpu_count() or 2) // 2)  # Windows: most processors there have two threads for each core
     cores = set()
     for cpu in os.sched_getaffinity(0):
         try:
@@ -35,17 +35,17 @@ def physical_cores() -> int:
 
 
 def _quota() -> int | None:
-    """Return the whole cores, at least 1, that the CPU quotas of cgroups leave this process; None without a quota.
+    """Return the number of whole cores, at least 1, that the CPU quotas of cgroups allow; None without a quota.
 
-    A container limited to 2 of 64 cores still sees all of them; more threads than its quota would only be stopped in
-    every period. The quota of each group above counts too, and the lowest of all holds.
+    A container limited to 2 of 64 cores still sees all 64. If it runs more threads than its quota, the kernel stops
+    them in every period. The quota of each parent group counts too; the lowest applies.
     """
     quotas = [quota / period for quota, period in _quotas() if quota > 0 and period > 0]
     return max(1, int(min(quotas))) if quotas else None
 
 
 def _quotas() -> Iterator[tuple[int, int]]:
-    """Yield (quota, period) in microseconds of every group that this process is in and that has them."""
+    """Yield (quota, period) in microseconds for each group of this process that sets them."""
     try:
         memberships = (ROOT / "proc/self/cgroup").read_text().splitlines()
     except (OSError, ValueError):
@@ -74,7 +74,7 @@ def _numbers(*files: Path) -> Iterator[tuple[int, int]]:
 
 
 def _mac_cores() -> int:
-    """Return the physical cores of a Mac, only the performance cores if it has two kinds; 0 if it does not say."""
+    """Return the physical cores of a Mac, or its performance cores if it has two kinds; 0 if macOS does not report."""
     for name in (b"hw.perflevel0.physicalcpu", b"hw.physicalcpu"):
         number, size = ctypes.c_int32(), ctypes.c_size_t(4)
         try:

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and folders that one process has to itself."""
+"""Files that appear whole or not at all, and folders that only one process uses at a time."""
 
 import hashlib
 import io
@@ -20,28 +20,28 @@ from .signals import uninterrupted
 
 try:
     import fcntl
-except ImportError:  # Windows, where a file that is open cannot be removed
+except ImportError:  # Windows, where no process can remove an open file
     fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-UNFINISHED = ".tmp"  # how the names of files end that are still being written
-# And how they begin. A lock of another machine may not be seen here, so each looks at its own files only.
+UNFINISHED = ".tmp"  # the suffix of files that are still being written
+# And their prefix. One machine may not see the locks of another, so each machine looks at its own files only.
 _BEGINNING = f".lzs-{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-"
-_MOST = 1 << 30  # bytes of a file that is read at once
+_MOST = 1 << 30  # the most bytes of a file that is read as a whole
 _LOCK, _SOFT_LOCK = "lock", "lock-soft"
 LOCKS = frozenset((_LOCK, _SOFT_LOCK))  # names of the files that `locked` leaves in a folder
 
 
 def whole(path: str | Path) -> bytes:
-    """Return the bytes of a file that is read at once. OSError; LzsError if it does not end within 1 GiB."""
+    """Return all bytes of a file. OSError if it cannot be read; LzsError if it is larger than 1 GiB."""
     with open(path, "rb") as file:
         return whole_of(file, path)
 
 
 def whole_of(stream: BinaryIO, name: object) -> bytes:
-    """Return the bytes of a stream, which errors call ``name``. OSError; LzsError if it does not end within 1 GiB."""
+    """Return all bytes of a stream, called ``name`` in errors. OSError; LzsError if it is larger than 1 GiB."""
     data = stream.read(_MOST + 1)
     if len(data) > _MOST:
         raise LzsError(f"{name} is larger than 1 GiB: split it, or give another file")
@@ -50,14 +50,14 @@ def whole_of(stream: BinaryIO, name: object) -> bytes:
 
 @contextmanager
 def replacing(path: str | Path, *, durable: bool = True) -> Iterator[BinaryIO]:
-    """Open a new file that replaces ``path`` when the block ends; if the block raises, ``path`` stays as it was.
+    """Open a new file that replaces ``path`` when the block ends; if the block raises, ``path`` does not change.
 
-    A device or a pipe is written to directly. ``durable``: the content is on the disk before the file is replaced, so
-    that it survives a power cut, too. LzsError, in one line, if the file cannot be written; any other error of the
-    block stays what it is.
+    A device or a pipe is written to directly. ``durable``: put the content on the disk before it replaces the old file,
+    so that it survives a power cut. LzsError, in one line, if the file cannot be written; other errors of the block
+    pass unchanged.
     """
     with _reported(path):
-        # A symbolic link stays one, and the file that it names is replaced.
+        # A symbolic link stays a link: the file that it points to is replaced.
         target = Path(os.path.realpath(path))
         kind = stat.S_IFMT(target.stat().st_mode) if target.exists() else stat.S_IFREG
         if kind == stat.S_IFDIR:
@@ -70,7 +70,7 @@ def replacing(path: str | Path, *, durable: bool = True) -> Iterator[BinaryIO]:
         with _opened(part, path) as file:
             yield file
             file.flush()
-            if durable:  # or a full disk may show only after the old file is gone
+            if durable:  # otherwise a full disk may be noticed only after the old file is gone
                 with _reported(path):
                     os.fsync(file.fileno())
         take_place(part, target, path)
@@ -79,8 +79,8 @@ def replacing(path: str | Path, *, durable: bool = True) -> Iterator[BinaryIO]:
 def take_place(part: Path, target: Path, named: object = None) -> None:
     """Rename an unfinished file to ``target``. It gets the permissions of the file that it replaces.
 
-    It gets the owner and the group, too, where this process may give them. Otherwise it loses the bits that run a
-    program as its owner or group, which are now others. LzsError as `unfinished`.
+    It also gets the owner and the group, if this process may set them. If not, it loses the set-user-ID and
+    set-group-ID bits, which would now run it as another user or group. LzsError as in `unfinished`.
     """
     with _reported(target if named is None else named):
         if target.exists():
@@ -91,7 +91,7 @@ def take_place(part: Path, target: Path, named: object = None) -> None:
 def _copy_permissions(old: os.stat_result, part: Path) -> None:
     mode = stat.S_IMODE(old.st_mode)
     if hasattr(os, "chown"):
-        for owner in (old.st_uid, -1):  # a user may still have several groups
+        for owner in (old.st_uid, -1):  # without the right to set the owner, a user may still set one of several groups
             with suppress(OSError):
                 os.chown(part, owner, old.st_gid)
                 break
@@ -104,10 +104,10 @@ def _copy_permissions(old: os.stat_result, part: Path) -> None:
 
 @contextmanager
 def unfinished(target: Path, named: object = None) -> Iterator[Path]:
-    """Yield the name of a new, empty file in the folder of ``target``; it is gone at the end if it was not renamed.
+    """Yield the path of a new, empty file beside ``target``. Unless you rename it, it is removed at the end.
 
-    What is left there by processes that were killed is removed first. Nobody may read the file who may not read
-    ``target``. LzsError if the file cannot be made; it names ``named``, or else ``target``.
+    First, the leftovers of killed processes are removed from the folder. Only those who may read ``target`` may read
+    the file. LzsError if the file cannot be made; the message has ``named``, or else ``target``.
     """
     with ExitStack() as stack:
         with _reported(target if named is None else named):
@@ -118,10 +118,10 @@ def unfinished(target: Path, named: object = None) -> Iterator[Path]:
 
 
 class TemporaryFolder:
-    """A new folder ``path`` among the temporary files, for this user alone.
+    """A new folder ``path`` in the system's folder for temporary files, for this user only.
 
-    It is removed by `close`, at the end of a ``with`` block, with this object, and when the process ends. What killed
-    processes left is removed when the next folder is made. LzsError if it cannot be made.
+    It is removed by `close`, at the end of a ``with`` block, together with this object, or when the process ends. The
+    leftovers of killed processes are removed when the next folder is made. LzsError if the folder cannot be made.
     """
 
     path: Path
@@ -139,11 +139,11 @@ class TemporaryFolder:
 
     @property
     def is_open(self) -> bool:
-        """Whether the folder is there."""
+        """Whether the folder exists."""
         return self._remove.alive
 
     def close(self) -> None:
-        """Remove the folder and all that is in it."""
+        """Remove the folder and everything in it."""
         with uninterrupted():
             self._remove()
 
@@ -155,7 +155,7 @@ class TemporaryFolder:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the unfinished files and folders in a folder whose processes were killed: nobody holds a lock of them."""
+    """Remove the unfinished files and folders of killed processes from a folder: those that no process has locked."""
     if fcntl is None:
         return
     with suppress(OSError), os.scandir(folder) as entries:
@@ -165,7 +165,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def _remove_if_left(entry: "os.DirEntry[str]") -> None:
-    with suppress(OSError):  # it is gone, or on a file system without locks
+    with suppress(OSError):  # the entry is gone, or the file system has no locks
         if entry.is_symlink() or entry.stat(follow_symlinks=False).st_uid != os.geteuid():
             return
         with _locked_now(entry.path, wait=False):
@@ -173,20 +173,20 @@ def _remove_if_left(entry: "os.DirEntry[str]") -> None:
 
 
 def _remove(path: str | Path, owner: int) -> None:
-    if os.getpid() != owner:  # a process that was forked
+    if os.getpid() != owner:  # a forked process does not own the file
         return
     if os.path.isdir(path):
         shutil.rmtree(path, ignore_errors=True)
     else:
-        with suppress(OSError):  # it was renamed, or another process has taken it for a leftover
+        with suppress(OSError):  # it was renamed, or another process removed it as a leftover
             os.unlink(path)
 
 
 @contextmanager
 def _held(folder: Path, make: Callable[[Path], None]) -> Iterator[Path]:
-    """Make an unfinished file or folder, and hold a lock of it, which the system gives up when the process ends.
+    """Make an unfinished file or folder and hold a lock on it, which the system releases when the process ends.
 
-    It is removed at the end of the block, or of the process if Ctrl-C comes in between. OSError if it cannot be made.
+    It is removed at the end of the block, or of the process if Ctrl-C interrupts. OSError if it cannot be made.
     """
     while True:
         path = folder / f"{_BEGINNING}{secrets.token_hex(8)}{UNFINISHED}"
@@ -197,7 +197,7 @@ def _held(folder: Path, make: Callable[[Path], None]) -> Iterator[Path]:
                 if fcntl is not None:
                     with suppress(OSError):  # a file system without locks
                         stack.enter_context(_locked_now(path, wait=True))
-                is_there = path.exists()  # or another process took it for a leftover before it was locked
+                is_there = path.exists()  # another process may have removed it before it was locked
             if is_there:
                 try:
                     yield path
@@ -209,8 +209,8 @@ def _held(folder: Path, make: Callable[[Path], None]) -> Iterator[Path]:
 
 @contextmanager
 def _locked_now(path: str | Path, *, wait: bool) -> Iterator[None]:
-    """Hold a lock of a file or folder. OSError if it cannot be had, or without ``wait`` if another process has it."""
-    folder = os.path.isdir(path)  # which cannot be opened for writing, as some systems want it for a lock
+    """Hold a lock on a file or folder. OSError if that fails, or, without ``wait``, if another process holds it."""
+    folder = os.path.isdir(path)  # some systems lock only what is open for writing, which a folder cannot be
     descriptor = os.open(path, (os.O_RDONLY if folder else os.O_RDWR) | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -228,7 +228,7 @@ def _new_folder(path: Path) -> None:
 
 
 class _Reported(io.FileIO):
-    """A file that is written. An error of it is an LzsError that names the file of the user."""
+    """A file open for writing. Its errors are LzsErrors that name the user's file."""
 
     def __init__(self, path: Path, named: object) -> None:
         super().__init__(path, "w")
@@ -242,7 +242,7 @@ class _Reported(io.FileIO):
 
 @contextmanager
 def _opened(path: Path, named: object) -> Iterator[BinaryIO]:
-    """Open a file to write to; what a block that raises has left in memory is not written."""
+    """Open a file for writing. If the block raises, the bytes that are still buffered are not written."""
     with _reported(named):
         file = _Reported(path, named)
     with file:
@@ -255,7 +255,7 @@ def _opened(path: Path, named: object) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _reported(named: object) -> Iterator[None]:
-    """Make an OSError an LzsError that names the file of the user."""
+    """Turn an OSError into an LzsError that names the user's file."""
     try:
         yield
     except OSError as error:
@@ -264,9 +264,9 @@ def _reported(named: object) -> Iterator[None]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Make a folder if there is none, and keep other processes out of it until the block ends.
+    """Make a folder if it does not exist, and keep other processes out of it until the block ends.
 
-    Where the file system has no locks (Lustre and some NFS mounts), a file with the process's number stands for one.
+    On file systems without locks (Lustre and some NFS mounts), a file with the process's number serves as the lock.
     LzsError if another process holds the lock, or if the folder cannot be written to.
     """
     from filelock import Timeout
@@ -285,13 +285,13 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _lock(folder: Path) -> "BaseFileLock":
-    """Return a lock of the folder that this process holds. Timeout if another one holds it."""
+    """Return a lock on the folder that this process now holds. Timeout if another process holds it."""
     from filelock import FileLock, SoftFileLock, Timeout
 
     lock: BaseFileLock = FileLock(folder / _LOCK)
     try:
         with warnings.catch_warnings():
-            # filelock's own way out would take a lock file that was left by a file system with locks for a held one.
+            # filelock's own fallback would treat a lock file left by a file system with locks as held.
             warnings.filterwarnings("error", message="flock not supported")
             lock.acquire(timeout=0)
     except Timeout:

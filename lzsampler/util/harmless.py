@@ -1,20 +1,20 @@
-"""Text of strangers without what steers a terminal, a spreadsheet or the direction of a line."""
+"""Untrusted text without the characters that control a terminal, a spreadsheet or the direction of a line."""
 
 import json
 import unicodedata
 
-_JOINERS = frozenset("\u200c\u200d")  # Persian and Sinhala words and many emoji are spelt with them; they steer nothing
-_CATEGORIES = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))  # controls, invisible ones, half surrogates, ends of lines
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what OWASP names, under "CSV Injection"
+_JOINERS = frozenset("\u200c\u200d")  # Persian and Sinhala words and many emoji need them; they control nothing
+_CATEGORIES = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))  # controls, invisible characters, lone surrogates, line ends
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # the list of OWASP, under "CSV Injection"
 
 
 def steers(character: str) -> bool:
-    """Return whether a character is a control, a mark of direction, another line end, or half of a surrogate pair."""
+    """Return whether a character is a control, a direction mark, an unusual line end, or half of a surrogate pair."""
     return unicodedata.category(character) in _CATEGORIES and character not in _JOINERS
 
 
 def harmless(text: str, keep: str = "") -> str:
-    r"""Return a text in which each character that `steers` is an escape, as JSON has them (\u001b), but those to keep.
+    r"""Return a text in which each character that `steers`, except those in ``keep``, is a JSON escape (\u001b).
 
     JSON text keeps its meaning.
     """
@@ -24,9 +24,10 @@ def harmless(text: str, keep: str = "") -> str:
 
 
 def cell(text: str) -> str:
-    """Return a text for a cell of CSV: it is no formula in a spreadsheet, and steers no terminal.
+    """Return a text for a CSV cell that no spreadsheet takes for a formula and that does not control a terminal.
 
-    In front of what may begin a formula comes an apostrophe. Line feeds and tabs stay, other controls become escapes.
+    A text that may begin a formula gets an apostrophe before it. Line feeds and tabs stay; other controls become
+    escapes.
     """
     return ("'" if text.startswith(_FORMULA) else "") + harmless(text, "\n\t")
 

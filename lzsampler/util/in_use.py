@@ -1,4 +1,4 @@
-"""`InUse`: who uses an object. One thread at a time does, and another one gets an error that names the object."""
+"""`InUse`: who uses an object. Only one thread at a time may; another one gets an error that names the object."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -12,10 +12,11 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 class InUse:
-    """Who uses an object. In a ``with`` statement it is the running thread, which may enter another one meanwhile.
+    """The use of an object by one thread at a time. A thread uses it within a ``with`` statement, which it may nest.
 
-    ``what`` names the object, and ``instead`` says what each thread should have: an LzsError says both while another
-    thread uses it. Nothing here ever waits. ``also``: what is used with the object, from the next ``with`` on.
+    ``what`` names the object, and ``instead`` says what each thread needs instead. Both are in the LzsError that
+    another thread gets meanwhile. Nothing here waits. ``also``: a second `InUse` to enter with this one, from the next
+    ``with`` on.
     """
 
     also: "InUse | None" = None
@@ -23,8 +24,8 @@ class InUse:
     def __init__(self, what: str, instead: str) -> None:
         self._what, self._instead = what, instead
         self._lock = RLock()
-        self._entered: list[InUse | None] = []  # what is used with it in each ``with`` of the thread that has the lock
-        self._sharers: list[None] = []  # one for each: to add one and to take one are atomic
+        self._entered: list[InUse | None] = []  # ``also`` in each ``with`` of the thread that has the lock
+        self._sharers: list[None] = []  # one element for each sharer, since list.append and pop are atomic
         self._ends = False
         self._late: list[Callable[[], object]] = []
 
@@ -49,12 +50,12 @@ class InUse:
             self._catch_up()
 
     def refusal(self) -> LzsError:
-        """Return the error for a thread that cannot use it now."""
+        """Return the error for a thread that cannot use the object now."""
         return LzsError(f"{self._what} is in use by another thread: {self._instead}")
 
     def share(self) -> None:
-        """Begin to use what never changes, in any thread, until `leave`; LzsError while the object is being closed."""
-        self._sharers.append(None)  # before the question, as `close` asks after it said that it ends
+        """Begin to use the object's constant parts, in any thread, until `leave`; LzsError during `close`."""
+        self._sharers.append(None)  # before the check: `close` sets _ends before it looks at the sharers
         if self._ends:
             self._sharers.pop()
             raise LzsError(f"{self._what} is being closed by another thread: {self._instead}")
@@ -64,7 +65,7 @@ class InUse:
         self._sharers.pop()
 
     def close(self, free: Callable[[], object]) -> None:
-        """Call what frees the object; LzsError while anything uses it, be it in this thread."""
+        """Call ``free``, which frees the object; LzsError while anything uses the object, even in this thread."""
         with self:
             self._ends = True
             try:
@@ -75,7 +76,7 @@ class InUse:
                 self._ends = False
 
     def finish(self, end: Callable[[], object]) -> None:
-        """Call what ends a use: now, or in the thread that uses the object meanwhile, as soon as it no longer does."""
+        """Call ``end``, which ends a use: now, or as soon as the thread that uses the object no longer does."""
         if self._lock.acquire(blocking=False):
             try:
                 end()
@@ -83,28 +84,28 @@ class InUse:
                 self._lock.release()
         else:
             self._late.append(end)
-            self._catch_up()  # that thread may have ended by now
+            self._catch_up()  # that thread may have left the object by now
 
     def _catch_up(self) -> None:
         while self._late and self._lock.acquire(blocking=False):
             try:
-                with suppress(Exception):  # the thread that asked for it has gone on
+                with suppress(Exception):  # the thread that asked for it has continued and cannot get the error
                     self._late.pop()()
             finally:
                 self._lock.release()
 
 
 class Used(Protocol):
-    """What has an `InUse`."""
+    """An object that has an `InUse`."""
 
     @property
     def in_use(self) -> InUse:
-        """Who uses it."""
+        """Who uses the object."""
 
 
 @contextmanager
 def using(*objects: Used | None) -> Iterator[None]:
-    """Use objects within a ``with`` block; None is nothing. LzsError where another thread uses one of them."""
+    """Use objects within a ``with`` block; None is skipped. LzsError if another thread uses one of them."""
     with ExitStack() as stack:
         for each in objects:
             if each is not None:
@@ -113,7 +114,7 @@ def using(*objects: Used | None) -> Iterator[None]:
 
 
 def one_thread(method: _Method) -> _Method:
-    """Have a method use its object (``in_use``), as one thread at a time can."""
+    """Let only one thread at a time call a method of its object (``in_use``)."""
 
     @wraps(method)
     def alone(self: Used, *arguments: Any, **keywords: Any) -> Any:
@@ -124,11 +125,11 @@ def one_thread(method: _Method) -> _Method:
 
 
 def any_thread(method: _Method) -> _Method:
-    """Have a method share its object (``in_use``), as any number of threads can."""
+    """Let any number of threads call a method of its object (``in_use``) at the same time."""
 
     @wraps(method)
     def shared(self: Used, *arguments: Any, **keywords: Any) -> Any:
-        in_use = self.in_use  # one object for both ends: a model that is being made has a new one each time
+        in_use = self.in_use  # for both share and leave: while a model is being made, each access gives a new one
         in_use.share()
         try:
             return method(self, *arguments, **keywords)

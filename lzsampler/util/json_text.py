@@ -1,4 +1,4 @@
-"""JSON in UTF-8 for places where some characters mean more: lines, script elements of HTML."""
+"""JSON in UTF-8 for places where more characters are special: lines, and script elements of HTML."""
 
 import json
 import re
@@ -8,33 +8,33 @@ from typing import Any
 from .files import replacing
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# What ends or opens something in HTML, and what line readers cut at though JSON lets it stand.
+# Characters that begin or end something in HTML, and those at which line readers cut although JSON allows them as is.
 _JSON_HTML = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\x7f\x85\u2028\u2029"}
 _JSON_LINE = {ord(c): f"\\u{ord(c):04x}" for c in "\x7f\x85\u2028\u2029"}
 
 
 def scalar(text: str) -> str:
-    """Return a text that UTF-8 can represent: lone surrogates become U+FFFD."""
+    """Return a text that UTF-8 can encode: lone surrogates become U+FFFD."""
     return _SURROGATE.sub("\ufffd", text)
 
 
 def json_html(value: Any) -> bytes:
-    """Return JSON in UTF-8 that is safe inside a script element of an HTML page, whatever text it holds."""
+    """Return JSON in UTF-8 that is safe inside a script element of an HTML page, whatever text it contains."""
     return _json(value, _JSON_HTML)
 
 
 def json_line(value: Any) -> bytes:
-    """Return JSON in UTF-8 without line ends of any kind. Lone surrogates stay, as escapes."""
+    """Return JSON in UTF-8 without line ends of any kind. Lone surrogates stay as escapes."""
     return _json(value, _JSON_LINE)
 
 
 def _json(value: Any, escapes: dict[int, str]) -> bytes:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.translate(escapes).encode("utf-8", "backslashreplace")  # writes a surrogate as JSON does
+    return text.translate(escapes).encode("utf-8", "backslashreplace")  # a lone surrogate becomes a JSON escape
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Write a value as JSON, a key a line. LzsError if the file cannot be written."""
+    """Write a value as JSON with one key a line. LzsError if the file cannot be written."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1)
     with replacing(path) as file:
-        file.write(text.encode("utf-8", "backslashreplace") + b"\n")  # a lone surrogate becomes an escape of JSON
+        file.write(text.encode("utf-8", "backslashreplace") + b"\n")  # a lone surrogate becomes a JSON escape

@@ -1,4 +1,4 @@
-"""Threads that a signal cannot lose."""
+"""Thread pools that do not lose a thread to a signal."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Barrier
@@ -7,17 +7,17 @@ from .signals import uninterrupted
 
 
 def started_pool(n_threads: int) -> ThreadPoolExecutor:
-    """Return a pool of threads that all run.
+    """Return a pool whose threads all run already.
 
-    ThreadPoolExecutor starts a thread when there is work for it. A KeyboardInterrupt that comes between the start and
-    the note that it makes of it loses the thread: `shutdown` does not wait for that one, and what it uses is freed.
+    ThreadPoolExecutor starts a thread only when there is work for it. If a KeyboardInterrupt comes after that start and
+    before the executor records the thread, `shutdown` does not wait for it, and the memory that it uses is freed.
     """
     pool = ThreadPoolExecutor(n_threads)
     together = Barrier(n_threads)
     with uninterrupted():
         try:
             wait([pool.submit(together.wait) for _ in range(n_threads)])
-        except RuntimeError:  # the system has no more threads; those that run must not wait for it
+        except RuntimeError:  # the system has no more threads; the running ones must stop waiting
             together.abort()
             raise
     return pool

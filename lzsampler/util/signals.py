@@ -1,4 +1,4 @@
-"""Ctrl-C and the signals that end a process: what may not be broken off puts them off, and then they raise."""
+"""Ctrl-C and the signals that end a process: code that must not be interrupted defers them; then they raise."""
 
 import signal
 import threading
@@ -6,26 +6,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# What a system ends a process by. A hang-up is there on Unix only.
+# The signals by which a system ends a process. SIGHUP exists on Unix only.
 _ENDS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 class _State:
-    """What is known of the signals of this process: only its main thread has them."""
+    """The state of this process's signals; Python delivers signals to the main thread only."""
 
     def __init__(self) -> None:
-        self.blocks = 0  # of `uninterrupted` that are open
+        self.blocks = 0  # number of open `uninterrupted` blocks
         self.waiting = False  # whether a signal came in one of them
-        self.ended_by = 0  # the number of the signal that is to end this process
+        self.ended_by = 0  # the number of the signal that asked this process to end
 
 
 _state = _State()
 
 
 def end_by_signals() -> None:
-    """Let SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl-C does, so that nothing unfinished stays behind.
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl-C does, so that no unfinished files are left.
 
-    For a program, in its main thread. A signal that is ignored or handled already (nohup) stays so.
+    Call it in the main thread of a program. A signal that is ignored or already handled (nohup) stays so.
     """
     for number in _ENDS:
         if signal.getsignal(number) is signal.SIG_DFL:
@@ -33,18 +33,18 @@ def end_by_signals() -> None:
 
 
 def ended_by() -> int:
-    """Return the number of the signal that is to end this process, 0 if none came. Ctrl-C does not count."""
+    """Return the number of the signal that asked this process to end, 0 if none came. Ctrl-C does not count."""
     return _state.ended_by
 
 
 def interrupt(number: int) -> None:
-    """Raise KeyboardInterrupt for a signal that something else than Python has caught."""
+    """Raise KeyboardInterrupt for a signal that code other than Python caught."""
     _note(number)
     raise KeyboardInterrupt
 
 
 def interrupting() -> tuple[int, ...]:
-    """Return the numbers of the signals that raise KeyboardInterrupt in this thread: none but in the main one."""
+    """Return the signals that raise KeyboardInterrupt in this thread: an empty tuple except in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         return ()
     ours = (signal.default_int_handler, _interrupt)
@@ -53,16 +53,16 @@ def interrupting() -> tuple[int, ...]:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Put off Ctrl-C until the ``with`` block has ended. Then it raises KeyboardInterrupt, in place of an error too.
+    """Defer Ctrl-C until the ``with`` block ends. Then raise KeyboardInterrupt, even in place of an error of the block.
 
-    The same goes for the signals of `end_by_signals`. A callback that C calls loses an exception, and so would lose
-    Ctrl-C: llama.cpp writes its log through one. Memory that other threads use must stay until they end. Nothing
-    changes in other threads, and for an application that handles SIGINT itself.
+    The same applies to the signals of `end_by_signals`. There are two reasons. If a Python callback raises, such as the
+    one for llama.cpp's log, C loses the exception, and Ctrl-C with it. And memory that other threads use must stay
+    until they end. Nothing changes in other threads, or in an application that handles SIGINT itself.
     """
     if not interrupting():
         yield
         return
-    # A signal may come between any two lines here. Whatever it cuts off, the next one must still raise.
+    # A signal may come between any two lines here. Whatever it interrupts, the next signal must still raise.
     replaces = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if replaces:
         signal.signal(signal.SIGINT, _interrupt)
@@ -81,7 +81,7 @@ def uninterrupted() -> Iterator[None]:
 
 
 def _interrupt(number: int, _: Any) -> None:
-    """Raise KeyboardInterrupt, or at the end of the outermost block of `uninterrupted`."""
+    """Raise KeyboardInterrupt now, or at the end of the outermost `uninterrupted` block."""
     _note(number)
     _state.waiting = _state.blocks > 0
     if not _state.waiting:

@@ -1,4 +1,4 @@
-"""Signatures that `inspect`, notebooks and editors show for functions that take the fields of `Params` as keywords."""
+"""The signatures that `inspect`, notebooks and editors show for functions that take `Params` fields as keywords."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -8,14 +8,14 @@ from ..params import PRESETS, Params
 
 
 def keyword(name: str, annotation: Any, default: Any = ...) -> inspect.Parameter:
-    """Return a keyword-only parameter; a default of ``...`` means "as it is set elsewhere"."""
+    """Return a keyword-only parameter; a default of ``...`` means "set elsewhere"."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def settings(names: Iterable[str], *, given: bool) -> list[inspect.Parameter]:
-    """Return parameters for fields of `Params`.
+    """Return the parameters for some fields of `Params`.
 
-    ``given``: with the defaults of `Params` and those of the LZ penalty; else with ``...``.
+    ``given``: show the defaults of `Params` with the default penalty; otherwise show ``...``.
     """
     fields = inspect.signature(Params).parameters
     defaults = {name: PRESETS["default"].get(name, fields[name].default) for name in names}
@@ -23,7 +23,7 @@ def settings(names: Iterable[str], *, given: bool) -> list[inspect.Parameter]:
 
 
 def with_keywords(function: Callable[..., Any], more: Iterable[inspect.Parameter]) -> inspect.Signature:
-    """Return a function's signature with keywords in the place of its ``**keywords``; its own of a name come first."""
+    """Return a function's signature with ``more`` in place of ``**keywords``; its own parameters take precedence."""
     signature = inspect.signature(function)
     own = [parameter for parameter in signature.parameters.values() if parameter.kind != inspect.Parameter.VAR_KEYWORD]
     added = [parameter for parameter in more if parameter.name not in signature.parameters]

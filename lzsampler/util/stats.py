@@ -1,4 +1,4 @@
-"""What a rate measured on some records says about all of them: intervals, tests, and the number of records needed."""
+"""What a rate measured on some records says about all records: intervals, tests, and the number of records needed."""
 
 import math
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from ..errors import ArgumentError
 
 CONFIDENCE = 0.95
 ROUNDS = 10_000  # resamples of a bootstrap
-_SEED = 20131  # of the bootstrap; fixed, so that a report comes out the same again
-_AT_ONCE = 4_000_000  # numbers that a bootstrap draws at once, 32 MB
+_SEED = 20131  # of the bootstrap; fixed, so that a report always has the same figures
+_AT_ONCE = 4_000_000  # the most numbers that a bootstrap draws at once: 32 MB
 
 
 class Interval(NamedTuple):
@@ -36,20 +36,20 @@ def wilson(count: int, n: int, confidence: float = CONFIDENCE) -> Interval:
 
 
 def score_interval(count: float, n: float, quantile: float) -> Interval:
-    """Return the score interval of the rate ``count / n``, which need not be whole numbers, for a quantile z or t."""
+    """Return the score interval of the rate ``count / n`` for a quantile z or t. The two may be fractions."""
     z2 = quantile**2
     middle = (count + z2 / 2) / (n + z2)
     half = math.sqrt(z2 * (count * (n - count) / n + z2 / 4)) / (n + z2)
-    low = 0.0 if count == 0 else max(0.0, middle - half)  # the formula's own value but for rounding
+    low = 0.0 if count == 0 else max(0.0, middle - half)  # the formula's value without its rounding error
     high = 1.0 if count == n else min(1.0, middle + half)
     return Interval(low, high)
 
 
 def records_needed(rate: float, limit: float, confidence: float = CONFIDENCE) -> int | None:
-    """Return the number of records from which on the Wilson interval of an observed ``rate`` excludes ``limit``.
+    """Return the least number of records at which the Wilson interval of an observed ``rate`` excludes ``limit``.
 
-    Both are in 0..1. With rate = 0 it is the number of clean records that show that at most ``limit`` of all loop: 381
-    for 0.01. None if the two are equal, which no number of records can distinguish.
+    Both are in 0..1. With rate = 0, it is the number of clean records that shows that at most ``limit`` of all records
+    loop: 381 for 0.01. None if the two are equal, since no number of records can distinguish them.
     """
     if rate == limit:
         return None
@@ -60,9 +60,9 @@ def records_needed(rate: float, limit: float, confidence: float = CONFIDENCE) ->
 def mcnemar(only_a: int, only_b: int, *, mid_p: bool = False) -> float:
     """Return the two-sided exact p of McNemar's test (1947): a sign test on the pairs that differ.
 
-    ``only_a``, ``only_b``: the number of pairs in which only the one or only the other loops. 1.0 if they are equal.
-    ``mid_p``: count only half of the probability of what was observed (Lancaster, Journal of the American Statistical
-    Association 56, 1961).
+    ``only_a``, ``only_b``: the number of pairs in which only A's record loops, and only B's. Returns 1.0 if they are
+    equal. ``mid_p``: count only half of the probability of the observation itself (Lancaster, Journal of the American
+    Statistical Association 56, 1961).
     """
     if only_a < 0 or only_b < 0:
         raise ArgumentError(f"counts must be 0 or more, got {only_a} and {only_b}")
@@ -70,7 +70,7 @@ def mcnemar(only_a: int, only_b: int, *, mid_p: bool = False) -> float:
     if 2 * k == n:
         return 1.0
     term = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2)
-    share, total = 1.0, 0.0  # of the terms C(n, i) / C(n, k), i = k, k - 1, ...: each is smaller than the one before
+    share, total = 1.0, 0.0  # the terms C(n, i) / C(n, k), i = k, k - 1, ..., fall
     for i in range(k, -1, -1):
         total += share / 2 if mid_p and i == k else share
         share *= i / (n - i + 1)
@@ -84,10 +84,11 @@ def bootstrap_ratios(
 ) -> list[Interval]:
     """Return percentile bootstrap intervals (Efron 1979) of several ratios that share their clusters.
 
-    ``sums``: float[k, n], what k figures add up to in each of n clusters; ``sizes``: float[n], the values of a cluster,
-    above 0. The ratio of a figure is its sum over all clusters by the sum of the sizes: the mean of all values. Whole
-    clusters are drawn, the same ones for all figures, since answers to one prompt are not independent. The same numbers
-    always give the same intervals. ValueError for other shapes and for no clusters.
+    ``sums``: float[k, n], the sums of k figures over each of n clusters. ``sizes``: float[n], the number of values in
+    each cluster, above 0. The ratio of a figure is its total sum divided by the total size: the mean of all values.
+
+    Whole clusters are drawn, since answers to one prompt are not independent; all figures share a draw. The same input
+    always gives the same intervals. ValueError for other shapes and for no clusters.
     """
     of = np.asarray(sums, np.float64)
     by = np.asarray(sizes, np.float64)
@@ -108,14 +109,14 @@ def bootstrap_ratios(
 
 
 def quantile(confidence: float) -> float:
-    """Return the quantile of the normal distribution between which and its negative ``confidence`` of it lies."""
+    """Return z such that the normal distribution has the probability ``confidence`` between -z and z."""
     if not 0 < confidence < 1:
         raise ArgumentError(f"confidence must be between 0 and 1, got {confidence}")
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 class Agreement(NamedTuple):
-    """How two raters, ``a`` and ``b``, agree on which texts have a property: the number of texts, by who says yes."""
+    """How two raters ``a`` and ``b`` agree on which texts have a property: the number of texts by who says yes."""
 
     both: int
     only_a: int
@@ -134,10 +135,10 @@ class Agreement(NamedTuple):
 
     @property
     def kappa(self) -> float | None:
-        """Cohen's kappa: agreement beyond chance, -1..1; 1 is full agreement, 0 that of chance.
+        """Cohen's kappa: agreement beyond chance, -1..1. 1 is full agreement; 0 is the agreement of chance.
 
         (share - chance) / (1 - chance), where chance is the share on which independent raters with these rates would
-        agree. None if each of them says the same of all texts, so that chance explains everything.
+        agree. None if both raters give all texts the same answer, so that chance explains everything.
         Cohen, A coefficient of agreement for nominal scales, Educational and Psychological Measurement 20 (1960).
         """
         n, a, b = self.n, self.both + self.only_a, self.both + self.only_b
@@ -146,7 +147,7 @@ class Agreement(NamedTuple):
 
 
 def agreement(a: Sequence[bool], b: Sequence[bool]) -> Agreement:
-    """Return how two raters agree on the same texts, bool[n] each; ValueError if the lengths differ."""
+    """Return the agreement of two raters on the same texts, bool[n] each; ValueError if the lengths differ."""
     if len(a) != len(b):
         raise ArgumentError(f"both must rate the same texts, got {len(a)} and {len(b)}")
     pairs = [(bool(x), bool(y)) for x, y in zip(a, b, strict=True)]

@@ -1,4 +1,4 @@
-"""Values out of a file of JSON against types: a file that somebody else wrote may hold anything."""
+"""Checks of values from a JSON file against types: a file from elsewhere may contain anything."""
 
 import types
 from collections.abc import Mapping, Sequence
@@ -6,12 +6,12 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-_LARGEST = 2**63 - 1  # no count or length is larger, and no other number either
+_LARGEST = 2**63 - 1  # the limit of all numbers: no count or length is larger
 _T = TypeVar("_T")
 
 
 def checked(made: _T) -> _T:
-    """Return a dataclass or named tuple whose fields have the types that it declares; TypeError otherwise."""
+    """Return a dataclass or named tuple if its fields have the declared types; else raise TypeError."""
     cls: Any = type(made)
     for name, hint in _hints(cls).items():
         if not is_of(getattr(made, name), hint):
@@ -20,16 +20,16 @@ def checked(made: _T) -> _T:
 
 
 def of(value: Any, hint: Any) -> Any:
-    """Return a value of a type, such as ``dict[str, int]``; TypeError for another one."""
+    """Return a value if it has a type, such as ``dict[str, int]``; else raise TypeError."""
     if not is_of(value, hint):
         raise TypeError(f"a value is not {hint}")
     return value
 
 
 def is_of(value: object, hint: Any) -> bool:
-    """Return whether a value has a type: its parts too. An int is a float, too; no number is NaN or beyond 64 bits.
+    """Return whether a value and its parts have a type. An int passes as a float; NaN or more than 64 bits fail.
 
-    A dataclass is taken as it is: `checked` looks into one.
+    It does not look at the fields of a dataclass; `checked` does.
     """
     origin, parts = get_origin(hint), get_args(hint)
     if hint is float:
@@ -53,6 +53,6 @@ def is_of(value: object, hint: Any) -> bool:
 
 @cache
 def _hints(cls: Any) -> dict[str, Any]:
-    """Return the types of what a class is made of."""
+    """Return the types of a class's fields."""
     made_of = {field.name for field in fields(cls)} if is_dataclass(cls) else set(getattr(cls, "_fields", ()))
     return {name: hint for name, hint in get_type_hints(cls).items() if name in made_of}

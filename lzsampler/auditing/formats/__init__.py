@@ -1,4 +1,4 @@
-"""All formats, in the order in which they are tried on a file: the most distinctive come first."""
+"""All formats, in the order in which lzsampler tries them on a file: the most distinctive first."""
 
 from ..reading import slot
 from ..reading.format import Format
@@ -72,5 +72,5 @@ FORMATS: dict[str, str] = {
 
 
 def by_name(name: str) -> Format:
-    """Return the format of that name, which takes rows apart."""
+    """Return the format of rows with this name."""
     return next(format for format in ROW_FORMATS if format.name == name)

@@ -13,7 +13,7 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield every text and every chain of thought of the assistant; what it said to tools is left out."""
+    """Yield every text and every chain of thought of the assistant, except messages to tools."""
     found, id = groups(row, source.by), name(row)
     for node in row["mapping"].values():
         message = node.get("message")
@@ -28,7 +28,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
             told.update(groups({"finish_reason": details.get("type")}))
         if content["content_type"] in ("text", "multimodal_text"):
             text = text_of(content.get("parts")) or ""
-            if text or not about.get("is_visually_hidden_from_conversation"):  # empty ones come before calls of tools
+            if text or not about.get("is_visually_hidden_from_conversation"):  # empty ones come before tool calls
                 yield Message(text, None, id, told)
         elif content["content_type"] == "thoughts":
             thoughts = [thought.get("content") or "" for thought in content.get("thoughts") or ()]

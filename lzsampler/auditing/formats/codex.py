@@ -1,6 +1,6 @@
-"""Sessions of Codex CLI: `~/.codex/sessions/**/rollout-*.jsonl`, and what `codex exec --json` prints.
+"""Sessions of Codex CLI: `~/.codex/sessions/**/rollout-*.jsonl`, and the output of `codex exec --json`.
 
-Reasoning is an item of its own, and belongs to the answer or the call of a tool that follows it.
+Reasoning is an item of its own and belongs to the answer or tool call that follows it.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _DONE = {"command_execution", "mcp_tool_call", "file_change", "web_search", "tod
 
 
 def matches(row: Any) -> bool:
-    """Recognise a line of a rollout by its type and payload, an event by its type."""
+    """Recognise a line of a rollout by its type and payload, and an event by its type."""
     if not isinstance(row, dict):
         return False
     kind = row.get("type")
@@ -30,7 +30,7 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield an answer with the reasoning before it, or reasoning that only led to a call."""
+    """Yield an answer with the reasoning before it, or reasoning that only led to a tool call."""
     state = source.state
     if isinstance(row.get("msg"), dict):
         item = row["msg"]
@@ -50,7 +50,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
     elif row["type"] == "turn.completed":
         yield from finish(source)
     elif row["type"] in ("event_msg", "world_state", "compacted", "item.started", "item.updated"):
-        return  # what is told again, or not yet whole
+        return  # repeats other lines, or is not yet complete
     elif kind == "reasoning":
         told, plain = content([{**part, "type": "reasoning"} for part in item.get("content") or ()])
         told = told or plain or content(item.get("summary"))[0] or item.get("text")
@@ -67,7 +67,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
 
 
 def finish(source: Source) -> Iterator[Message]:
-    """Yield the reasoning that no answer follows."""
+    """Yield reasoning that is not followed by an answer."""
     if source.state.get("thoughts"):
         yield _answer(None, source)
 

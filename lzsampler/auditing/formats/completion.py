@@ -1,6 +1,6 @@
-"""Rows with a prompt and what came of it: `completion`, `response`, `output` and the like, or `text` alone.
+"""Rows with a prompt and its answer under `completion`, `response`, `output` or a similar key, or with `text` alone.
 
-Many programs and most scripts of one's own write such rows: data sets, deepeval (`actual_output`), LLaMA-Factory
+Many programs and most private scripts write such rows: data sets, deepeval (`actual_output`), LLaMA-Factory
 (`predict`), EvalPlus (`raw_solution`), LiveCodeBench (`output_list`), MT-Bench (`turns`), pipelines of transformers.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 from ..reading.format import Format, Message, NoTextError, Source
 from ..reading.messages import groups, is_message, items, kind_of, name, turn, unfolded, written
 
-# Keys of an answer, the first of which is read; then those that end like one, and last those that may be anything.
+# Keys of an answer; the first one present is read. After them come keys that end like these, then the ambiguous _WEAK.
 STRONG = (
     "completion",
     "response",
@@ -34,20 +34,20 @@ _ANSWER = re.compile(
     r"reply|solution)s?(?:[_ ](?:text|list|str|string))?"
 )
 _THOUGHT = re.compile(r"(?:\w+[_ ])(?:reasoning|thinking|thoughts?|reasoning[_ ]content)")
-# Beginnings of keys whose text no model wrote.
+# Beginnings of keys whose text was not written by a model.
 _GIVEN = re.compile(
     r"(?:expected|reference|ref|gold|golden|correct|target|ground|true|truth|ideal|human|user|input|label|standard|"
     r"best|incorrect|possible|tool|test|code|non|prompt|question|system|canonical|official|oracle)[_ ]"
 )
 _PLURAL = re.compile(r"(?:s|s[_ ]?(?:text|list|str|string)|list)\Z")
 _CAMEL = re.compile("(?<=[a-z])(?=[A-Z])")
-_LONG = 80  # characters of an answer that has nothing but the name of a model
-_INSIDE = ("text", "generated_text", "turns", "choices")  # keys of an answer that is an object
+_LONG = 80  # minimum characters of an answer whose only key is the name of a model
+_INSIDE = ("text", "generated_text", "turns", "choices")  # keys of the text in an answer that is an object
 
 
 @lru_cache(maxsize=4096)
 def _kind(key: str) -> str:
-    """Return "answer" or "reasoning" for a key that ends like one, "" for others."""
+    """Return "answer" or "reasoning" for a key that ends like a key of one, else ""."""
     plain = _CAMEL.sub("_", key).lower()
     if _GIVEN.match(plain):
         return ""
@@ -55,12 +55,12 @@ def _kind(key: str) -> str:
 
 
 def holds_one(key: str) -> bool:
-    """Return whether one text of an answer or of its reasoning is expected under a key, and not a list."""
+    """Return whether a key should have a single text of an answer or of reasoning, and not a list."""
     return (key in _WEAK or key in _REASONING or bool(_kind(key))) and not _PLURAL.search(key.lower())
 
 
 def strong(row: Mapping[str, Any]) -> str | None:
-    """Return the key of an answer that can hardly be anything else, None if there is none."""
+    """Return the key of a row that is almost certainly an answer; None without one."""
     for key in STRONG:
         if row.get(key) is not None:
             return key
@@ -72,7 +72,7 @@ def _key(row: Mapping[str, Any]) -> str | None:
 
 
 def matches(row: Any) -> bool:
-    """Recognise a row by one of the keys that hold an answer, or a list by its first row."""
+    """Recognise a row by a key of an answer, or a list by its first row."""
     if isinstance(row, list):
         return bool(row) and isinstance(row[0], dict) and isinstance(row[0].get("generated_text"), str | list)
     if not isinstance(row, dict):
@@ -84,7 +84,7 @@ def matches(row: Any) -> bool:
 
 
 def is_certain(row: Any) -> bool:
-    """Return whether a row has an answer under a key that can hardly be anything else, and not a word or two."""
+    """Return whether a row has an answer of more than a word or two, under a key that is almost certainly one."""
     if isinstance(row, list):
         return True
     key = strong(row)
@@ -94,7 +94,7 @@ def is_certain(row: Any) -> bool:
 
 
 def _is_readable(value: Any, depth: int = 4) -> bool:
-    """Return whether a value is a text, an object that holds one, or a list of those."""
+    """Return whether a value is a text, an object with a text, or a list of these."""
     if isinstance(value, str):
         return True
     if isinstance(value, dict) and _by_model(value):
@@ -110,7 +110,7 @@ def _is_readable(value: Any, depth: int = 4) -> bool:
 
 
 def _by_model(value: Mapping[str, Any]) -> bool:
-    """Return whether an answer is an object of the answers of several models, {model: text}."""
+    """Return whether an answer is an object of several models' answers, {model: text}."""
     texts = [text for text in value.values() if isinstance(text, str) and len(text) >= _LONG]
     return bool(texts) and len(texts) == len(value) and not _inner(value)
 
@@ -120,13 +120,13 @@ def _inner(value: Mapping[str, Any]) -> str | None:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield the answer, or each of several; a list of messages is a conversation. Older turns come first."""
+    """Yield the answer or answers, after older turns; a list of messages is read as a conversation."""
     if isinstance(row, list):
         yield from answers(row, {}, None)
         return
     key = "choices" if isinstance(row.get("choices"), list) else _key(row)  # MT-Bench
     if key is None:
-        raise NoTextError(f"the row has none of {', '.join((*STRONG, *_WEAK))}, nor a key that ends like one of these")
+        raise NoTextError(f"the row has no answer: it needs one of {', '.join((*STRONG, *_WEAK))}, or a similar key")
     found, id = groups(row, source.by), name(row)
     reasoning = next((row[key] for key in _REASONING if isinstance(row.get(key), str)), None)
     if reasoning is None:
@@ -139,7 +139,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
 
 
 def answers(value: Any, found: Mapping[str, str], id: str | None, reasoning: str | None = None) -> Iterator[Message]:
-    """Yield the texts of an answer: a text, a message, an object that holds one of these, or a list of them."""
+    """Yield the texts of an answer: a text, a message, an object with one of these, or a list of them."""
     if isinstance(value, str):
         yield Message(value, reasoning, id, found)
     elif isinstance(value, list):

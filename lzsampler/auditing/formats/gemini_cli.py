@@ -1,6 +1,6 @@
-"""Sessions of Gemini CLI: `~/.gemini/tmp/*/chats/session-*.json`, since 2026 .jsonl with a line for each message.
+"""Sessions of Gemini CLI: `~/.gemini/tmp/*/chats/session-*.json`; since 2026, .jsonl with a line for each message.
 
-A line may come again with the same id, when there is more to say of a message: the last one counts.
+When a message grows, its line appears again with the same id. The last line counts.
 """
 
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ _SESSION = {"sessionId", "projectHash"}
 
 
 def matches(row: Any) -> bool:
-    """Recognise a session by its project, a message by the type that only this program has."""
+    """Recognise a session by its project, and a message by a type that only this program uses."""
     return isinstance(row, dict) and (row.keys() >= _SESSION or (row.get("type") == "gemini" and "content" in row))
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield the answers of a whole session; keep that of a line until the end of the file."""
+    """Yield the answers of a whole session; keep the answer of a line until the end of the file."""
     if row.keys() >= _SESSION:
         source.state["id"] = str(row["sessionId"])
         if "messages" in row:

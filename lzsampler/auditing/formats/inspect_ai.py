@@ -1,4 +1,4 @@
-"""Logs of inspect-ai: .json with all samples, .eval (a zip) with a file for each."""
+"""Logs of inspect-ai: .json with all samples, or .eval, a zip with a file for each sample."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +8,7 @@ from ..reading.messages import groups, is_model, scalar, turns
 
 
 def matches(row: Any) -> bool:
-    """Recognise a log by its `eval` and samples, a sample by its epoch and output."""
+    """Recognise a log by its `eval` and samples, and a sample by its epoch and output."""
     if not isinstance(row, dict):
         return False
     return ({"eval", "samples"} <= row.keys() and isinstance(row["eval"], dict)) or {
@@ -19,14 +19,14 @@ def matches(row: Any) -> bool:
 
 
 def head(file: str, row: Any) -> dict[str, str]:
-    """Return the task, the model and the settings of a log, or of the header of one (`header.json` of an .eval)."""
+    """Return the task, the model and the settings of a log, or of a log's header (`header.json` of an .eval)."""
     about = row.get("eval") or {}
     settings = (row.get("plan") or {}).get("config") or about.get("model_generate_config") or {}
     return groups({**settings, "model": about.get("model"), "task": about.get("task")})
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield what was generated for each sample: the messages, save those of its input; else the output's choices."""
+    """Yield the generated messages of each sample, without those of its input; without any, the output's choices."""
     whole = "samples" in row
     for i, sample in enumerate(row["samples"] or () if whole else [row]):
         yield from _sample(sample, source, i if whole else None)

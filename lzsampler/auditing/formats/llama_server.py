@@ -1,4 +1,4 @@
-"""Answers of llama-server's own /completion."""
+"""Answers of llama-server's native /completion."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,16 +10,16 @@ _KEYS = {"stop_type", "tokens_predicted", "generation_settings", "stopped_limit"
 
 
 def matches(row: Any) -> bool:
-    """Recognise an answer by `content` and one of the keys that only this server has."""
+    """Recognise an answer by `content` and by a key that only this server uses."""
     return isinstance(row, dict) and "content" in row and bool(_KEYS & row.keys())
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield the one answer; `stop_type` is its finish reason. KeyError for a row without content."""
+    """Yield the answer; `stop_type` is its finish reason. KeyError for a row without content."""
     if "content" not in row:
         raise KeyError("content")
     found = groups({**row, "finish_reason": row.get("stop_type")}, source.by)
-    if row.get("stopped_limit") is True:  # before stop_type there was one key for each
+    if row.get("stopped_limit") is True:  # older servers have a key for each reason instead of stop_type
         found["finish_reason"] = "length"
     made = written(row, found, name(row))
     if made is not None:

@@ -1,6 +1,6 @@
-"""Exports of llama.cpp's web UI: sessions in the STS format (JSONL, a zip of several), and its older JSON.
+"""Exports of llama.cpp's web UI: sessions in the STS format (JSONL, or a zip of several), and its older JSON.
 
-A session's messages form a tree: every answer in it was written by the model, the ones that were tried again as well.
+The messages of a session form a tree. The model wrote every answer in it, including the ones that were regenerated.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Any
 from ..reading.format import Format, Message, Source
 from ..reading.messages import cut_out, groups, name, turn
 
-# What it put into a text itself for some months of 2026: reasoning, and calls of tools with their results.
+# Marks that the web UI itself put into texts for some months of 2026: reasoning, and tool calls with their results.
 _MARK = re.compile("<<<(reasoning_content_start|AGENTIC_TOOL_CALL_START)>>>")
 _ENDS = {
     "reasoning_content_start": re.compile("<<<reasoning_content_end>>>"),
@@ -19,7 +19,7 @@ _ENDS = {
 
 
 def matches(row: Any) -> bool:
-    """Recognise a session by the type of its first line, the older form by `conv`."""
+    """Recognise a session by the type of its first line, and the older form by `conv`."""
     if not isinstance(row, dict):
         return False
     if row.get("type") == "session":
@@ -28,7 +28,7 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield the answer on a line of a session, or all of an older conversation."""
+    """Yield the answer on a line of a session, or all answers of an older conversation."""
     if "conv" in row:
         for message in row["messages"]:
             made = turn(message, groups(message, source.by), name(row["conv"]))

@@ -1,7 +1,8 @@
 """`samples_<task>_<date>.jsonl` of lm-eval --log_samples.
 
-With several filters (gsm8k has two) every answer is there once for each: those of the first filter are read.
-Where `think_end_token` was set lm-eval drops a closed block of reasoning before it saves; an unclosed one is there.
+With several filters (gsm8k has two), the file contains every answer once for each filter; only the first filter's
+answers are read. If `think_end_token` is set, lm-eval removes a closed block of reasoning before it saves. An unclosed
+block stays.
 """
 
 import re
@@ -17,12 +18,12 @@ _NO_ANSWER = "nothing was generated: the file holds log-likelihoods of given ans
 
 
 def matches(row: Any) -> bool:
-    """Recognise a sample by `resps` and `doc`."""
+    """Recognise a sample by `resps` and by `doc` or `doc_id`."""
     return isinstance(row, dict) and "resps" in row and ("doc" in row or "doc_id" in row)
 
 
 def head(file: str, row: Any) -> dict[str, str]:
-    """Return the task and the model, from the file's name and folder, and the filter that comes first."""
+    """Return the task and the model, from the file's name and folder, and the first filter."""
     if not list(_texts(row["resps"])):
         raise NoTextError(_NO_ANSWER)
     path = PurePath(file)
@@ -36,7 +37,7 @@ def head(file: str, row: Any) -> dict[str, str]:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield every response of a document; nothing for a row of another filter than the first, which repeats them."""
+    """Yield every response of a document. Rows of other filters than the first repeat it and yield nothing."""
     responses = list(_texts(row["resps"]))
     head = dict(source.head)
     if head.pop("filter", None) and str(row["filter"]) != source.head["filter"]:
@@ -50,7 +51,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
 
 
 def _settings(arguments: Any) -> dict[str, Any]:
-    """Return the settings of generation: `gen_args_0.arg_1` now, `[[prompt, settings]]` before."""
+    """Return the settings of generation: `gen_args_0.arg_1`, or `[[prompt, settings]]` in older files."""
     if isinstance(arguments, dict):
         arguments = next(iter(arguments.values()), None)
         settings = arguments.get("arg_1") if isinstance(arguments, dict) else None

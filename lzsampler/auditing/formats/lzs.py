@@ -1,4 +1,4 @@
-"""Our own transcripts, as `lzs generate --save` writes them (docs/transcript.md)."""
+"""The transcripts of lzsampler itself, written by `lzs generate --save` (docs/transcript.md)."""
 
 import json
 from collections.abc import Iterator
@@ -15,20 +15,20 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield the last message: those of the assistant before it are a part of the prompt.
+    """Yield the last message: earlier messages of the assistant are part of the prompt.
 
-    A transcript of `lzs eval` names its kind, setting, task, prompt and seed under `eval`. Its id is made of those that
-    make it one of a kind, so that two evaluations can be compared; all texts of a prompt count as one conversation.
-    Texts of the same prompt and seed are counterparts under any setting.
+    A transcript of `lzs eval` has its kind, setting, task, prompt and seed under `eval`. Its id consists of prompt,
+    setting and seed, which identify it, so that two evaluations can be compared. All texts of a prompt count as one
+    conversation. Texts of the same prompt and seed are counterparts under any setting.
 
-    A conversation (`lzs generate -cnv`) has a transcript for each of its answers, which are its turns.
+    A conversation (`lzs generate -cnv`) has a transcript for each of its answers; the answers are its turns.
     """
     if row.get("finish_reason") == "failed":
         raise NoTextError(f"the request failed: {row['error']}")
     ours = row.get("eval", {})
     found = groups({**row["settings"], **row, **ours, "model": row["model"]["name"]}, source.by)
     id = f"{ours['prompt']}, {ours['setting']}, seed {ours['seed']}" if ours else name(row)
-    is_turn = not ours and "prompt" not in row  # with "prompt" it continues a text
+    is_turn = not ours and "prompt" not in row  # with "prompt", the model continues a text
     made = written(row["messages"][-1], found, id, is_turn=is_turn)
     if made is None:
         return
@@ -40,9 +40,9 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
 
 
 def _conversation(said: list[Any], id: str | None, state: dict[str, Any]) -> str:
-    """Return the id of the first transcript of a conversation, by all that was ``said`` in it up to this answer.
+    """Return the id of the first transcript of a conversation, given all messages ``said`` up to this answer.
 
-    A transcript goes on with the conversation of an earlier one whose messages are those before its question.
+    A transcript continues an earlier one if the earlier messages are those before its own question.
     """
     conversations: dict[bytes, str] = state.setdefault("conversations", {})
     whole = _digest(said)

@@ -1,4 +1,4 @@
-"""Conversations: `messages` of {"role", "content"} and the like, one a row, as a bare list, or one message a row."""
+"""Conversations: `messages` of {"role", "content"} or similar; one a row, a bare list, or one message a row."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,7 +21,7 @@ from . import completion
 
 
 def matches(row: Any) -> bool:
-    """Recognise a conversation by its list of messages, a single message by its role and content."""
+    """Recognise a conversation by its list of messages, and a single message by its role and content."""
     if isinstance(row, list):
         return is_conversation(row)
     if not isinstance(row, dict):
@@ -32,7 +32,7 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield every message of the model; of a conversation that ends with somebody else's, the answer beside it."""
+    """Yield every message of the model. If the last is not the model's, yield an answer beside it."""
     if isinstance(row, list):
         yield from turns(row, {}, None)
         return

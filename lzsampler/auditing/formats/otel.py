@@ -1,6 +1,6 @@
-"""Spans of OpenTelemetry with what a model said: of its conventions for generative AI, OpenLLMetry and OpenInference.
+"""Spans with a model's messages by OpenTelemetry's conventions for generative AI, OpenLLMetry or OpenInference.
 
-Spans may be as the SDK prints them (`attributes`: an object) or as collectors write them (`resourceSpans`).
+Spans may have the form that the SDK prints (`attributes`: an object) or the form of collectors (`resourceSpans`).
 """
 
 import json
@@ -20,7 +20,7 @@ _WHOLE = ("gen_ai.output.messages", "gen_ai.completion", "ai.response.text")
 _MODELS = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.model.id")
 _REASONS = ("gen_ai.response.finish_reasons", "ai.response.finishReason")
 _EVENTS = {"gen_ai.choice", "gen_ai.content.completion", "gen_ai.client.inference.operation.details"}
-# Spans around those of the model, which repeat what these say.
+# Spans around those of the model, which repeat the model's messages.
 _AROUND = {
     "invoke_agent",
     "create_agent",
@@ -35,7 +35,7 @@ _AROUND = {
 
 
 def matches(row: Any) -> bool:
-    """Recognise a span by its attributes and ids, an export by its `resourceSpans`."""
+    """Recognise a span by its attributes and ids, and an export by its `resourceSpans`."""
     if not isinstance(row, dict):
         return False
     if isinstance(row.get("resourceSpans"), list):
@@ -45,7 +45,7 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield what the model said in every span; nothing for spans of other kinds."""
+    """Yield the model's messages of every span; nothing for spans of other kinds."""
     if not matches(row):
         raise KeyError("attributes")
     for resource in row.get("resourceSpans") or ():

@@ -1,6 +1,6 @@
 """Pairs of answers to the same prompt: DPO data sets, OpenAI's preference fine-tuning, arenas of two models.
 
-Both answers were written by a model, and each is a record. `--by side` tells them apart.
+A model wrote both answers, and each is a record. `--by side` tells them apart.
 """
 
 import re
@@ -24,7 +24,7 @@ PAIRS = (
     ("output_1", "output_2"),
 )
 _MODELS = {"a": "model_a", "b": "model_b"}
-# A conversation in one text, as Anthropic's HH-RLHF has them.
+# A conversation in one text, as in Anthropic's HH-RLHF.
 _SPEAKER = re.compile(r"(?:\A|\n\n)(Human|Assistant): ?")
 
 
@@ -40,7 +40,7 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield the answers of both sides; of conversations, every message of the model."""
+    """Yield the answers of both sides; if they are conversations, every message of the model."""
     pair = _pair(row)
     if pair is None:
         raise TypeError("the row has no pair of answers")

@@ -1,6 +1,6 @@
 """Tables of promptfoo, `eval -o results.csv`: a column `[provider] prompt` for each prompt and model.
 
-Its .json, .jsonl, .yaml and .xml have an answer under `response.output` of each result, which `completion` reads.
+Its .json, .jsonl, .yaml and .xml files have an answer under `response.output` of each result; `completion` reads those.
 """
 
 import re
@@ -10,12 +10,12 @@ from typing import Any
 from ..reading.format import Format, Message, Source
 
 COLUMN = re.compile(r"\[(?P<model>[^\]]+)\] ")
-_STATE = re.compile(r"\A\[(?:PASS|FAIL|ERROR)\]\s*")  # before the answers in older versions
+_STATE = re.compile(r"\A\[(?:PASS|FAIL|ERROR)\]\s*")  # before the answers, in older versions
 _OTHERS = {"Status", "Score", "Grader Reason", "Named Scores"}
 
 
 def matches(row: Any) -> bool:
-    """Recognise a row by a column of answers and another that it has, or by the mark of a test before an answer."""
+    """Recognise a row by a column of answers and another known column, or by a test's mark before an answer."""
     if not isinstance(row, dict):
         return False
     columns = [value for key, value in row.items() if COLUMN.match(key) and isinstance(value, str)]

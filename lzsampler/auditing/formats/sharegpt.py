@@ -11,7 +11,7 @@ _PAIRS = (("human", "assistant"), ("input", "output"), ("user", "assistant"))  #
 
 
 def matches(row: Any) -> bool:
-    """Recognise a conversation by its key, or a bare list, or a single message, by the keys of a message."""
+    """Recognise a conversation by its key, and a bare list or a single message by the keys of a message."""
     if isinstance(row, dict):
         return any(isinstance(row.get(key), list) for key in _KEYS) or {"from", "value"} <= row.keys()
     return isinstance(row, list) and bool(row) and isinstance(row[0], dict) and {"from", "value"} <= row[0].keys()

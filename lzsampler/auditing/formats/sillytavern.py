@@ -1,4 +1,4 @@
-"""Chats of SillyTavern: JSONL, a header line and a message on each other line, with its swipes."""
+"""Chats of SillyTavern: JSONL with a header line, then a message with its swipes on each line."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from ..reading.format import ONE_CHAT, Format, Message, Source
 from ..reading.messages import groups
 
-_HEADER = {"user_name", "character_name", "chat_metadata"}  # keys of the first line, one of which is enough
+_HEADER = {"user_name", "character_name", "chat_metadata"}  # keys of the first line; one is enough
 
 
 def matches(row: Any) -> bool:
-    """Recognise a chat by its header, or by a message where the header is damaged."""
+    """Recognise a chat by its header, or by a message if the header is damaged."""
     if not isinstance(row, dict):
         return False
     return {"user_name", "character_name"} <= row.keys() or {"is_user", "mes"} <= row.keys()
@@ -19,8 +19,8 @@ def matches(row: Any) -> bool:
 def messages(row: Any, source: Source) -> Iterator[Message]:
     """Yield a message of the character with all its swipes.
 
-    The card's greeting was written by no model, nor were notes of the system and what the user said for a character
-    by a command (its `api` is "manual"). `is_system` is also what hides a message from the prompt.
+    Three kinds of text are not the model's: the card's greeting, notes of the system, and text that the user gave a
+    character by a command (its `api` is "manual"). `is_system` also marks messages that are hidden from the prompt.
     """
     if "mes" not in row:
         if not row.keys() & _HEADER:

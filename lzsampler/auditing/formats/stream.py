@@ -1,8 +1,8 @@
-"""Streams: the pieces of answers, one a line or event, joined to the answers that they are.
+"""Streams: joins pieces, one on a line or in an event, to whole answers.
 
-Programs write them line by line: `curl` (server-sent events, or ollama's NDJSON, which streams unless it is told not
-to), clients that log every chunk (openai, llama_cpp.server, vLLM), events of Responses, of Anthropic and Cohere, of
-llama-server's /completion, of text-generation-inference and of the AI SDK.
+These programs write them: `curl` (server-sent events, or ollama's NDJSON, which streams by default), and clients that
+log every chunk (openai, llama_cpp.server, vLLM). The module also reads the events of Responses, Anthropic, Cohere,
+llama-server's /completion, text-generation-inference and the AI SDK.
 """
 
 from collections.abc import Iterator
@@ -24,13 +24,13 @@ _ANTHROPIC = {
 }
 _COHERE = {"message-start", "content-start", "content-delta", "content-end", "message-end"}
 _AI_SDK = {"start", "text-start", "text-delta", "text-end", "reasoning-start", "reasoning-delta", "reasoning-end"}
-_REMEMBERED = 1000  # answers that have ended, after whose end some servers send more
+_REMEMBERED = 1000  # the most finished answers that are remembered: some servers send more after an end
 _LAST = ("response.completed", "response.incomplete", "response.failed")
 
 
 @dataclass
 class _Answer:
-    """One answer, as far as it has come."""
+    """One answer, with the pieces read so far."""
 
     id: str | None
     number: int
@@ -40,7 +40,7 @@ class _Answer:
     calls: bool = False
 
     def message(self) -> Message | None:
-        """Return what has come; None if it only calls tools."""
+        """Return the answer so far; None if it only calls tools."""
         reasoning, answer = "".join(self.reasoning), "".join(self.answer)
         if self.calls and not reasoning and not answer:
             return None
@@ -48,7 +48,7 @@ class _Answer:
 
 
 def _kind(row: Any) -> str:
-    """Return which program's stream a row is of, "" if it is of none."""
+    """Return the program whose stream contains the row; "" if there is none."""
     if not isinstance(row, dict):
         return ""
     choices, kind = row.get("choices"), row.get("type")
@@ -76,7 +76,7 @@ def _kind(row: Any) -> str:
 
 
 def matches(row: Any) -> bool:
-    """Recognise a piece of an answer by the form of its program."""
+    """Recognise a piece of an answer by its program's form."""
     kind = _kind(row)
     return bool(kind) and not (kind in ("ollama", "llama-server") and row.get("done", row.get("stop")))
 
@@ -86,10 +86,10 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
     kind = _kind(row)
     open_: dict[Any, _Answer] = source.state.setdefault("open", {})
     if kind == "" and isinstance(row, dict) and row.get("object") == "text_completion":
-        kind = "text" if any(key[0] == row.get("id") for key in open_) else ""  # the last piece, which has a reason
+        kind = "text" if any(key[0] == row.get("id") for key in open_) else ""  # the last piece has a finish reason
     if kind in ("chunk", "text"):
         yield from _chunk(row, source, open_)
-    elif kind == "" and openai_response.matches(row):  # an answer that was not streamed, among others that were
+    elif kind == "" and openai_response.matches(row):  # an answer that was not streamed, among streamed ones
         yield from openai_response.messages(row, source)
     elif kind == "":
         if isinstance(row, dict) and row.get("error"):
@@ -134,7 +134,7 @@ def _chunk(row: Any, source: Source, open_: dict[Any, _Answer]) -> Iterator[Mess
     for choice in row["choices"]:
         key = (row.get("id"), choice.get("index", 0))
         delta = choice.get("delta")
-        if key in finished:  # what some servers send after the end; a new answer says its role, or has a text
+        if key in finished:  # some servers send more after the end; a new answer has a role or a text
             if not (choice.get("text") or (isinstance(delta, dict) and any(delta.get(k) for k in ("role", "content")))):
                 continue
             del finished[key]
@@ -169,7 +169,7 @@ def _ollama(row: Any, source: Source, open_: dict[Any, _Answer]) -> Iterator[Mes
 def _anthropic(row: Any, source: Source, open_: dict[Any, _Answer]) -> Iterator[Message]:
     kind = row["type"]
     if kind == "message_start":
-        yield from _ended(open_, "anthropic")  # the one before was cut off
+        yield from _ended(open_, "anthropic")  # the previous answer was cut off
         _of(open_, "anthropic", row["message"], source)
     elif kind == "message_stop":
         yield from _ended(open_, "anthropic")

@@ -1,4 +1,4 @@
-"""Texts without anything around them: JSON Lines or arrays of texts, and one object of {prompt: answer}."""
+"""Bare texts: JSON Lines or arrays of texts, or one object of {prompt: answer}."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from ..reading.format import Format, Message, Source
 from ..reading.messages import kind_of
 
-_LONG = 80  # characters that answers have on the average, and names or settings do not
+_LONG = 80  # minimum characters of answers on average; names and settings are shorter
 
 
 def matches(row: Any) -> bool:
-    """Recognise a text, a list of texts, or an object of two or more texts that are as long as answers."""
+    """Recognise a text, a list of texts, or an object of at least two texts that are as long as answers."""
     if isinstance(row, dict):
         texts = [value for value in row.values() if isinstance(value, str)]
         return len(row) > 1 and len(texts) == len(row) and sum(map(len, texts)) >= _LONG * len(texts)
@@ -18,7 +18,7 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield every text; the id of one in an object is its key."""
+    """Yield every text; in an object, the id of a text is its key."""
     if isinstance(row, str):
         yield Message(row)
         return

@@ -1,11 +1,11 @@
-"""Chats of text-generation-webui: `internal` of [user, model] pairs (`visible` is the same as HTML)."""
+"""Chats of text-generation-webui: `internal`, pairs of [user, model] (`visible` has the same pairs as HTML)."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from ..reading.format import ONE_CHAT, Format, Message, Source
 
-_GREETING = "<|BEGIN-VISIBLE-CHAT|>"  # in the user's place, before what the character's card says
+_GREETING = "<|BEGIN-VISIBLE-CHAT|>"  # in the user's place, before the greeting of the character's card
 
 
 def matches(row: Any) -> bool:
@@ -14,7 +14,7 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield every answer, with all its versions where they were kept; the greeting is not the model's."""
+    """Yield every answer with all its saved versions, without the greeting, which is not the model's."""
     about = row.get("metadata") or {}
     for i, (user, answer) in enumerate(row["internal"] if "internal" in row else row["data"]):
         if user == _GREETING:

@@ -1,4 +1,4 @@
-"""Cells of tables, CSV or SQLite: which hold a text, and which the JSON of something else."""
+"""Cells of tables (CSV, SQLite): tells cells with a text from cells with the JSON of something else."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,9 +10,9 @@ from .decode import unpacked
 from .messages import CONTENT, PART_TYPES, is_conversation, is_known_role, is_message, role_of, unfolded
 
 _TEXTS = {"content", *CONTENT, *(side for pair in PAIRS for side in pair)}
-# What the choices or candidates of an API have, and those of a question in an answer do not.
+# Keys in the choices or candidates of an API. The choices of a question in a model's answer lack all of these keys.
 _OF_CHOICES = {"message", "finish_reason", "finishReason", "content"}
-# What stands around choices that have a text alone, and around a list of choices in an answer of a model does not.
+# Keys around choices that have only a text; around a list of choices in a model's answer there are other keys, too.
 _OF_COMPLETIONS = {"id", "object", "created", "model", "choices", "usage", "system_fingerprint"}
 _PART_KEYS = {
     "text",
@@ -25,10 +25,10 @@ _OF_APIS = ({"model", "response", "done"}, {"text", "finish_reason"})  # Ollama,
 
 
 def value_of(column: str, cell: Any) -> Any:
-    """Return what a cell holds: the value of its JSON, or of a list as Python prints it, or else its text.
+    """Return the value in a cell: the value of its JSON or of a list as Python prints it, or else its text.
 
-    In a column of answers or contents JSON is the text that a model wrote, unless it is what a program writes there:
-    messages, parts of a content, or an answer of an API.
+    In a column of answers or contents, JSON is taken as the model's own text. The exceptions are the forms that
+    programs write there: messages, parts of a content, or an answer of an API.
     """
     found = unpacked(cell)
     if found is cell or not (column in _TEXTS or holds_one(column) or COLUMN.match(column)):

@@ -1,4 +1,4 @@
-"""Bytes of a file: plain or compressed, line by line or all of it, and JSON out of them."""
+"""The bytes of a file: plain or compressed, line by line or as a whole, and JSON from them."""
 
 import ast
 import codecs
@@ -32,17 +32,17 @@ def _library_of_zstd() -> Any:
 
 ZSTD = _library_of_zstd()
 
-MAX_LINE = 512 << 20  # bytes; a longer one is skipped, so that memory stays bounded
-MAX_DOCUMENT = 2 << 30  # bytes of a file that can only be read whole
+MAX_LINE = 512 << 20  # bytes; a longer line is skipped to bound memory
+MAX_DOCUMENT = 2 << 30  # bytes of a file that can only be read as a whole
 BUFFER = 1 << 20
-_LONG = 16 << 20  # bytes of a JSON text
+_LONG = 16 << 20  # bytes of a long JSON text
 
-Stream = Any  # an io.BufferedReader, which is generic in some versions of typeshed only
+Stream = Any  # an io.BufferedReader; only some versions of typeshed make it generic
 
-# What reading a damaged stream raises.
+# The exceptions of reading a damaged stream.
 STREAM_ERRORS = (OSError, EOFError, zlib.error, *(() if ZSTD is None else (ZSTD.ZstdError,)))
 
-# What zipfile raises for damaged names, sizes, offsets and methods besides its own error; RuntimeError: encrypted.
+# The exceptions of zipfile for damaged names, sizes, offsets and methods, besides its own; RuntimeError: encrypted.
 ZIP_ERRORS = (
     zipfile.BadZipFile,
     RuntimeError,
@@ -56,11 +56,11 @@ ZIP_ERRORS = (
 )
 
 _ZIP_ZSTD, _ZIP_HEADER, _ENCRYPTED = 93, 30, 1  # APPNOTE of PKWARE 6.3.10: 4.4.5, 4.3.7, 4.4.4
-_WINDOW_LOG = 31  # the largest there is: files of `zstd --ultra --long=31` are read, too
+_WINDOW_LOG = 31  # the maximum, to read files of `zstd --ultra --long=31` too
 _BETWEEN = re.compile(r"[\s,]*")
-_NESTED = re.compile(r"\s*[\[{]")  # the beginning of JSON, or of what Python prints of a list
-_BETWEEN_ROWS = re.compile(r"\}\n\s*\{")  # of what numpy prints of objects; inside of texts line ends are escaped
-_LITERAL = 8 << 20  # characters of a text that Python's own parser is given
+_NESTED = re.compile(r"\s*[\[{]")  # the beginning of JSON, or of a list as Python prints it
+_BETWEEN_ROWS = re.compile(r"\}\n\s*\{")  # of objects as numpy prints them; inside texts, line ends are escaped
+_LITERAL = 8 << 20  # most characters of a text that Python's own parser gets
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -71,16 +71,16 @@ class JsonError(ValueError):
 def loads(data: bytes) -> Any:
     """Return the value of a JSON text, parsed by orjson if it is installed. `JsonError` if it is not JSON.
 
-    What orjson refuses is parsed by the standard library: lone surrogates and invalid UTF-8 become U+FFFD, and control
-    characters in strings, NaN and Infinity are accepted.
+    If orjson refuses a text, the standard library parses it: lone surrogates and invalid UTF-8 become U+FFFD, and
+    control characters in strings, NaN and Infinity are accepted.
     """
     fast = _orjson()
-    # orjson copies what it reads. Of a long text memory matters more, and its bytes are let go before they are parsed.
+    # orjson copies its input. For a long text memory matters more: its bytes are freed before they are parsed.
     if fast is not None and not (len(data) > _LONG and data.isascii()):
         try:
             return fast(data)
         except ValueError:
-            pass  # the slow way tells what is wrong, or reads it
+            pass  # the slow way reads it, or reports the fault
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")
     del data
     try:
@@ -91,12 +91,12 @@ def loads(data: bytes) -> Any:
         raise JsonError(f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos}{cut}") from None
     except RecursionError:
         raise JsonError("not read: it is nested too deeply") from None
-    except ValueError:  # what Python refuses
+    except ValueError:  # Python refuses such numbers
         raise JsonError("not read: it has a number of thousands of digits") from None
 
 
 def unpacked(text: Any) -> Any:
-    """Return the list or object that a text holds, as JSON or as Python prints it; any other value as it is."""
+    """Return the list or object in a text, as JSON or as Python prints it; return any other value unchanged."""
     if not isinstance(text, str) or not _NESTED.match(text):
         return text
     try:
@@ -112,9 +112,9 @@ def unpacked(text: Any) -> Any:
 
 
 def elements(data: bytes) -> tuple[list[Any], str]:
-    """Return the elements of a JSON array up to where it is damaged, and what is wrong there ("" if nothing is).
+    """Return the elements of a JSON array up to a damaged place, and a description of the damage ("" without one).
 
-    A text that is not an array is its own only element. `JsonError` if not even the first element can be parsed.
+    A text that is not an array counts as its own only element. `JsonError` if not even the first element can be parsed.
     """
     try:
         value = loads(data)
@@ -125,10 +125,10 @@ def elements(data: bytes) -> tuple[list[Any], str]:
         decoder, at = json.JSONDecoder(strict=False), int(text.startswith("["))
         with contextlib.suppress(ValueError, RecursionError):
             while at < len(text):
-                at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr] # it matches nothing, too
+                at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr] # it also matches an empty text
                 value, at = decoder.raw_decode(text, at)
                 found.append(_without_surrogates(value))
-        if not text.startswith("["):  # several values one after another, each over several lines
+        if not text.startswith("["):  # several values in sequence, each over several lines
             if len(found) < 2:
                 raise
             said = counted(len(found), "value before it was", "values before it were")
@@ -157,7 +157,7 @@ def _without_surrogates(value: Any) -> Any:
 
 
 def compression(data: bytes) -> str:
-    """Return "gz", "zst", "utf-16" or "" by the first bytes of a file."""
+    """Return "gz", "zst", "utf-16" or "", from the first bytes of a file."""
     if data[:2] == b"\x1f\x8b":
         return "gz"
     if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
@@ -168,7 +168,7 @@ def compression(data: bytes) -> str:
 
 @contextlib.contextmanager
 def opened(path: str, packed: str) -> Iterator[Stream]:
-    """Open a file that is packed as `compression` says. MissingExtra if what unpacks it is not installed."""
+    """Open a file with the packing that `compression` returned. MissingExtra if a library for it is not installed."""
     with open(path, "rb", BUFFER) as file:
         if not packed:
             yield file
@@ -180,10 +180,10 @@ def opened(path: str, packed: str) -> Iterator[Stream]:
 
 @contextlib.contextmanager
 def member(archive: zipfile.ZipFile, name: str) -> Iterator[Stream]:
-    """Open a file of a zip; raises as zipfile does.
+    """Open a file of a zip; raises what zipfile raises.
 
-    In logs of inspect-ai they are packed by zstd in several frames. Python's zipfile knows zstd from 3.14 on, and reads
-    the first frame only.
+    In logs of inspect-ai, the files are packed by zstd in several frames. Python's zipfile supports zstd from 3.14 on,
+    and reads only the first frame.
     """
     info = archive.getinfo(name)
     if info.compress_type != _ZIP_ZSTD:
@@ -204,14 +204,14 @@ def member(archive: zipfile.ZipFile, name: str) -> Iterator[Stream]:
 
 
 def buffered(stream: Any) -> Stream:
-    """Return a stream of gzip or zipfile with a buffer that is read in C."""
+    """Return a stream of gzip or zipfile with a buffer that C code reads."""
     return io.BufferedReader(_Piecewise(stream), BUFFER)
 
 
 class _Piecewise(io.RawIOBase):
-    """A stream that returns what it has read before it raises; a large read of gzip's own stream would lose that.
+    """A stream that returns all bytes before damage, and only then raises; a large read of gzip would lose them.
 
-    A line that damage cuts short gets an end, since `readline` would lose the line if it raised.
+    A line that is cut off by damage gets a line end, since `readline` would lose the line if it raised.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -225,7 +225,7 @@ class _Piecewise(io.RawIOBase):
         try:
             piece = self._next(len(buffer))
         except Exception as error:
-            self._damage = error  # a stream that is read after it raised may say that it is at its end
+            self._damage = error  # kept, since a stream that has raised may then report its end
             if self._ends_line:
                 raise
             piece = b"\n"
@@ -241,7 +241,7 @@ class _Piecewise(io.RawIOBase):
 
 
 class _Recoded(io.RawIOBase):
-    """UTF-16, as the `>` of Windows PowerShell 5 writes it, as UTF-8."""
+    """Converts UTF-16, as written by `>` in Windows PowerShell 5, to UTF-8."""
 
     def __init__(self, file: Any) -> None:
         self._file, self._decoder = file, codecs.getincrementaldecoder("utf-16")("replace")
@@ -261,7 +261,7 @@ def _gzip(file: Any) -> Any:
 
 
 def _zstd(file: Any) -> Any:
-    """Return the bytes of zstd frames as a stream. MissingExtra if the library is not installed."""
+    """Return the unpacked bytes of zstd frames as a stream. MissingExtra if the library is not installed."""
     if ZSTD is None:
         raise missing("files packed by zstd need backports.zstd", "backports.zstd")
     return ZSTD.ZstdFile(file, options={ZSTD.DecompressionParameter.window_log_max: _WINDOW_LOG})
@@ -280,7 +280,7 @@ class _Part:
 
 
 class _Checked(_Piecewise):
-    """The stream of a file in a zip, which has a checksum of its own."""
+    """The stream of a file in a zip, with a check of the file's checksum."""
 
     def __init__(self, stream: Any, info: zipfile.ZipInfo) -> None:
         super().__init__(stream)
@@ -295,7 +295,7 @@ class _Checked(_Piecewise):
 
 
 def lines(stream: Stream, size: int | None = None) -> Iterator[bytes | None]:
-    """Yield the lines of the next ``size`` bytes (None: of all), with their ends; None for one above `MAX_LINE`."""
+    """Yield the lines of the next ``size`` bytes (None: all), with their ends; None for a line above `MAX_LINE`."""
     while size is None or size > 0:
         line: bytes | None = stream.readline(MAX_LINE)
         if not line:
@@ -310,12 +310,12 @@ def lines(stream: Stream, size: int | None = None) -> Iterator[bytes | None]:
         if size is not None:
             size -= n
         held = [line]
-        del line  # which may have hundreds of megabytes: whoever asked for it decides how long it is kept
+        del line  # up to hundreds of megabytes: only the caller decides how long to keep it
         yield held.pop()
 
 
 def whole(stream: Stream) -> tuple[bytes, str]:
-    """Return all of a stream that can be read, and what ended it early, "" when nothing did."""
+    """Return the readable bytes of a stream, and the reason if it ended early, else ""."""
     pieces: list[bytes] = []
     n = 0
     try:
@@ -325,7 +325,7 @@ def whole(stream: Stream) -> tuple[bytes, str]:
             if n > MAX_DOCUMENT:
                 return b"".join(pieces), f"it is longer than {MAX_DOCUMENT >> 30} GiB: save it as JSONL"
     except STREAM_ERRORS as error:
-        if pieces[-1:] == [b"\n"]:  # the end of a line that `_Piecewise` adds
+        if pieces[-1:] == [b"\n"]:  # the line end that `_Piecewise` adds
             pieces.pop()
         return b"".join(pieces), stream_reason(error)
     return b"".join(pieces), ""

@@ -1,4 +1,4 @@
-"""Any JSON, JSONL, CSV, Parquet or database: the texts at a path that the user gives (`--field`)."""
+"""The format of `--field`: the texts at a given path, in any JSON, JSONL, CSV, Parquet or database."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,7 +10,7 @@ from .path import Path, anything, parse, values
 
 
 def format_of(field: str) -> Format:
-    """Return the format that reads the texts at a path in every row. ValueError if it is not a path."""
+    """Return the format that reads the texts at a path in every row. ValueError if ``field`` is not a path."""
     path = parse(field)
     columns = (path[0],) if isinstance(path[0], str) else ()
     return Format("field", f"texts at {field}", _anything, _messages(field, path), columns=columns)
@@ -21,13 +21,13 @@ def _anything(row: Any) -> bool:
 
 
 def _messages(field: str, path: Path) -> Callable[[Any, Source], Iterator[Message]]:
-    elements = path[1:] if path[0] is None else path  # [*].text of an array: its elements are the rows
+    elements = path[1:] if path[0] is None else path  # in [*].text, the elements are the rows
 
     def messages(row: Any, source: Source) -> Iterator[Message]:
         found = _found(row, elements) or _found(row, path)
         if not found:
             if any(values(row, anything(steps)) for steps in (elements, path)):
-                return  # a condition leaves it out
+                return  # a condition of the path excludes the row
             raise NoTextError(f"there is nothing at {field}")
         told, id = (groups(row, source.by), name(row)) if isinstance(row, dict) else ({}, None)
         for i, (value, beside) in enumerate(found):
@@ -45,7 +45,7 @@ def _messages(field: str, path: Path) -> Callable[[Any, Source], Iterator[Messag
 
 
 def _found(row: Any, path: Path) -> list[tuple[Any, str | None]]:
-    """Return the values at a path, each with the reasoning that stands beside it."""
+    """Return the values at a path, each with the reasoning beside it, or None."""
     key = path[-1] if path else None
     if not isinstance(key, str) or key in REASONING:
         return [(value, None) for value in values(row, path)]

@@ -1,8 +1,8 @@
-"""The interface between a format and the machinery that reads files: rows in, messages out.
+"""The interface between a format and the code that reads files: rows in, messages out.
 
-A row is one JSON value: a line of JSONL, an element of a JSON array, the whole of any other JSON file, or a row of a
-Parquet file. A format says whether a row is in this format, and which messages of the model are in it. It may take a
-row apart as if it were well formed: an exception makes it a `BadRecord`.
+A row is one JSON value: a line of JSONL, an element of a JSON array, any other JSON file as a whole, or a row of a
+Parquet file. A format tells whether a row belongs to it, and yields the model's messages in the row. It may assume that
+a row is well formed: an exception makes the row a `BadRecord`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,19 +12,20 @@ from typing import Any, NamedTuple
 _NO_GROUPS: Mapping[str, str] = {}
 
 
-ONE_CHAT = "chat"  # the conversation of all messages of a file that holds one
+ONE_CHAT = "chat"  # the conversation of all messages in a file with only one conversation
 
 
 class Message(NamedTuple):
-    """One message that a model wrote, as a format finds it; None stands for a text that is not there.
+    """One message that a model wrote, as a format yields it. None stands for a missing text.
 
     If ``reasoning`` is None, it may still be inside ``answer``, between `<think>` and `</think>`. ``id`` is None if the
-    row has none. ``number`` replaces the number of the row if the row is a whole file. ``conversation``: what messages
-    that are not independent have in common within a file; None where that is the id or, without one, the number.
-    ``counterpart``: of a text of an evaluation, what answers to the same prompt with the same seed have in common under
-    all settings; None of others.
-    ``is_turn``: it is one of the turns of a conversation, and not one of several answers. ``calls``: the object that
-    has its calls of tools, None if it has none; a message that only calls tools has neither answer nor reasoning.
+    row has no id. ``number`` replaces the number of the row if the row is a whole file. ``conversation``: a name that
+    dependent messages of a file share; None if that is the id or, without an id, the number. ``counterpart``: for a
+    text of an evaluation, a name that answers to the same prompt with the same seed share under all settings; else
+    None.
+
+    ``is_turn``: whether it is a turn of a conversation, and not one of several answers. ``calls``: the object that
+    contains its tool calls, None without any. A message that only calls tools has neither answer nor reasoning.
     """
 
     answer: str | None
@@ -40,12 +41,12 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """The file that rows come from. ``head``: what its first row says of all (`Format.head`).
+    """The file that rows come from. ``head``: what the file's first row says about all rows (`Format.head`).
 
-    ``by``: keys of a row that are wanted as groups, too. ``packed``: the file is compressed or inside a zip, so that no
-    line of it is a row. ``state``: the format's own, kept until the end of the file, or of the stream in a file.
-    ``turns``: whether calls of tools are wanted, too. ``mixed``: whether rows of other formats are read, too.
-    A format with ``finish`` finds the number of the row that is read now under "number" of the state.
+    ``by``: further keys of a row to return as groups. ``packed``: whether the file is compressed or inside a zip, so
+    that its rows are not lines of the file. ``state``: data of the format, kept until the end of the file, or of the
+    stream in a file. For a format with ``finish``, it contains the number of the current row under "number". ``turns``:
+    whether tool calls are needed. ``mixed``: whether rows of other formats are read, too.
     """
 
     file: str
@@ -65,15 +66,19 @@ def _no_head(file: str, row: Any) -> dict[str, str]:
 class Format:
     """One format. ``name``: for `--format`. ``help``: one line.
 
-    ``matches``: whether a row is in this format, judged by its keys. ``messages``: what the model wrote in a row.
-    ``head``: what every shard has to know from the file's name and first row; it raises `NoTextError` if nothing in the
-    file was generated. ``columns``: the columns of a Parquet file that are read, with dots for fields of structs.
-    ``cut``: whether rows do not depend on those before them, so that a file of lines may be cut into shards.
-    ``session``: whether messages with the same id anywhere in a file belong to one conversation.
-    ``finish``: for a format that joins rows: what is left of them at the end of the file. Its messages have numbers:
-    those of the rows in which they begin. ``is_certain``: of a row that matches, whether it would even inside another
-    object, where there may be anything; None if it always would. ``whole``: it never matches inside another object, and
-    an object only if it is all of its file.
+    ``matches``: whether a row is in this format, by its keys. ``messages``: yields the model's messages in a row.
+    ``head``: returns what every shard must know, from the file's name and first row; it raises `NoTextError` if the
+    file contains no generated text. ``columns``: the columns to read of a Parquet file, with dots for fields of
+    structs.
+
+    ``cut``: whether rows are independent of earlier rows, so that a file of lines may be cut into shards. ``session``:
+    whether messages with the same id anywhere in a file belong to one conversation. ``finish``: for a format that joins
+    rows, yields what is left at the end of the file. Messages of such a format have the numbers of the rows in which
+    they begin.
+
+    ``is_certain``: whether a row that matches would also match inside another object, which may contain anything; None
+    means always. ``whole``: whether the format never matches inside another object, and matches an object only if it is
+    the whole file.
     """
 
     name: str
@@ -90,4 +95,4 @@ class Format:
 
 
 class NoTextError(ValueError):
-    """A model wrote nothing in this row or file; the message says what it holds instead."""
+    """A row or file has no text of a model; the message says what it contains instead."""

@@ -1,4 +1,4 @@
-"""What the formats share: texts of a content, messages of a conversation, groups and names of a row."""
+"""Code that the formats share: texts of a content, messages of a conversation, groups and names of a row."""
 
 import json
 import re
@@ -9,16 +9,16 @@ from typing import Any
 from .format import Message, NoTextError
 from .path import Path, parse, values
 
-# Who the model is, in `role`, `from`, `sender` and the like.
+# The model's names in `role`, `from`, `sender` and similar keys.
 MODEL = {"assistant", "gpt", "model", "chatgpt", "bot", "ai", "gemini", "llm", "aimessage", "aimessagechunk"}
 _OTHERS = {"user", "human", "system", "tool", "function", "developer", "humanmessage", "systemmessage", "toolmessage"}
-# Where the role stands, if neither in `role` nor in `from`.
+# Keys of the role, after `role` and `from`.
 _ROLES = ("sender", "speaker", "author", "author_role", "type")
-# Where a message may stand inside another object.
+# Keys under which another object may contain a message.
 _INSIDE = ("message", "data", "kwargs", "info")
-# Where the text stands, if it is not in `content`.
+# Keys of the text, after `content`.
 CONTENT = ("value", "parts", "text", "body", "utterance")
-# Where reasoning stands beside the content, in the order of trust.
+# Keys of reasoning beside the content, the most reliable first.
 REASONING = (
     "reasoning_content",
     "reasoning",
@@ -29,7 +29,7 @@ REASONING = (
     "thoughts",  # Gemini CLI
 )
 _CALLS = ("tool_calls", "toolCalls", "function_call")
-# The types of parts and items that are calls, and where their arguments stand.
+# The types of parts and items that are calls, and the keys of their arguments.
 _CALL_TYPES = {
     *("tool_use", "tool_call", "tool-call", "toolCall", "function_call", "tool", "server_tool_use", "mcp_tool_call"),
     *("local_shell_call", "custom_tool_call", "web_search_call", "tool_search_call", "command_execution"),
@@ -49,7 +49,7 @@ NAME_KEYS = (
     "key",
     "sessionId",
 )
-# Where a conversation stands in a row, the most common first.
+# Keys of a conversation in a row, the most common first.
 CONVERSATIONS = (
     "messages",
     "conversations",
@@ -65,7 +65,7 @@ CONVERSATIONS = (
     "contents",
 )
 _ID = (str, int)
-# The types of parts that are reasoning, and where their text may stand.
+# The types of parts that are reasoning.
 _THOUGHTS = {
     "reasoning",
     "thinking",
@@ -77,15 +77,15 @@ _THOUGHTS = {
     "reasoning.summary",
 }
 _TEXT_TYPES = {"text", "output_text", "input_text", "multimodal_text"}
-# Keys of parts that have no type and no text, in lower case: those of Gemini, then those of Bedrock.
+# Keys of parts without a type and without text, in lower case: Gemini's, then Bedrock's.
 _UNTYPED = {
     *("inlinedata", "filedata", "functioncall", "functionresponse", "executablecode", "codeexecutionresult"),
     *("toolcall", "toolresponse", "thoughtsignature"),
     *("image", "document", "video", "audio", "tooluse", "toolresult", "guardcontent", "cachepoint", "searchresult"),
 }
 PART_TYPES = {*_TEXT_TYPES, *_THOUGHTS, *_CALL_TYPES, "refusal"}
-_SETTINGS_OF_REASONING = ("auto", "concise", "detailed")  # kinds of a summary that is asked for
-_NO_TEXT = {  # types of a content that is one object; in a list of parts any type but those of texts has no text
+_SETTINGS_OF_REASONING = ("auto", "concise", "detailed")  # kinds of summary that a request may ask for
+_NO_TEXT = {  # of a content that is one object; in a list of parts, only the text types have text
     *("image", "image_url", "input_image", "audio", "input_audio", "video", "video_url", "file", "input_file"),
     *("document", "redacted_thinking", "tool_result", "model_editable_context", "reasoning_recap"),
 }
@@ -121,8 +121,8 @@ SETTINGS_KEYS = (
     "meta_info",
 )
 _GROUP_OF = {key: group for group, keys in _GROUPS.items() for key in keys} | dict.fromkeys(SETTINGS_KEYS, "")
-GROUP_KEYS = tuple(_GROUP_OF)  # what is read of a row besides its messages, with NAME_KEYS
-# A finish reason in the words of its program: in those of OpenAI's interface.
+GROUP_KEYS = tuple(_GROUP_OF)  # with NAME_KEYS, all keys that are read beside the messages
+# A program's name of a finish reason, and the name in OpenAI's interface.
 _FINISHED = {
     "limit": "length",  # llama-server
     "max_tokens": "length",
@@ -144,15 +144,15 @@ _FINISHED = {
 
 
 def text_of(value: Any) -> str | None:
-    """Return a text, which may be given as a list of texts or of parts; None if there is none. TypeError for others."""
+    """Return a text, which may be a list of texts or parts; None if there is no text. TypeError for other types."""
     return content(value)[1]
 
 
 def content(value: Any) -> tuple[str | None, str | None]:
-    """Return (reasoning, answer) of a message's content: a text, or parts of several kinds, as all the APIs have them.
+    """Return (reasoning, answer) of a message's content: a text, or parts of the kinds that the various APIs have.
 
-    Images, tool calls and other parts without text are left out, and of a list with texts also parts of no known kind.
-    TypeError for any other type, and if there is nothing but parts of no known kind: nobody knows where their text is.
+    Images, tool calls and other parts without text are left out; in a list that has texts, unknown parts are left out,
+    too. TypeError for any other type, and if all parts are unknown, since their text may be anywhere.
     """
     if value is None or isinstance(value, str):
         return None, value
@@ -172,7 +172,7 @@ def content(value: Any) -> tuple[str | None, str | None]:
             raise TypeError(f"a part of the content is {kind_of(part)}")
         kind = part.get("type") or part.get("content_type")
         text = part.get("text")
-        untyped = kind is None and text is None and isinstance(part.get("thinking"), str)  # pieces of Cohere's streams
+        untyped = kind is None and text is None and isinstance(part.get("thinking"), str)  # a piece of Cohere's streams
         if kind in _THOUGHTS or part.get("thought") is True or untyped:
             told = next((part[key] for key in _THOUGHT_TEXTS if part.get(key)), None)
             told = text_of(part.get("summary")) if told is None else text_of(told)
@@ -204,17 +204,17 @@ def content(value: Any) -> tuple[str | None, str | None]:
 
 
 def _is_without_text(part: Mapping[str, Any], kind: Any) -> bool:
-    """Return whether a part is empty, or says by its keys, or its type ``kind``, that it is no text."""
+    """Return whether a part is empty, or whether its keys or its type ``kind`` show that it has no text."""
     if _is_call(part) or (isinstance(kind, str) and kind not in _TEXT_TYPES):
         return True
-    if "text" in part:  # which is empty
+    if "text" in part:  # the text is empty
         return True
     there = [str(key).replace("_", "").lower() for key in part if part[key] and key not in ("type", "content_type")]
     return not there or any(key in _UNTYPED for key in there)
 
 
 def items(output: Any) -> tuple[list[str], list[str]]:
-    """Return (reasonings, answers) of the items in the output of a Response; calls of tools are left out."""
+    """Return (reasonings, answers) of the items in the output of a Response, without tool calls."""
     reasoning: list[str] = []
     answer: list[str] = []
     for item in output:
@@ -228,9 +228,9 @@ def items(output: Any) -> tuple[list[str], list[str]]:
 
 
 def cut_out(text: str, begin: re.Pattern[str], ends: Mapping[str, re.Pattern[str]]) -> tuple[str, dict[str, list[str]]]:
-    """Return a text without its blocks, and the blocks by kind: from a match of ``begin`` to one of ``ends[kind]``.
+    """Return a text without its blocks, and the blocks by kind: from a match of ``begin`` to a match of ``ends[kind]``.
 
-    The kind is the first group of the match. A block without an end reaches to the end of the text.
+    The kind is the first group of the match. A block without an end extends to the end of the text.
     """
     left: list[str] = []
     blocks: dict[str, list[str]] = {kind: [] for kind in ends}
@@ -245,7 +245,7 @@ def cut_out(text: str, begin: re.Pattern[str], ends: Mapping[str, re.Pattern[str
 
 
 def role_of(message: Mapping[str, Any]) -> str | None:
-    """Return who wrote a message, in the words of its program; None if it does not say."""
+    """Return the role of a message's author, in the words of its program; None if the message does not have it."""
     role: Any = message.get("role") or message.get("from")
     if isinstance(role, str):
         return role
@@ -263,12 +263,12 @@ def role_of(message: Mapping[str, Any]) -> str | None:
 
 
 def is_known_role(role: str | None) -> bool:
-    """Return whether a role is that of a model, or of another side that programs name."""
+    """Return whether a role is a known one, of the model or of another side."""
     return role is not None and (role.lower() in MODEL or role.lower() in _OTHERS)
 
 
 def unfolded(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a message that stands inside another object: under `message`, `data` or `kwargs`, or beside its `info`."""
+    """Return the message inside another object: under `message`, `data` or `kwargs`, or beside its `info`."""
     if "role" in message or "from" in message:
         return message
     for key in _INSIDE:
@@ -288,7 +288,7 @@ def unfolded(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def is_message(value: Any) -> bool:
-    """Return whether a value has the form of a message: it says who wrote it, and has a content."""
+    """Return whether a value has the form of a message: an author and a content."""
     if not isinstance(value, Mapping):
         return False
     message = unfolded(value)
@@ -296,49 +296,49 @@ def is_message(value: Any) -> bool:
 
 
 def is_conversation(value: Any) -> bool:
-    """Return whether a value is a list of messages, by its first two."""
+    """Return whether a value is a list of messages, judged by its first two."""
     return isinstance(value, list) and bool(value) and all(is_message(message) for message in value[:2])
 
 
 def conversation_key(row: Mapping[str, Any]) -> str | None:
-    """Return the key of the conversation in a row, None if there is none."""
+    """Return the key of the conversation in a row; None without one."""
     return next((key for key in CONVERSATIONS if is_conversation(row.get(key))), None)
 
 
 def is_model(message: Any) -> bool:
-    """Return whether a message of a conversation, {"role", "content"} or {"from", "value"}, is the model's.
+    """Return whether the model wrote a message of a conversation, {"role", "content"} or {"from", "value"}.
 
     TypeError if it is not an object.
     """
-    if type(message) is not dict and not isinstance(message, Mapping):  # the first is the usual, and quickly seen
+    if type(message) is not dict and not isinstance(message, Mapping):  # the first test is fast
         raise TypeError(f"a message is {kind_of(message)}, not an object")
     role = message.get("role") or message.get("from") or role_of(message)
     return role == "assistant" or (role != "user" and str(role).lower() in MODEL)
 
 
 def turn(message: Any, groups: Mapping[str, str], id: str | None = None) -> Message | None:
-    """Return what the model wrote in a message, maybe only calls of tools; None if somebody else wrote it."""
+    """Return the model's text in a message, or only its tool calls; None if somebody else wrote the message."""
     return written(message, groups, id, is_turn=True) if is_model(message) else None
 
 
 def reasoning_beside(message: Any) -> str | None:
-    """Return the reasoning that a message or a part of one has beside its content; None if there is none."""
+    """Return the reasoning that a message or part has beside its content; None without any."""
     for key in REASONING:
         if value := message.get(key):
-            if isinstance(value, Mapping):  # which may hold settings, too
+            if isinstance(value, Mapping):  # it may also contain settings
                 value = next((value[inside] for inside in (*_THOUGHT_TEXTS, "summary") if value.get(inside)), None)
                 if value in _SETTINGS_OF_REASONING:
                     continue
             try:
                 told, plain = content(value)
-            except TypeError:  # encrypted, or of no known form: the answer counts without it
+            except TypeError:  # encrypted, or of unknown form: the answer counts without it
                 continue
             return told or plain
     return None
 
 
 def written(message: Any, groups: Mapping[str, str], id: str | None = None, *, is_turn: bool = False) -> Message | None:
-    """Return the text of a message, whatever its role; None if it only calls tools and is no turn of a conversation."""
+    """Return the text of a message with any role; None if it only calls tools and is not a turn of a conversation."""
     value = message.get("content")
     if not value:
         value = next((message[key] for key in CONTENT if message.get(key) and not _is_part(message, key)), value)
@@ -346,14 +346,14 @@ def written(message: Any, groups: Mapping[str, str], id: str | None = None, *, i
     reasoning = reasoning_beside(message) or inside
     has_calls = bool(message.get("tool_calls") or message.get("toolCalls") or message.get("function_call"))
     if not answer and not reasoning and (has_calls or (answer is None and isinstance(value, list | dict) and value)):
-        return Message(None, None, id, groups, is_turn=True, calls=message) if is_turn else None  # calls, or an image
+        return Message(None, None, id, groups, is_turn=True, calls=message) if is_turn else None  # calls, an image
     told = "" if answer is None and reasoning is None else answer
     calls = message if has_calls or isinstance(value, list) else None
     return Message(told, reasoning, id, groups, is_turn=is_turn, calls=calls)
 
 
 def calls_of(message: Any) -> str:
-    """Return the calls of tools in a message, as name(arguments) each on a line of its own; their ids are left out."""
+    """Return the tool calls of a message as lines of the form name(arguments), without their ids."""
     if not isinstance(message, Mapping):
         return ""
     calls: list[Any] = []
@@ -373,7 +373,7 @@ def _is_call(part: Any) -> bool:
 
 
 def _call(call: Any) -> str:
-    """Return a call of a tool as name(arguments)."""
+    """Return a tool call as name(arguments)."""
     for key in ("function", "functionCall", "state"):
         if isinstance(call, Mapping) and isinstance(inside := call.get(key), Mapping):
             call = {**call, **inside}
@@ -385,14 +385,14 @@ def _call(call: Any) -> str:
 
 
 def _is_part(message: Mapping[str, Any], key: str) -> bool:
-    """Return whether the value at a key is not what the content would hold, such as the body of a request."""
+    """Return whether the value at a key is something other than content, such as the body of a request."""
     return key == "body" and not isinstance(message[key], str)
 
 
 def turns(conversation: Any, groups: Mapping[str, str], id: str | None) -> Iterator[Message]:
-    """Yield the messages of the model in a conversation. TypeError if it is not a list, NoTextError without any.
+    """Yield the model's messages in a conversation. TypeError if it is not a list, NoTextError if there are none.
 
-    A message may have its own model, and answers to it as its children.
+    A message may have a model of its own, and answers to it as its children.
     """
     if not isinstance(conversation, list):
         raise TypeError(f"the conversation is {kind_of(conversation)}")
@@ -411,11 +411,11 @@ def turns(conversation: Any, groups: Mapping[str, str], id: str | None) -> Itera
 
 
 def _flat(conversation: list[Any]) -> Iterator[Any]:
-    """Yield the messages of a conversation, unfolded if they are in objects; children come after their parent."""
+    """Yield the messages of a conversation, unfolded if they are inside objects; children follow their parent."""
     waiting = conversation[::-1]
     while waiting:
         message = waiting.pop()
-        if type(message) is not dict and not isinstance(message, Mapping):  # the first is the usual, and quickly seen
+        if type(message) is not dict and not isinstance(message, Mapping):  # the first test is fast
             yield message
             continue
         yield unfolded(message)
@@ -425,7 +425,7 @@ def _flat(conversation: list[Any]) -> Iterator[Any]:
 
 
 def name(row: Mapping[str, Any]) -> str | None:
-    """Return the id of a row, None if it has none."""
+    """Return the id of a row; None if it has no id."""
     for key in NAME_KEYS:
         value = row.get(key)
         if value is not None and isinstance(value, _ID) and value != "":
@@ -436,8 +436,8 @@ def name(row: Mapping[str, Any]) -> str | None:
 def groups(row: Mapping[str, Any], by: tuple[str, ...] = ()) -> dict[str, str]:
     """Return the groups of a row, from its own keys or else from its settings.
 
-    A key that is the name of the group has precedence over other spellings. ``by``: further keys that are wanted, or
-    paths to nested ones, such as "eval.kind".
+    A key that equals the name of the group takes precedence over other spellings. ``by``: further keys to return, or
+    paths to nested keys, such as "eval.kind".
     """
     found: dict[str, str] = {}
     deeper: list[dict[str, Any]] = []
@@ -469,7 +469,7 @@ def groups(row: Mapping[str, Any], by: tuple[str, ...] = ()) -> dict[str, str]:
 
 @lru_cache(maxsize=64)
 def _nested(key: str) -> Path | None:
-    """Return the path to a nested key, None for a plain one and for what is not a path."""
+    """Return the path to a nested key; None for a plain key, and for text that is not a path."""
     try:
         path = parse(key)
     except ValueError:
@@ -478,13 +478,13 @@ def _nested(key: str) -> Path | None:
 
 
 def finished(reason: str) -> str:
-    """Return a finish reason under the name that OpenAI's interface has for it, if any."""
+    """Return a finish reason under its name in OpenAI's interface, if it has one there."""
     return _FINISHED.get(reason, reason)
 
 
 def scalar(value: Any) -> str | None:
     """Return a value as the name of a group; None if it is not a scalar."""
-    if type(value) is str:  # before all else: this is called for every key of every row
+    if type(value) is str:  # first for speed: every key of every row comes here
         return value or None
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -496,6 +496,6 @@ def scalar(value: Any) -> str | None:
 
 
 def kind_of(value: Any) -> str:
-    """Return what a JSON value is, with its article, for errors."""
+    """Return the kind of a JSON value with its article, for errors."""
     names = {dict: "an object", list: "a list", str: "a text", int: "a number", float: "a number", bool: "a boolean"}
     return "null" if value is None else names.get(type(value), type(value).__name__)

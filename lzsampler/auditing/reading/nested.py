@@ -1,4 +1,4 @@
-"""Rows inside other objects: `{"results": [rows]}`, `{"key": ..., "response": row}`, whatever they are wrapped in."""
+"""Rows inside other objects: `{"results": [rows]}`, `{"key": ..., "response": row}`, or any other wrapping."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -8,8 +8,8 @@ from typing import Any
 from .format import Format, Message, NoTextError, Source
 from .messages import groups, name
 
-_DEPTH, _LOOKED_AT = 5, 300  # keys on the way down, values that are looked at
-# What went into a model, or describes a run: nothing in it was written by a model.
+_DEPTH, _LOOKED_AT = 5, 300  # most levels of keys, most values that are examined
+# Keys of a model's input or of the description of a run; a model wrote nothing under them.
 _GIVEN = {
     "request", "requests", "input", "inputs", "prompt", "prompts", "question", "questions", "system", "tools",
     "tool_calls", "usage", "config", "configs", "settings", "args", "arguments", "metadata", "modelinput",
@@ -17,7 +17,7 @@ _GIVEN = {
     "target", "label", "labels", "schema", "parameters", "body", "docs", "doc", "dataset", "metrics", "scores",
     "logprobs", "gradingresult", "adapter_spec", "environment",
 }  # fmt: skip
-# Lists under these keys are rows, even if little else says so.
+# Lists under these keys are taken as rows, even with little other evidence.
 _ROWS = {
     "results", "data", "rows", "items", "records", "samples", "examples", "entries", "instances", "responses",
     "outputs", "generations", "completions", "predictions", "answers", "train", "test", "validation", "logs",
@@ -33,9 +33,9 @@ def shown(path: Path) -> str:
 
 
 def places(row: Any) -> Iterator[tuple[Path, Any, bool]]:
-    """Yield (path, value, whether it is in a list of rows) of what a row holds, the outermost first.
+    """Yield (path, value, whether it is in a list of rows) for the values inside a row, the outermost first.
 
-    Of a list the first elements stand for all.
+    The first elements of a list stand for all.
     """
     waiting: deque[tuple[Path, Any, bool]] = deque([((), row, False)])
     looked_at = 0
@@ -61,7 +61,7 @@ def places(row: Any) -> Iterator[tuple[Path, Any, bool]]:
 
 
 def _is_table(value: dict[str, Any]) -> bool:
-    """Return whether the values of an object are rows of one form, and its keys their names."""
+    """Return whether the values of an object are rows of one form, so that its keys are their names."""
     rows = list(value.values())
     if len(rows) > 1 and all(isinstance(row, list) and row for row in rows[:5]):  # lists of rows, by model or task
         rows = [row[0] for row in rows[:5]]
@@ -71,7 +71,7 @@ def _is_table(value: dict[str, Any]) -> bool:
 
 
 def inside(row: Any, path: Path) -> list[tuple[Any, Mapping[str, Any]]]:
-    """Return the values at a path, each with the closest object around it that is not a list."""
+    """Return the values at a path, each with the nearest object around it."""
     found: list[tuple[Any, Mapping[str, Any]]] = [(row, {})]
     for step in path:
         deeper: list[tuple[Any, Mapping[str, Any]]] = []
@@ -88,7 +88,7 @@ def inside(row: Any, path: Path) -> list[tuple[Any, Mapping[str, Any]]]:
 
 
 def within(format: Format, path: Path) -> Format:
-    """Return a format whose rows are at a path inside the rows of a file."""
+    """Return a format whose rows are at a path inside a file's rows."""
 
     def matches(row: Any) -> bool:
         return any(format.matches(value) for value, _ in inside(row, path))
@@ -130,7 +130,7 @@ def within(format: Format, path: Path) -> Format:
 
 
 def _failure(row: Any) -> str | None:
-    """Return what a row that failed says of it, None if it says nothing."""
+    """Return the error message of a row that failed; None if it has no message."""
     waiting = deque([(row, 0)])
     while waiting:
         value, depth = waiting.popleft()

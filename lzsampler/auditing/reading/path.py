@@ -1,4 +1,4 @@
-"""A path into JSON for `--field`: `output.text`, `choices[*].message.content`, `messages[role=assistant].content`."""
+"""Paths into JSON for `--field`: `output.text`, `choices[*].message.content`, `messages[role=assistant].content`."""
 
 import re
 from typing import Any, NamedTuple
@@ -8,10 +8,10 @@ from .decode import unpacked
 
 
 class Where(NamedTuple):
-    """A step that takes the objects whose key has a value: elements of a list, or an object itself."""
+    """A step to the objects whose key has a given value: elements of a list, or an object itself."""
 
     key: str
-    value: str | None  # None: any
+    value: str | None  # None: any value
 
 
 Path = tuple[str | int | Where | None, ...]  # keys, indexes, None for all elements, conditions
@@ -23,7 +23,7 @@ _STEP = re.compile(
 
 
 def parse(text: str) -> Path:
-    """Return the steps of a path. ValueError, with the place, if it is not a path."""
+    """Return the steps of a path. ValueError, with the character's number, if the text is not a path."""
     steps: list[str | int | Where | None] = []
     at = 0
     while at < len(text):
@@ -45,7 +45,7 @@ def parse(text: str) -> Path:
 
 
 def values(row: Any, path: Path) -> list[Any]:
-    """Return all values at a path in a row, in order; none if a step leads nowhere. Steps go into texts of JSON."""
+    """Return all values at a path in a row, in order; an empty list if a step fails. Steps enter texts of JSON, too."""
     found = [row]
     for step in path:
         found = list(map(unpacked, found))

@@ -1,4 +1,4 @@
-"""`read`: a shard to records."""
+"""`read`: turns a shard into records."""
 
 import os
 import zipfile
@@ -25,11 +25,11 @@ _MALFORMED = (TypeError, KeyError, AttributeError, IndexError, ValueError, Recur
 
 
 def read(shard: Shard) -> Iterator[Read]:
-    """Yield the records of a shard, and a `BadRecord` for every part that cannot be read, in the order of the file.
+    """Yield the records of a shard, and a `BadRecord` for every unreadable part, in the order of the file.
 
-    A line, row or element with several messages of the model gives several records with the same number and different
-    ids. Before the first record of a file comes a `FileRead`, which names its format. A damaged file ends with a
-    `BadRecord`, and so does one for which a library is not installed.
+    If a line, row or element has several messages of the model, they become records with the same number and different
+    ids. A `FileRead`, which names the format, comes before the first record of a file. A damaged file ends with a
+    `BadRecord`, and so does a file that needs a library that is not installed.
     """
     n = 0
     try:
@@ -110,7 +110,7 @@ def _lines(shard: Shard, stream: Any) -> Iterator[Read]:
             if not line:
                 continue
             held = [line]
-            del line  # the row has its texts, which need not be in memory twice
+            del line  # frees the line, so that its texts are not in memory twice
             try:
                 row = loads(held.pop())
             except JsonError as error:
@@ -131,7 +131,7 @@ def _lines(shard: Shard, stream: Any) -> Iterator[Read]:
 
 
 def _changed(shard: Shard, stream: Any) -> str:
-    """Return how a file of lines has changed since it was cut into shards, "" if it has not."""
+    """Return how a file of lines has changed since it was cut into shards; "" if it has not changed."""
     at, size = stream.tell(), os.fstat(stream.fileno()).st_size
     if at < shard.end:
         return f"it has become shorter while it was read: {counted(shard.end - at, 'byte is', 'bytes are')} missing"
@@ -141,7 +141,7 @@ def _changed(shard: Shard, stream: Any) -> str:
 
 
 def _rows(shard: Shard, rows: Iterator[tuple[int, Any]]) -> Iterator[Read]:
-    """Yield the records of rows that are objects already, each with its line, 0 for none."""
+    """Yield the records of rows that already are objects. Each comes with its line, or 0 without one."""
     format, source, number = shard.row_format, _source(shard), -1
     try:
         for number, (line, row) in enumerate(rows):
@@ -158,7 +158,7 @@ def _rows(shard: Shard, rows: Iterator[tuple[int, Any]]) -> Iterator[Read]:
 
 
 def _finished(format: Format, source: Source) -> Iterator[Read]:
-    """Yield the records of what a format that joins rows has kept."""
+    """Yield the records that a format that joins rows has kept to the end."""
     if format.finish is None:
         return
     try:
@@ -168,7 +168,7 @@ def _finished(format: Format, source: Source) -> Iterator[Read]:
 
 
 def _is_at_end(stream: Any) -> bool:
-    """Return whether nothing follows in the file: after the first line, that it is all of it."""
+    """Return whether the file ends here; if so after the first line, that line is the whole file."""
     try:
         return not stream.peek(1)
     except decode.STREAM_ERRORS:
@@ -176,7 +176,7 @@ def _is_at_end(stream: Any) -> bool:
 
 
 def _is_damaged(stream: Any) -> bool:
-    """Return whether nothing more of a file can be read, after a line that may be cut short."""
+    """Return whether the rest of a file is unreadable, after a line that may be cut off."""
     try:
         stream.peek(1)
     except decode.ZIP_ERRORS:
@@ -215,7 +215,7 @@ def _parquet(shard: Shard) -> Iterator[Read]:
     rows = parquet.rows(shard.path or shard.file, shard.start, shard.end, format.columns, about)
     number = shard.first - 1
     try:
-        for number, row in enumerate(rows, shard.first):  # read after the loop, where it ends early
+        for number, row in enumerate(rows, shard.first):  # the number is used below if the loop ends early
             where = f"row {number}: "
             if isinstance(row, Exception):
                 yield BadRecord(shard.file, 0, f"{where}{row}")
@@ -258,7 +258,7 @@ _MEMBERS = (".json", ".jsonl", ".ndjson", ".txt", ".md", ".csv", ".tsv", ".yaml"
 
 
 def _why_not(name: str) -> str:
-    """Return why a file in a zip is passed over, "" if it is read."""
+    """Return why a file in a zip is skipped; "" if it is read."""
     if any(part.startswith((".", "__MACOSX")) and part != ".." for part in name.split("/")):
         return "hidden files in a zip"
     if name.lower().endswith(_MEMBERS):
@@ -268,7 +268,7 @@ def _why_not(name: str) -> str:
 
 
 def _member(shard: Shard, archive: zipfile.ZipFile, name: str, head: Shard | None, number: int) -> Iterator[Read]:
-    """Yield the records of a file in a zip, or of a sample of a log, whose samples count as one file."""
+    """Yield the records of a file in a zip, or of a sample of a log. The samples of a log count as one file."""
     file = f"{shard.file}/{name}"
     try:
         if head is not None:
@@ -290,7 +290,7 @@ def _member(shard: Shard, archive: zipfile.ZipFile, name: str, head: Shard | Non
 
 
 def _recognised_member(shard: Shard, file: str, first: bytes) -> Shard:
-    # Packed: the sizes of the archive say nothing of where a member ends.
+    # Packed as "zip", since the sizes of the archive do not tell where a member ends.
     inner = replace(shard, file=file, path="", packed="zip", start=0, end=0, container="text", format=TEXT)
     kept, name = container(first), file.lower()
     if shard.format == TEXT:
@@ -313,7 +313,7 @@ def _recognised_member(shard: Shard, file: str, first: bytes) -> Shard:
 
 
 def _eval_head(shard: Shard, archive: zipfile.ZipFile, names: set[str]) -> Shard:
-    """Return the shard of an .eval with what its header says, as far as that was written."""
+    """Return the shard of an .eval, with as much of its header as was written."""
     about: Any = {}
     for name in ("header.json", "_journal/start.json"):
         if name in names:
@@ -351,7 +351,7 @@ def _source(shard: Shard) -> Source:
 def records_of(
     format: Format, row: Any, source: Source, number: int, line: int, where: str, is_file: bool
 ) -> Iterator[Read]:
-    """Yield the records of a row. ``line`` counts from 1, 0: none; ``is_file``: the row is all of its file."""
+    """Yield the records of a row. ``line``: from 1, 0 for none. ``is_file``: whether the row is the whole file."""
     if format.finish is not None:
         source.state["number"] = number
     reason = ""
@@ -381,12 +381,12 @@ def records_of(
 def _head(format: Format, file: str, row: Any) -> dict[str, str]:
     try:
         return format.head(file, row)
-    except _MALFORMED:  # its file has no head of this format
+    except _MALFORMED:  # the file has no head of this format
         return {}
 
 
 def _other_format(format: Format, row: Any) -> Format | None:
-    """Return another format whose form a row has; None for the format of its file, and for a form that is not known."""
+    """Return another format that a row has; None if it has the format of its file, or an unknown one."""
     if format.matches(row):
         return None
     for other in ROW_FORMATS:
@@ -396,13 +396,13 @@ def _other_format(format: Format, row: Any) -> Format | None:
 
 
 def _said_of(error: Exception) -> str:
-    """Return what an error says of a row, without Python's words for it."""
+    """Return an error's message about a row, without Python's own wording."""
     if isinstance(error, KeyError):
         return f"there is no {error}"
     if isinstance(error, IndexError):
         return "a list in it is too short"
     of_python = isinstance(error, AttributeError) or (isinstance(error, TypeError) and "' object " in str(error))
-    return "a value in it is of another kind than it should be" if of_python else str(error)
+    return "a value in it has the wrong type" if of_python else str(error)
 
 
 def _made(
@@ -432,7 +432,7 @@ def _made(
 
 
 def _turn(record: Record, message: Message, format: Format, number: int) -> Record:
-    """Return a record as a turn of its conversation: that of its id in a session, else of its row."""
+    """Return a record as a turn of its conversation. In a session, the id names the conversation, else the row does."""
     of = message.conversation or message.id or str(record.number)
     return replace(record, turn_of=of if format.session else f"{number}: {message.id}", calls=calls_of(message.calls))
 

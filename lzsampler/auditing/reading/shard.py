@@ -1,4 +1,4 @@
-"""`find`: makes shards of paths; `read` reads these pieces of files one by one, in any process."""
+"""`find`: makes shards from paths. A shard is a piece of a file; `read` can read each in any process."""
 
 import contextlib
 import errno
@@ -22,42 +22,43 @@ from .format import Format, NoTextError
 from .nested import Path, shown, within
 from .sniff import LONGEST, ROWS, WINDOW, Container, UnknownFormatError, choose, container, first_rows
 
-# What is read of a folder, by the ends of names; files that are named themselves may have any.
+# The suffixes of the files that are read in a folder. A file that the user names may have any suffix.
 _TEXTS = (".txt", ".md")
-# Files that often hold something else: in a folder they are passed over, if they are of no known format.
+# Suffixes of files that often contain other data. In a folder, such a file is skipped if its format is unknown.
 _OFTEN_OTHERS = (".csv", ".tsv", ".yaml", ".yml", ".xml", ".db", ".sqlite", ".sqlite3")
-_AIDER = ".aider.chat.history.md"  # a hidden file, which is read nevertheless
+_AIDER = ".aider.chat.history.md"  # a hidden file that is still read
 _DATA = (
     *(".jsonl", ".ndjson", ".json", ".parquet", ".zip", ".eval", ".traj", ".sse"),
     *(".csv", ".tsv", ".yaml", ".yml", ".xml", ".arrow", ".db", ".sqlite", ".sqlite3"),
 )
 _ENDS: dict[Container, tuple[str, ...]] = {"csv": (".csv", ".tsv"), "yaml": (".yaml", ".yml"), "xml": (".xml",)}
 _LINES = (".jsonl", ".ndjson")
-_PARTLY = 4 << 20  # bytes of a document that are taken apart as far as they go; more of them take seconds
-_TABLE_ROWS = 1000  # rows of a table among which the format is looked for
+_PARTLY = 4 << 20  # bytes of a document that may be parsed in part; more would take seconds
+_TABLE_ROWS = 1000  # most rows of a table in which the format is searched
 _PACKED = (".gz", ".zst")
-# What `lzs eval` keeps in its folder beside the transcripts.
+# The files that `lzs eval` keeps in its folder beside the transcripts.
 _EVALUATION = frozenset(("run.json", "results.json", "timings.jsonl", "judge.jsonl", "costs.jsonl"))
-# Keys by which summary.json and the table of loops are known, which an audit may have written to the folder.
+# Keys that identify summary.json and the table of loops, which an audit may have written into the folder.
 _RESULTS = ({"loop_rate", "literal_rate", "interval"}, {"rule", "period", "copies", "unit", "wasted_tokens"})
 
 
 class OwnResultError(NoTextError):
-    """A file is a summary or a table that `lzs audit` wrote."""
+    """The file is a summary or a table that `lzs audit` wrote."""
 
 
 @dataclass(frozen=True)
 class Shard:
-    """A piece of a file: plain data that can be pickled.
+    """A piece of a file, as plain data that can be pickled.
 
     ``start``, ``end``: bytes of a file of lines, row groups of a Parquet file, or all bytes of another file. ``first``:
-    the number of its first line or row, from 0. ``format``: "" if it is detected for each file of a zip. ``field``: the
-    path of `--field`, or None. ``size``: the bytes that it counts for in the progress; they add up to those of the
-    files. ``by``: further groups. ``head``: what the first row of the file says about all rows. ``path``: where the
-    bytes are, if not at ``file``. ``packed``: "", "gz", "zst", "utf-16" or "zip". ``inside``: where the rows of the
-    format are in those of the file, if these are not the rows themselves. ``is_last``: its file ends with it.
-    ``turns``: whether calls of tools are read, too. ``detected``: nobody named the format, so that it is that of the
-    first rows, and others may be in another.
+    the number of the piece's first line or row, from 0. ``size``: the bytes that it counts in the progress; the sizes
+    add up to those of the files. ``is_last``: whether its file ends with it. ``path``: the path of the bytes, if it is
+    not ``file``. ``packed``: "", "gz", "zst", "utf-16" or "zip".
+
+    ``format``: "" if each file of a zip has its own, detected format. ``detected``: whether the format was detected in
+    the first rows, so that other rows may have other formats. ``field``: the path of `--field`, or None. ``inside``:
+    the path of the format's rows inside the file's rows, empty if they are the same. ``head``: what the file's first
+    row says about all rows. ``by``: further groups. ``turns``: whether tool calls are read, too.
     """
 
     file: str
@@ -80,18 +81,18 @@ class Shard:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is all of its file."""
+        """Whether the shard is the whole file."""
         return self.start == 0 and self.is_last
 
     @property
     def row_format(self) -> Format:
-        """The format that takes the rows apart."""
+        """The format that reads the rows."""
         format = format_of(self.field) if self.field is not None else by_name(self.format)
         return within(format, self.inside) if self.inside else format
 
     @property
     def described(self) -> str:
-        """The format in words, with where its rows are."""
+        """The name of the format or field, with the path of the rows if they are nested."""
         named = f"field {self.field}" if self.field is not None else self.format
         return f"{named} at {shown(self.inside)}" if self.inside else named
 
@@ -110,14 +111,15 @@ def find(
 ) -> tuple[list[Shard], list[BadRecord]]:
     """Return the shards of files, folders, patterns and "-" (standard input), and what cannot be read.
 
-    They come in the order of ``paths``, and in a folder in the order of names; a file that occurs twice is read once.
-    In folders, slots of llama-server and files with the endings of docs/formats.md are read, but not hidden files,
-    README files and the tables of `lzs eval`; files that are passed over are added to ``passed``. ``format``: one
-    of `FORMATS`; None detects it for each file. ``field``: the path of the texts in any JSON, instead of a format.
-    ``by``: keys of a row that become groups beside model, temperature, task, finish_reason and seed. ``tokenizer``: a
-    GGUF file for formats that hold tokens. ``shard_bytes``: the size after which a file of lines or of Parquet is cut,
-    at the end of a line or row group. ``turns``: read calls of tools, too. ``stdin``: the file that "-" stands for, a
-    copy of standard input.
+    They are in the order of ``paths``, and within a folder in the order of names; a file that occurs twice is read
+    once. In folders, lzsampler reads slots of llama-server and the files with the suffixes of docs/formats.md. It skips
+    hidden files, README files and the tables of `lzs eval`; ``passed`` gets the skipped files.
+
+    ``format``: one of `FORMATS`; None detects it for each file. ``field``: the path of the texts in any JSON, instead
+    of a format. ``by``: keys of a row that become groups, besides model, temperature, task, finish_reason and seed.
+    ``tokenizer``: a GGUF file for formats that contain tokens. ``shard_bytes``: a file of lines, or of Parquet, is cut
+    at the first end of a line or row group after this size. ``turns``: whether to read tool calls, too. ``stdin``: the
+    file for "-", a copy of standard input.
 
     Raises ValueError for an unknown format or a bad path.
     """
@@ -172,11 +174,11 @@ class _Asked:
 
     @property
     def nothing(self) -> bool:
-        """Whether the format of each file has to be detected."""
+        """Whether the format of each file must be detected."""
         return self.format is None and self.field is None
 
     def formats(self) -> tuple[Format, ...]:
-        """Return the formats that the rows of a file may have."""
+        """Return the formats that a file's rows may have."""
         if self.field is not None:
             return (format_of(self.field),)
         return ROW_FORMATS if self.format is None else (by_name(self.format),)
@@ -184,7 +186,7 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _File:
-    """A file to read. ``named``: the user gave its own name, and not that of a folder. ``passed``: why it is not."""
+    """A file. ``named``: whether the user named it, and not its folder. ``passed``: why it is skipped, or ""."""
 
     name: str
     path: str
@@ -230,7 +232,7 @@ def _expanded(given: str, asked: _Asked) -> Iterator[_File | BadRecord]:
 
 
 def _printable(name: str) -> str:
-    """Return a name as text that any encoding takes: one that is not UTF-8 has U+FFFD in it."""
+    """Return a name as text that any encoding can represent; bytes that are not UTF-8 become U+FFFD."""
     return os.fsencode(name).decode("utf-8", "replace")
 
 
@@ -290,7 +292,7 @@ def _why_not(name: str) -> str:
 
 
 def _problem(path: str) -> str:
-    """Return why a file cannot be opened, "" when it can."""
+    """Return why a file cannot be opened; "" if it can."""
     try:
         status = os.stat(path)
     except OSError as error:
@@ -360,9 +362,9 @@ def _shards(file: _File, asked: _Asked) -> Iterator[Shard]:
 
 
 def _recognised_rows(file: _File, whole: Shard, head: bytes, asked: _Asked) -> Shard:
-    """Return the shard of a file of rows with its format, for which it looks further if the first bytes say too little.
+    """Return the shard of a file of rows with its format. Read further if the first bytes are not enough.
 
-    A first row may be long: a prompt of megabytes before the answer, or a log's header.
+    A first row may be long, such as a prompt of megabytes before the answer, or the header of a log.
     """
     kept, formats = whole.container, asked.formats()
     more = len(head) >= WINDOW
@@ -373,7 +375,7 @@ def _recognised_rows(file: _File, whole: Shard, head: bytes, asked: _Asked) -> S
         except (UnknownFormatError, tables.TableError):
             if not more:
                 raise
-    if kept == "lines" and not complete:  # its first row alone, which says all, unless it is damaged
+    if kept == "lines" and not complete:  # its first row alone is enough, unless it is damaged
         with (
             contextlib.suppress(decode.JsonError, UnknownFormatError, *decode.STREAM_ERRORS),
             decode.opened(file.path, whole.packed) as stream,
@@ -398,10 +400,10 @@ def _first_row(stream: decode.Stream) -> list[Any]:
 
 
 def table_rows(kept: Container, head: bytes, name: str, whole: bool) -> list[Any]:
-    """Return the first rows of a file by its first bytes. ``whole``: these are all of its bytes."""
+    """Return a file's first rows, from its first bytes. ``whole``: whether these are all of its bytes."""
     if kept == "csv":
         rows: list[Any] = []
-        bad: list[Any] = []  # if no row is good, the format is that of these
+        bad: list[Any] = []  # used to detect the format if no row is good
         try:
             for _, row in islice(tables.csv_rows(io.BytesIO(head), name.lower()), _TABLE_ROWS):
                 if not isinstance(row, tables.TableError):
@@ -411,7 +413,7 @@ def table_rows(kept: Container, head: bytes, name: str, whole: bool) -> list[Any
         except tables.TableError:
             if not rows:
                 raise
-        return sorted(rows or bad, key=len, reverse=True)[:ROWS]  # rows that end early say less
+        return sorted(rows or bad, key=len, reverse=True)[:ROWS]  # rows that end early show less
     if kept in ("yaml", "xml"):
         if not whole:
             raise UnknownFormatError("it is too long")
@@ -440,7 +442,7 @@ def _is_text(file: _File) -> bool:
 
 
 def _inner_name(name: str) -> str:
-    """Return a name in lower case, without the ending of a compressed file."""
+    """Return a name in lower case, without the suffix of a compressed file."""
     name = name.lower()
     return next((name.removesuffix(end) for end in _PACKED if name.endswith(end)), name)
 
@@ -469,10 +471,10 @@ def _container(file: _File, head: bytes, asked: _Asked) -> Container:
 
 
 def kept_text(head: bytes) -> Container:
-    """Return what a file of text holds: events of a server, a conversation, promptfoo's YAML, or one text."""
+    """Return what a text file contains: events of a server, a conversation, promptfoo's YAML, or one text."""
     if container(head) == "events":
         return "events"
-    if head.startswith(b"evalId: "):  # which promptfoo writes under any name
+    if head.startswith(b"evalId: "):  # written by promptfoo under any name
         return "yaml"
     return "transcript" if chat_text.matches(head.decode("utf-8", "ignore").removeprefix("\ufeff")) else "text"
 
@@ -501,7 +503,7 @@ def recognised(shard: Shard, rows: list[Any], formats: tuple[Format, ...]) -> Sh
 
 
 def _byte_ranges(shard: Shard, shard_bytes: int) -> Iterator[Shard]:
-    """Cut a file of lines at the first line end after every ``shard_bytes``, counting the lines on the way."""
+    """Cut a file of lines at the first line end after each ``shard_bytes`` bytes, and count the lines."""
     if shard.end <= shard_bytes:
         yield shard
         return
@@ -524,7 +526,7 @@ def _byte_ranges(shard: Shard, shard_bytes: int) -> Iterator[Shard]:
 
 
 def _row_groups(shard: Shard, asked: _Asked) -> Iterator[Shard]:
-    """Cut a Parquet file between row groups, so that a shard has about ``shard_bytes`` of them, unpacked."""
+    """Cut a Parquet file between row groups, into shards of about ``shard_bytes`` unpacked bytes."""
     groups, opening = parquet.opening(shard.path or shard.file)
     shard = recognised(shard, opening, asked.formats())
     columns, names = shard.row_format.columns, list(opening[0])

@@ -1,7 +1,8 @@
-"""Slots that llama-server saved (`--slot-save-path`): the tokens of a conversation, its prompt included.
+"""Slots saved by llama-server (`--slot-save-path`): the tokens of a conversation, including its prompt.
 
-Layout (little-endian): u32 magic 0x67677371, u32 version, u32 number of tokens, int32 tokens, then the KV cache, which
-is not read (`llama_state_seq_save_file` of llama.cpp). The file does not say which of the tokens are the prompt.
+The layout (little-endian) is u32 magic 0x67677371, u32 version, u32 number of tokens, int32 tokens. After them comes
+the KV cache, which is not read (`llama_state_seq_save_file` of llama.cpp). The file does not show where the prompt
+ends.
 """
 
 import struct
@@ -15,13 +16,13 @@ from ..gguf_tokenizer import vocabulary_of
 from .sniff import SLOT_MAGIC
 
 NAME = "llama-slot"
-HELP = "slots of llama-server: tokens, for which --tokenizer is needed"
+HELP = "slots of llama-server: tokens, which need --tokenizer"
 
 _HEADER = struct.Struct("<4sII")
 
 
 def tokens(path: str) -> npt.NDArray[np.int32]:
-    """Return the tokens of a slot file, int32[n]. ValueError, with the reason, when it is damaged."""
+    """Return the tokens of a slot file, int32[n]. ValueError, with the reason, if it is damaged."""
     with open(path, "rb") as file:
         header = file.read(_HEADER.size)
         if len(header) < _HEADER.size or not header.startswith(SLOT_MAGIC):
@@ -34,7 +35,7 @@ def tokens(path: str) -> npt.NDArray[np.int32]:
 
 
 def text(tokens: npt.NDArray[np.int32], tokenizer: str) -> str:
-    """Return the text of tokens, special ones by their names. ValueError for one that the vocabulary does not have."""
+    """Return the text of tokens, with special tokens by name. ValueError for a token outside the vocabulary."""
     try:
         return str(vocabulary_of(tokenizer).detokenize(tokens))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What a file is, from its first bytes: how its rows are kept, and of which format they are."""
+"""What a file is, from its first bytes: how its rows are stored, and their format."""
 
 import codecs
 import json
@@ -25,24 +25,24 @@ Container = Literal[
     "slot",
 ]
 
-WINDOW = 1 << 18  # bytes that are looked at
-LONGEST = 64 << 20  # bytes of a first row or a document that are looked at where the first of them are not enough
+WINDOW = 1 << 18  # bytes at the beginning of a file that are read first
+LONGEST = 64 << 20  # bytes of a first row or document that are read if WINDOW is not enough
 SLOT_MAGIC = b"qsgg"  # "ggsq" as a little-endian number
 _SQLITE, _ARROW = b"SQLite format 3\0", b"ARROW1\0\0"
-_ARROW_STREAM = b"\xff\xff\xff\xff"  # what a message of Arrow's IPC format begins with
+_ARROW_STREAM = b"\xff\xff\xff\xff"  # the beginning of a message of Arrow's IPC format
 _EVENT = re.compile(rb"\s*(?:(?:event|id|retry)?:[^\n]*\n\s*)*data: ?[\[{]")  # server-sent events whose data are JSON
-ROWS = 5  # first rows that are looked at
+ROWS = 5  # first rows that are examined
 _DEPTH = 500
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s"{}\[\],:]+', re.S)
-_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")  # one that is cut off
+_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")  # a cut-off escape
 
 
 class UnknownFormatError(ValueError):
-    """A file is not in any known format; the message says why and what to do."""
+    """A file has no known format; the message says why and what to do."""
 
 
 def container(head: bytes) -> Container | None:
-    """Return how a file keeps its rows; None if it may be plain text, or blank."""
+    """Return how a file stores its rows; None if it may be plain text or blank."""
     if head.startswith(SLOT_MAGIC):
         return "slot"
     if head.startswith(b"PAR1"):
@@ -62,18 +62,18 @@ def container(head: bytes) -> Container | None:
 
 
 def event_data(line: bytes) -> bytes:
-    """Return the data of a line of server-sent events, b"" for a line of another kind."""
+    """Return the data of a line of server-sent events; b"" for other lines."""
     return line[5:].strip() if line.startswith(b"data:") else b""
 
 
 def _is_lines(head: bytes) -> bool:
-    """Return whether every line is a row of its own, and not all of them together one JSON text."""
+    """Return whether every line is a row, and the lines together are not one JSON text."""
     rows = [line.rstrip() for line in head.removeprefix(codecs.BOM_UTF8).split(b"\n") if line.strip()][: ROWS + 1]
     if rows[0].lstrip().startswith(b"["):
         return len(rows) > 1 and _parses(rows[0]) and rows[1].startswith((b"[", b"{"))
     if len(rows) == 1 or _parses(rows[0]):
         return True
-    # The first row is damaged, or it is where an indented object begins: no line of that is an object by itself.
+    # The first row is damaged, or begins an indented object, of which no single line is an object.
     return any(row.startswith(b"{") and len(row) > 2 and _parses(row) for row in rows[1:])
 
 
@@ -85,7 +85,7 @@ def _parses(line: bytes) -> bool:
 
 
 def first_rows(head: bytes, kept: Container) -> list[Any]:
-    """Return the first rows of a JSON file, as far as they are in its first bytes."""
+    """Return the first rows of a JSON file that its first bytes contain, the last one perhaps in part."""
     if kept == "document":
         try:
             value = partial(head.decode("utf-8", "ignore").removeprefix("\ufeff"))
@@ -109,7 +109,7 @@ def first_rows(head: bytes, kept: Container) -> list[Any]:
 
 
 def partial(text: str) -> Any:
-    """Return the value that a JSON text has up to where it is cut off; None if that part is not JSON.
+    """Return the value of a JSON text up to the place where it is cut off; None if that part is not JSON.
 
     RecursionError if it is nested too deeply.
     """
@@ -118,7 +118,7 @@ def partial(text: str) -> Any:
     before = ""
     while at < len(text):
         found = _TOKEN.search(text, at)
-        if found is None or '"' in text[at : found.start()]:  # a string that is cut off
+        if found is None or '"' in text[at : found.start()]:  # a cut-off string
             quote = text.find('"', at)
             if quote >= 0 and (before == ":" or closing[-1:] == ["]"]):
                 text = _ESCAPE.sub("", text) + '"'
@@ -146,9 +146,9 @@ def partial(text: str) -> Any:
 
 
 def choose(rows: list[Any], formats: tuple[Format, ...]) -> tuple[Format, Path, Any]:
-    """Return the first format that matches one of the first rows, where its rows are in that row, and the row.
+    """Return the first format that matches one of the first rows, the path of its rows inside that row, and the row.
 
-    A row itself comes before what is inside one. `UnknownFormatError` if none matches.
+    A row itself comes before the values inside any row. `UnknownFormatError` if no format matches.
     """
     for row in rows:
         for format in formats:

@@ -1,7 +1,7 @@
-"""Databases of SQLite: the rows of programs that keep their chats in one.
+"""SQLite databases: the rows of programs that store their chats in one.
 
-`llm` has `logs.db`, OpenCode `opencode.db`, Open WebUI `webui.db`. Of others, tables with a column that holds answers
-are read. A database is opened for reading only, also while its program runs.
+`llm` has `logs.db`, OpenCode has `opencode.db`, Open WebUI has `webui.db`. In the databases of other programs, tables
+with a column of answers are read. lzsampler opens a database only for reading, and can do so while its program runs.
 """
 
 import os
@@ -18,15 +18,15 @@ from .sniff import ROWS, UnknownFormatError
 
 
 class Query(NamedTuple):
-    """Which rows of a database are read. ``tables``: (table, column), which all have to be there."""
+    """Which rows of a database are read. ``tables``: (table, column) pairs that must all exist."""
 
     program: str
     tables: tuple[tuple[str, str], ...]
     sql: str
-    parsed: tuple[str, ...] = ()  # columns of JSON
+    parsed: tuple[str, ...] = ()  # columns that contain JSON
 
 
-# Rows in the form of some format of lines; the first query whose tables are there is asked, and more of its program.
+# Rows in the form of one of the line formats. The first query whose tables exist runs, and others of the same program.
 _QUERIES = (
     Query(
         "llm",
@@ -63,7 +63,7 @@ _QUERIES = (
 
 def rows(path: str) -> Iterator[Any]:
     """Yield the rows of a database as objects. OSError, with the reason, if it cannot be read;
-    `UnknownFormatError` if no table holds answers."""
+    `UnknownFormatError` if no table contains answers."""
     try:
         with closing(_opened(path)) as database:
             yield from _rows(database)
@@ -79,8 +79,8 @@ def _opened(path: str) -> sqlite3.Connection:
         database.execute("select name from sqlite_master limit 1").fetchall()
     except sqlite3.Error as error:
         database.close()
-        # Some databases need a file beside them that readers share, which a medium that is read only does not take.
-        # Nobody writes there, so that locks may be ignored, but a log that was left there has rows, too.
+        # Some databases need a file beside them that readers share, which a read-only medium cannot create. Nobody
+        # writes to such a medium, so locks can be ignored. But a log that was left there has rows, too.
         if not any(said in str(error) for said in ("unable to open", "readonly")):
             raise
         for log in (f"{path}-wal", f"{path}-journal"):
@@ -90,8 +90,8 @@ def _opened(path: str) -> sqlite3.Connection:
                     "that can be written to, and open the copy once with its own program"
                 ) from None
         database = sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True)
-    database.execute("pragma trusted_schema = off")  # functions with side effects are not for the file to call
-    if hasattr(database, "setlimit"):  # from Python 3.11 on
+    database.execute("pragma trusted_schema = off")  # so that the file cannot call functions with side effects
+    if hasattr(database, "setlimit"):  # since Python 3.11
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_LINE)
     database.row_factory = sqlite3.Row
     database.text_factory = lambda data: data.decode("utf-8", "replace")
@@ -103,7 +103,7 @@ def _rows(database: sqlite3.Connection) -> Iterator[Any]:
     for (table,) in database.execute("select name from sqlite_master where type = 'table' order by name").fetchall():
         try:
             columns[table] = [row[1] for row in database.execute(f"pragma table_info({_quoted(table)})")]
-        except sqlite3.Error:  # a virtual table whose module is not there
+        except sqlite3.Error:  # a virtual table whose module is missing
             continue
     program = ""
     for query in _QUERIES:
@@ -137,7 +137,7 @@ def _quoted(name: str) -> str:
 
 
 def _object(row: sqlite3.Row, query: Query | None = None) -> dict[str, Any]:
-    """Return a row; of the columns that hold JSON, the values: those that the query names, or else as in other tables.
+    """Return a row as an object. JSON in it is parsed, in the columns that the query names, or else by `value_of`.
 
     Columns of bytes are left out.
     """
