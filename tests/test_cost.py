@@ -491,7 +491,9 @@ def test_the_cost_of_an_evaluation_is_kept_and_resumed(right: Path, tmp_path: Pa
 def test_a_folder_begun_without_texts_gets_them_later(right: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert evaluate(default_model(), out, **EVALUATION).costs is None
-    assert evaluate(default_model(), out, texts=right, resume=True, **EVALUATION).costs is not None
+    later = evaluate(default_model(), out, texts=right, resume=True, **EVALUATION)
+    assert later.costs is not None
+    save(later, out / "report.html")
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "The cost on right texts" in page
     with pytest.raises(ValueError, match="there is no text to score"):

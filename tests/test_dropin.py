@@ -264,7 +264,7 @@ def test_signatures_name_every_keyword(llm: Any) -> None:
 @pytest.mark.skipif(llama_cpp.__version__ != "0.3.36", reason="the stub has the signatures of 0.3.36")
 def test_the_stub_has_the_signatures() -> None:
     """lzllama.pyi, which editors and type checkers read."""
-    tree = ast.parse(Path(llama.__file__).with_name("lzllama.pyi").read_text(encoding="utf-8"))
+    tree = ast.parse(Path(dropin.__file__).with_name("lzllama.pyi").read_text(encoding="utf-8"))
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
 
     def keywords(name: str) -> set[str]:

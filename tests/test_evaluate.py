@@ -15,7 +15,16 @@ import pytest
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler import LzsError, Params, Results, Sampler, audit, evaluate, sequence_seed  # noqa: E402 (needs llama_cpp)
+from lzsampler import (  # noqa: E402 (needs llama_cpp)
+    LzsError,
+    Params,
+    Results,
+    Sampler,
+    audit,
+    evaluate,
+    save,
+    sequence_seed,
+)
 from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
 from lzsampler.decoding.transcript import TranscriptFile  # noqa: E402
@@ -43,6 +52,12 @@ GRID = Grid(
 )
 FILES: dict[str, Any] = {"tasks": default_tasks(), "prompts": default_prompts()}
 SETTINGS: dict[str, Any] = {**FILES, "grid": GRID, "limit": 3, "n_ctx": 256, "n_parallel": 4, "n_threads": 1}
+
+
+def page_of(folder: Path) -> str:
+    """The report of what a folder holds."""
+    save(Results.read(folder), folder / "report.html")
+    return (folder / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -124,12 +139,12 @@ def test_a_folder_made_without_timings_goes_on(whole: Path, tmp_path: Path) -> N
     assert same(whole, out)
     assert len((out / "timings.jsonl").read_bytes().splitlines()) == 10
     assert 0 < results.counts().timed_tokens < results.counts().tokens
-    page = (out / "report.html").read_text(encoding="utf-8")
+    page = page_of(out)
     assert "over 10 texts with timings (33 % of all)" in page
     (out / "timings.jsonl").unlink()
     evaluate(default_model(), out, **SETTINGS, resume=True)
     assert (out / "timings.jsonl").read_bytes() == b""
-    assert "in the sampler" not in (out / "report.html").read_text(encoding="utf-8").split("</style>")[1]
+    assert "in the sampler" not in page_of(out).split("</style>")[1]
 
 
 def test_a_folder_of_an_older_version_goes_on(whole: Path, tmp_path: Path) -> None:
@@ -152,7 +167,7 @@ def test_a_folder_of_an_older_version_goes_on(whole: Path, tmp_path: Path) -> No
 def test_the_object_is_what_the_folder_holds(whole: Path) -> None:
     found = json.loads(json.dumps(Results.read(whole).to_json()))
     assert found == json.loads((whole / "results.json").read_text(encoding="utf-8"))
-    assert "<title>lzs eval: 30 texts of" in (whole / "report.html").read_text(encoding="utf-8")
+    assert "<title>lzs eval: 30 texts of" in page_of(whole)
 
 
 def test_two_runs_give_the_same_files(whole: Path, tmp_path: Path) -> None:
@@ -207,7 +222,7 @@ def test_the_block_of_the_docs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("| kind ")
     assert "Paired(pairs=4" in done.stdout
-    assert (tmp_path / "evaluation.html").read_bytes() == (tmp_path / "eval-in-python" / "report.html").read_bytes()
+    assert (tmp_path / "evaluation.html").read_text(encoding="utf-8") == page_of(tmp_path / "eval-in-python")
 
 
 def test_nothing_is_mixed(whole: Path, tmp_path: Path) -> None:
@@ -337,7 +352,7 @@ def test_a_text_that_fails_loses_no_other(tmp_path: Path, named: bool) -> None:
         ("warm", 2),
         ("dry", 1),
     ]
-    page = (out / "report.html").read_text(encoding="utf-8")
+    page = page_of(out)
     assert "5 texts failed" in page
     assert "the prompt has 40" in page
     assert Results.read(out).failed == results.failed
@@ -427,7 +442,7 @@ def test_a_scorer_that_fails_loses_no_text(tmp_path: Path, monkeypatch: pytest.M
     }
     assert all(each.written for each in results.failed)
     assert (results.counts().answered, results.counts().accuracy) == (5, 1)
-    assert "30 texts with an answer that could not be compared" in (out / "report.html").read_text(encoding="utf-8")
+    assert "30 texts with an answer that could not be compared" in page_of(out)
     for name in rows:
         rows[name] |= {"compare": every["right"]}
     results, tried = resumed(out, tasks=write_rows(path, rows))
@@ -437,7 +452,7 @@ def test_a_scorer_that_fails_loses_no_text(tmp_path: Path, monkeypatch: pytest.M
 def test_a_run_without_a_text_has_results(tmp_path: Path) -> None:
     results, _ = resumed(tmp_path / "out", False, prompts=write_rows(tmp_path / "prompts.jsonl", {"long": LONG}))
     assert (len(results.outcomes), len(results.failed)) == (0, 5)
-    assert "5 texts failed" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "5 texts failed" in page_of(tmp_path / "out")
 
 
 def test_a_full_disk_loses_no_text_that_was_written(

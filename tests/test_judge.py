@@ -177,6 +177,7 @@ def test_verdicts_are_kept_and_agreement_is_told(run: Path, judge: Judge) -> Non
     assert told["both"] + told["only_rule"] == sum(t["repetition"]["loops"] for t in transcripts)
     assert told["both"] + told["only_judge"] == sum(row["degenerate"] > 0.5 for row in made)
     assert told["answered"] == pytest.approx(np.mean([row["answered"] for row in made]))
+    save(Results.read(run), run / "report.html")
     section = (
         (run / "report.html").read_text(encoding="utf-8").split("The opinion of a judge")[1].split("</section>")[0]
     )
