@@ -19,26 +19,20 @@ static void find_kinds(lzs_vocabulary *v) {
     for (uint8_t kind = 0; kind < N_SEEN; kind++) {
         for (const char *c = SEEN[kind]; *c; c++) v->kind_of[(uint8_t)*c] = kind;
     }
-    v->plain_kinds = (UINT32_C(1) << N_KINDS) - 1;
-    for (int byte = 0; byte < 256; byte++) {
-        if (!lzs_is_plain((uint8_t)byte)) v->plain_kinds &= ~(UINT32_C(1) << v->kind_of[byte]);
-    }
 }
 
-/* What lies below each node: the kinds of the bytes, how deep it goes, and how many children it has. */
+/* What lies below each node: the kinds of the bytes, and whether it has many children. */
 static void mark_nodes(lzs_vocabulary *v, size_t *n_wide, size_t *n_children) {
     *n_wide = *n_children = 0;
     for (size_t i = v->n_nodes; i > 0; i--) {
         lzs_trie_node *node = &v->nodes[i - 1], *end = node + node->size;
-        uint32_t kinds = 0, height = 0;
+        uint32_t kinds = 0;
         size_t children = 0;
         for (const lzs_trie_node *child = node + 1; child < end; child += child->size) {
             kinds |= child->kinds | UINT32_C(1) << v->kind_of[child->byte];
-            if (child->height + 1u > height) height = child->height + 1u;
             children++;
         }
         node->kinds = kinds;
-        node->height = (height < LZS_HIGH ? height : LZS_HIGH) & 3;
         node->wide = children >= MIN_WIDE;
         *n_wide += node->wide;
         if (node->wide) *n_children += children;
@@ -88,10 +82,12 @@ static bool group_tokens(lzs_vocabulary *v) {
         free(all);
         return false;
     }
-    for (size_t i = 0; i < v->n_text; i++) {
-        int32_t token = v->ordered[i];
-        all[i] = (kinds_of_token){0, (uint32_t)(v->begins[token + 1] - v->begins[token]), token};
-        for (size_t at = v->begins[token]; at < v->begins[token + 1]; at++) all[i].kinds |= UINT32_C(1) << v->kind_of[v->bytes[at]];
+    size_t n_listed = 0;
+    for (int32_t token = 0; token < v->n_vocab; token++) {
+        if (!lzs_bit(v->texts, token)) continue;
+        kinds_of_token *k = &all[n_listed++];
+        *k = (kinds_of_token){0, (uint32_t)(v->begins[token + 1] - v->begins[token]), token};
+        for (size_t at = v->begins[token]; at < v->begins[token + 1]; at++) k->kinds |= UINT32_C(1) << v->kind_of[v->bytes[at]];
     }
     if (v->n_text) qsort(all, v->n_text, sizeof *all, by_kinds);
     for (size_t i = 0; i < v->n_text; i++) v->n_groups += !i || all[i].kinds != all[i - 1].kinds;

@@ -44,7 +44,6 @@ void lzs_proper_free(lzs_proper *p) {
     free(p->apart_words);
     free(p->either_words);
     free(p->before);
-    free(p->beside);
     free(p);
 }
 
@@ -54,7 +53,7 @@ size_t lzs_proper_memory(const lzs_proper *p) {
            p->notes_room * sizeof *p->notes + p->seen_size * sizeof *p->seen + p->stack_room * sizeof *p->stack +
            p->candidates_room * sizeof *p->candidates +
            p->lasts_size * sizeof *p->lasts + p->asked_room * sizeof *p->asked + p->asked_turns_room * sizeof *p->asked_turns +
-           2 * ((size_t)v->longest + 1) * sizeof(int32_t) + 4 * v->n_words * sizeof(uint32_t);
+           2 * ((size_t)v->longest + 1) * sizeof(int32_t) + 3 * v->n_words * sizeof(uint32_t);
 }
 
 size_t lzs_proper_used(const lzs_proper *p) {
@@ -109,9 +108,8 @@ static lzs_status init(lzs_proper *p, const lzs_grammar *g) {
     p->apart_words = malloc(v->n_words * sizeof *p->apart_words);
     p->either_words = malloc(v->n_words * sizeof *p->either_words);
     p->before = malloc(v->n_words * sizeof *p->before);
-    p->beside = malloc(v->n_words * sizeof *p->beside);
     if (!p->distances || !p->apart_path || !p->either_path) return LZS_ENOMEM;
-    if (!p->apart_words || !p->either_words || !p->before || !p->beside) return LZS_ENOMEM;
+    if (!p->apart_words || !p->either_words || !p->before) return LZS_ENOMEM;
     measure(program, p->distances);
     return lzs_contexts_init(&p->contexts, &p->spelling->words);
 }

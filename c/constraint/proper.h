@@ -75,7 +75,7 @@ typedef struct lzs_proper {
     int32_t *asked_turns;
     size_t n_asked_turns, asked_turns_room;
     int32_t *apart_path, *either_path; /* (longest + 1) */
-    uint32_t *apart_words, *either_words, *before, *beside; /* masks */
+    uint32_t *apart_words, *either_words, *before; /* masks */
 } lzs_proper;
 
 /* Everything that follows from the states of the automaton, which are no longer valid. */

@@ -73,20 +73,9 @@ static bool make_nodes(lzs_vocabulary *v, const text *texts, size_t n) {
     return true;
 }
 
-/* The tokens in the order of the nodes. */
-static bool order_tokens(lzs_vocabulary *v) {
-    v->ordered = malloc((v->n_text ? v->n_text : 1) * sizeof *v->ordered);
-    v->firsts = malloc((v->n_nodes + 1) * sizeof *v->firsts);
-    if (!v->ordered || !v->firsts) return false;
-    uint32_t n = 0;
-    for (size_t i = 0; i < v->n_nodes; i++) {
-        v->firsts[i] = n;
-        for (int32_t token = v->nodes[i].token; token >= 0; token = v->same[token]) v->ordered[n++] = token;
-    }
-    v->firsts[v->n_nodes] = n;
+static void find_roots(lzs_vocabulary *v) {
     for (int byte = 0; byte < 256; byte++) v->roots[byte] = LZS_NO_ROOT;
     for (size_t i = 0; i < v->n_nodes; i += v->nodes[i].size) v->roots[v->nodes[i].byte] = (uint32_t)i;
-    return true;
 }
 
 /* Masks and lists of what the tokens are. */
@@ -136,8 +125,9 @@ static lzs_status fill(lzs_vocabulary *v, const uint8_t *bytes, const uint64_t *
     }
     lzs_status status = sort_kinds(v, kinds, texts) ? LZS_OK : LZS_EINVAL;
     if (status == LZS_OK && v->n_text) qsort(texts, v->n_text, sizeof *texts, by_bytes);
-    if (status == LZS_OK && !(make_nodes(v, texts, v->n_text) && order_tokens(v))) status = LZS_ENOMEM;
+    if (status == LZS_OK && !make_nodes(v, texts, v->n_text)) status = LZS_ENOMEM;
     free(texts);
+    find_roots(v);
     if (status == LZS_OK) status = lzs_inner_init(v);
     return status == LZS_OK ? lzs_kinds_init(v) : status;
 }
@@ -171,8 +161,6 @@ void lzs_vocabulary_free(lzs_vocabulary *v) {
     free(v->bytes);
     free(v->begins);
     free(v->nodes);
-    free(v->ordered);
-    free(v->firsts);
     free(v->same);
     free(v->ends);
     free(v->is_end);
@@ -187,5 +175,5 @@ size_t lzs_vocabulary_memory(const lzs_vocabulary *v) {
     size_t n = (size_t)v->n_vocab;
     return sizeof *v + lzs_inner_memory(v) + lzs_kinds_memory(v) + v->begins[n] + (n + 1) * sizeof *v->begins +
            n * (sizeof *v->ends + sizeof *v->is_end + sizeof *v->same) + (1 + LZS_N_SHORT) * v->n_words * sizeof *v->texts +
-           v->n_nodes * sizeof *v->nodes + v->n_text * sizeof *v->ordered + (v->n_nodes + 1) * sizeof *v->firsts;
+           v->n_nodes * sizeof *v->nodes;
 }

@@ -9,7 +9,7 @@
 /* Tokens of up to so many bytes are "short" by each of several measures: see grammar.c. */
 #define LZS_SHORT_LEVELS {4, 8, 16, 32, 64}
 enum { LZS_N_SHORT = 5, LZS_INNER_LEVELS = 16 };
-enum { LZS_KINDS = 29, LZS_HIGH = 3 };
+enum { LZS_KINDS = 29 };
 
 #define LZS_NO_ROOT UINT32_MAX
 
@@ -21,7 +21,6 @@ typedef struct lzs_trie_node {
     uint16_t depth;
     uint8_t byte;
     uint8_t level : 3; /* of the longest token in the subtree: how many of LZS_SHORT_LEVELS it exceeds */
-    uint8_t height : 2; /* bytes of the longest way down from it; LZS_HIGH for all from there on */
     uint8_t inner : 1; /* all tokens from here on are inner ones: see inner.h */
     uint8_t wide : 1; /* it is in the list of the nodes with many children */
 } lzs_trie_node;
@@ -34,8 +33,6 @@ struct lzs_vocabulary {
     lzs_trie_node *nodes; /* without the root; NULL where no token has text */
     size_t n_nodes, n_text;
     uint32_t roots[256]; /* the node of each byte that tokens begin with, or LZS_NO_ROOT */
-    int32_t *ordered;  /* (n_text) tokens in the order of their nodes */
-    uint32_t *firsts;  /* (n_nodes + 1) in `ordered`, of each node */
     int32_t *same;    /* (n_vocab) the next token with the same bytes, or -1; NULL where all differ */
     int32_t *ends;    /* tokens that end a text */
     size_t n_ends;
@@ -47,7 +44,6 @@ struct lzs_vocabulary {
     uint32_t *inner_counts; /* (n_inner_long) this number */
     size_t n_inner_long;
     uint8_t kind_of[256]; /* the kind of each byte, below LZS_KINDS: see kinds.h */
-    uint32_t plain_kinds; /* those of plain bytes alone */
     int32_t *grouped; /* (n_text) tokens by the set of the kinds of their bytes, then by how many bytes they have */
     uint16_t *grouped_bytes; /* how many */
     uint32_t *group_kinds; /* (n_groups) the sets, ascending */

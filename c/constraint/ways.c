@@ -6,7 +6,7 @@
 
 #include "completion.h"
 
-enum { MAX_LEAD = 48, MIN_TABLE = 256, MAX_FIRST = 12, MANY_PAIRS = 200 };
+enum { MAX_LEAD = 48, MIN_TABLE = 256, MAX_FIRST = 12 };
 
 /* ---- turns ---- */
 
@@ -238,59 +238,13 @@ static lzs_status list_inside(lzs_grammar *g, struct lzs_try *t) {
     return status;
 }
 
-/* Finds the bytes with which a word may begin behind the last token. */
-static lzs_status find_begins(lzs_proper *p, const struct lzs_try *t, bool begins[256]) {
-    for (int byte = 0; byte < 256; byte++) {
-        int32_t context;
-        lzs_status status = lzs_contexts_step(&p->contexts, t->context, (uint8_t)byte, LZS_APART, &context);
-        if (status != LZS_OK) return status;
-        begins[byte] = context != LZS_NO_CONTEXT;
-    }
-    return LZS_OK;
-}
-
-/* Lists tokens of the mask in `before`, as long as there are fewer than `many`: those that may stand beside the last one, and those with
- * which a word may begin. */
-static lzs_status list_fitting(lzs_proper *p, struct lzs_try *t, size_t many) {
-    const lzs_vocabulary *v = p->spelling->vocabulary;
-    bool begins[256];
-    lzs_status status = find_begins(p, t, begins);
-    const bool marks = many > MANY_PAIRS; /* then it pays to find all that may stand beside it at once */
-    if (marks) memcpy(p->beside, p->before, v->n_words * sizeof *p->beside);
-    if (marks) lzs_spelling_forbid(p->spelling, t->token, p->beside);
-    size_t word = (size_t)t->next / 32;
-    uint32_t bits = word < v->n_words ? p->before[word] & UINT32_MAX << (t->next % 32) : 0;
-    while (word < v->n_words && t->end - t->first < many && status == LZS_OK) {
-        for (int32_t token = (int32_t)word * 32; bits && status == LZS_OK; bits >>= 1, token++) {
-            if (!(bits & 1)) continue;
-            bool fits = begins[v->bytes[v->begins[token]]];
-            if (!fits) fits = marks ? lzs_bit(p->beside, token) : lzs_spelling_joint(p->spelling, t->token, token) == LZS_EITHER;
-            if (fits) status = add_candidate(p, t, token);
-        }
-        if (++word < v->n_words) bits = p->before[word];
-    }
-    t->next = word < v->n_words ? (int32_t)word * 32 : -1;
-    return status;
-}
-
-/* The same of all tokens of the mask. */
-static lzs_status list_any(lzs_proper *p, struct lzs_try *t, size_t many) {
-    lzs_status status = LZS_OK;
-    while (t->end - t->first < many && t->next >= 0 && status == LZS_OK) {
-        t->next = next_bit(p->before, t->next, p->spelling->vocabulary->n_vocab);
-        if (t->next >= 0) status = add_candidate(p, t, t->next++);
-    }
-    return status;
-}
-
 enum { FAR = 16 };
 
-/* Lists the next tokens that the state allows: a few, since most ways are found soon, and then ever more at a time, but only those that
- * may stand there. States that count differently have one mask for this: it allows all that they do, and each token is tried. */
+/* Lists the next tokens that the state allows: a few, since most ways are found soon, and then ever more at a time. States that
+ * count differently have one mask for this: it allows all that they do, and each token is tried. */
 static lzs_status list_more(lzs_grammar *g, struct lzs_try *t) {
     lzs_proper *p = g->proper;
     const lzs_spelling *s = p->spelling;
-    const bool filters = t->next && !s->by_scores && !s->some_whole && s->roles[t->token] == LZS_TOKEN_USUAL;
     size_t many = t->next ? 4 * (t->end - t->first) + MAX_FIRST : MAX_FIRST;
     int32_t mask, state;
     lzs_status status = lzs_automaton_clamp_high(&g->automaton, t->state, FAR, &state);
@@ -300,7 +254,10 @@ static lzs_status list_more(lzs_grammar *g, struct lzs_try *t) {
     t->joined = s->by_scores; /* it has no words */
     if (t->joined) lzs_spelling_forbid(s, t->token, p->before);
     t->at = t->end = t->first;
-    status = filters ? list_fitting(p, t, many) : list_any(p, t, many);
+    while (t->end - t->first < many && t->next >= 0 && status == LZS_OK) {
+        t->next = next_bit(p->before, t->next, g->vocabulary->n_vocab);
+        if (t->next >= 0) status = add_candidate(p, t, t->next++);
+    }
     return status == LZS_OK ? lzs_automaton_work(&g->automaton, t->end - t->first) : status;
 }
 
