@@ -12,7 +12,7 @@ static size_t state_bytes(const lzs_automaton *a) {
 
 size_t lzs_automaton_memory(const lzs_automaton *a) {
     return a->states_room * sizeof *a->states + a->edges_room * sizeof *a->edges + a->places_room * sizeof *a->places +
-           a->table_size * sizeof *a->table + (a->seen_size * sizeof *a->seen + a->todo_room * sizeof *a->todo) +
+           lzs_table_memory(&a->table) + (a->seen_size * sizeof *a->seen + a->todo_room * sizeof *a->todo) +
            a->made_room * sizeof *a->made;
 }
 
@@ -24,7 +24,7 @@ void lzs_automaton_free(lzs_automaton *a) {
     free(a->states);
     free(a->edges);
     free(a->places);
-    free(a->table);
+    free(a->table.slots);
     free(a->seen);
     free(a->todo);
     free(a->made);
@@ -204,34 +204,15 @@ static size_t without_weaker(const lzs_program *p, uint64_t *places, size_t n) {
 
 /* ---- states ---- */
 
-static uint64_t hash_of(const uint64_t *places, size_t n) {
-    uint64_t hash = n;
-    for (size_t i = 0; i < n; i++) hash = mixed(hash ^ places[i]) + hash * 3;
-    return hash;
-}
-
-static size_t slot_of_state(const lzs_automaton *a, const uint64_t *places, size_t n) {
-    size_t at = (size_t)hash_of(places, n) & (a->table_size - 1);
-    for (;; at = (at + 1) & (a->table_size - 1)) {
-        if (a->table[at] < 0) return at;
-        const lzs_dfa_state *s = &a->states[a->table[at]];
-        if (s->n == n && memcmp(a->places + s->first, places, n * sizeof *places) == 0) return at;
+/* The slot of the state of some places, or the free one where it belongs. */
+static lzs_slot *slot_of_state(const lzs_automaton *a, const uint64_t *places, size_t n, uint32_t *tag) {
+    lzs_slot *slot = NULL;
+    *tag = lzs_hash_bytes((const uint8_t *)places, n * sizeof *places, a->table.key);
+    while ((slot = lzs_table_next(&a->table, slot, *tag))->index) {
+        const lzs_dfa_state *s = &a->states[slot->index - 1];
+        if (s->n == n && memcmp(a->places + s->first, places, n * sizeof *places) == 0) break;
     }
-}
-
-static lzs_status more_table(lzs_automaton *a) {
-    size_t size = a->table_size ? 2 * a->table_size : MIN_TABLE;
-    int32_t *table = malloc(size * sizeof *table);
-    if (!table) return LZS_ENOMEM;
-    for (size_t i = 0; i < size; i++) table[i] = -1;
-    free(a->table);
-    a->table = table;
-    a->table_size = size;
-    for (int32_t i = LZS_START; i < a->n_states; i++) {
-        const lzs_dfa_state *s = &a->states[i];
-        a->table[slot_of_state(a, a->places + s->first, s->n)] = i;
-    }
-    return LZS_OK;
+    return slot;
 }
 
 /* A new state of the first n places in `made`. */
@@ -265,18 +246,14 @@ static lzs_status intern(lzs_automaton *a, int32_t *state) {
         if (!n || a->made[n - 1] != a->made[i]) a->made[n++] = a->made[i];
     }
     if (a->program->n_loops) n = without_weaker(a->program, a->made, n);
-    if (2 * ((size_t)a->n_states + 1) > a->table_size) {
-        lzs_status status = more_table(a);
-        if (status != LZS_OK) return status;
-    }
-    size_t at = slot_of_state(a, a->made, n);
-    if (a->table[at] >= 0) {
-        *state = a->table[at];
+    uint32_t tag;
+    lzs_slot *slot = slot_of_state(a, a->made, n, &tag);
+    if (slot->index) {
+        *state = (int32_t)slot->index - 1;
         return LZS_OK;
     }
     lzs_status status = add_state(a, n, state);
-    if (status == LZS_OK) a->table[at] = *state;
-    return status;
+    return status == LZS_OK ? lzs_table_add(&a->table, slot, tag, (size_t)*state) : status;
 }
 
 lzs_status lzs_automaton_state_of(lzs_automaton *a, const uint64_t *places, size_t n, int32_t *state) {
@@ -300,7 +277,7 @@ static lzs_status begin_states(lzs_automaton *a) {
     a->work = 0; /* this part succeeded when the automaton was made, and always will */
     a->n_states = 0;
     a->n_places = 0;
-    for (size_t i = 0; i < a->table_size; i++) a->table[i] = -1;
+    lzs_table_clear(&a->table);
     lzs_status status = add_state(a, 0, &state);                     /* LZS_DEAD */
     if (status == LZS_OK) status = add_state(a, 0, &state);          /* LZS_ENDED */
     if (status == LZS_OK) status = lzs_automaton_enter(a, lzs_at_op(0, a->program->start), &state); /* LZS_START */
@@ -310,7 +287,8 @@ static lzs_status begin_states(lzs_automaton *a) {
 
 lzs_status lzs_automaton_init(lzs_automaton *a, const lzs_program *program, size_t max_bytes, uint64_t max_work) {
     *a = (lzs_automaton){.program = program, .max_bytes = max_bytes, .max_work = max_work};
-    return begin_states(a);
+    lzs_status status = lzs_table_init(&a->table, 0);
+    return status == LZS_OK ? begin_states(a) : status;
 }
 
 lzs_status lzs_automaton_flush(lzs_automaton *a, int32_t keep, int32_t *kept) {

@@ -6,6 +6,7 @@
 #ifndef LZS_AUTOMATON_H
 #define LZS_AUTOMATON_H
 
+#include "../table.h"
 #include "program.h"
 
 enum {
@@ -43,8 +44,7 @@ typedef struct lzs_automaton {
     size_t edges_room;
     uint64_t *places;
     size_t n_places, places_room;
-    int32_t *table; /* states by the hash of their places */
-    size_t table_size;
+    lzs_table table; /* states by their places */
     /* What making a state needs. */
     struct lzs_visit {
         uint64_t place;

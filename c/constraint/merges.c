@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../hash.h"
+#include "../table.h"
 #include "tree.h"
 
 /* Tokens of more take a time that grows with the square of their length; none is known, and none is ever written. */
@@ -27,9 +27,8 @@ static uint64_t hash_pair(const lzs_merges *m, int32_t left, int32_t right) {
 /* By their fingerprints, so that those of the beginnings of a token, and of the rests, need no look at their bytes. */
 typedef struct names {
     const lzs_vocabulary *v;
-    int32_t *slots;
-    size_t size;
-    uint64_t key, base;
+    lzs_table table;
+    uint64_t base;
     uint64_t *prints; /* (n_vocab) */
     uint64_t *powers; /* (longest + 1) of the base */
 } names;
@@ -52,47 +51,53 @@ static uint64_t print_of(const names *names, const uint8_t *bytes, size_t n) {
     return print;
 }
 
-static int32_t *slot_of(const names *names, pieces p) {
-    for (size_t at = (size_t)lzs_fold(p.print, names->key);; at++) {
-        int32_t *slot = &names->slots[at & (names->size - 1)];
-        if (*slot < 0) return slot;
+/* The slot of the token with these bytes, or a free one. */
+static lzs_slot *slot_of(const names *names, pieces p, uint32_t *tag) {
+    lzs_slot *slot = NULL;
+    *tag = (uint32_t)lzs_fold(p.print, names->table.key);
+    while ((slot = lzs_table_next(&names->table, slot, *tag))->index) {
         size_t length;
-        const uint8_t *other = bytes_of(names->v, *slot, &length);
-        if (names->prints[*slot] != p.print || length != p.n_first + p.n_second) continue;
-        if (!memcmp(other, p.first, p.n_first) && !memcmp(other + p.n_first, p.second, p.n_second)) return slot;
+        const uint8_t *other = bytes_of(names->v, (int32_t)slot->index - 1, &length);
+        if (names->prints[slot->index - 1] != p.print || length != p.n_first + p.n_second) continue;
+        if (!memcmp(other, p.first, p.n_first) && !memcmp(other + p.n_first, p.second, p.n_second)) break;
     }
+    return slot;
+}
+
+/* The token with these bytes; -1 if there is none. */
+static int32_t token_of_pieces(const names *names, pieces p) {
+    uint32_t tag;
+    return (int32_t)slot_of(names, p, &tag)->index - 1;
 }
 
 static int32_t token_of(const names *names, const uint8_t *bytes, size_t n, uint64_t print) {
-    return *slot_of(names, (pieces){bytes, bytes, n, 0, print});
+    return token_of_pieces(names, (pieces){bytes, bytes, n, 0, print});
 }
 
 /* Of several tokens with the same bytes, the first one that is not lone is known by them. */
 static bool name_tokens(names *names, const lzs_vocabulary *v, const bool *lone) {
-    size_t size = 64;
-    while (size < 2 * (size_t)v->n_vocab) size *= 2;
-    *names = (struct names){.v = v, .slots = malloc(size * sizeof *names->slots), .size = size};
+    *names = (struct names){.v = v};
+    bool ok = lzs_table_init(&names->table, 2 * (size_t)v->n_vocab) == LZS_OK;
     names->prints = malloc((size_t)v->n_vocab * sizeof *names->prints);
     names->powers = malloc(((size_t)v->longest + 1) * sizeof *names->powers);
-    if (!names->slots || !names->prints || !names->powers) return false;
-    names->key = lzs_hash_key(names->slots);
+    if (!ok || !names->prints || !names->powers) return false;
     names->base = lzs_print_base(lzs_hash_key(names->prints));
     names->powers[0] = 1;
     for (size_t i = 0; i < v->longest; i++) names->powers[i + 1] = lzs_print_times(names->powers[i], names->base);
-    for (size_t i = 0; i < size; i++) names->slots[i] = -1;
     for (int32_t token = 0; token < v->n_vocab; token++) {
         if (!lzs_bit(v->texts, token) || (lone && lone[token])) continue;
         size_t n;
         const uint8_t *bytes = bytes_of(v, token, &n);
         names->prints[token] = print_of(names, bytes, n);
-        int32_t *slot = slot_of(names, (pieces){bytes, bytes, n, 0, names->prints[token]});
-        if (*slot < 0) *slot = token;
+        uint32_t tag;
+        lzs_slot *slot = slot_of(names, (pieces){bytes, bytes, n, 0, names->prints[token]}, &tag);
+        if (!slot->index && lzs_table_add(&names->table, slot, tag, (size_t)token) != LZS_OK) return false;
     }
     return true;
 }
 
 static void names_free(names *names) {
-    free(names->slots);
+    free(names->table.slots);
     free(names->prints);
     free(names->powers);
 }
@@ -192,7 +197,7 @@ static int32_t joined(const encoder *e, int32_t left, int32_t right) {
     p.second = bytes_of(names->v, right, &p.n_second);
     if (p.n_first + p.n_second > names->v->longest) return -1;
     p.print = lzs_print_reduced(lzs_print_times(names->prints[left], names->powers[p.n_second]) + names->prints[right]);
-    return *slot_of(names, p);
+    return token_of_pieces(names, p);
 }
 
 static bool comes_first(const struct lzs_rule_slot *a, const struct lzs_rule_slot *b) {

@@ -283,50 +283,27 @@ void lzs_words_free(lzs_words *w) {
 
 /* ---- contexts ---- */
 
-static size_t slot_of(const lzs_contexts *c, uint32_t set, int16_t node, uint8_t joint) {
-    uint64_t hash = ((uint64_t)set << 24 ^ (uint64_t)(uint16_t)node << 2 ^ joint) * 0x9E3779B97F4A7C15u;
-    for (size_t at = (size_t)(hash >> 32);; at++) {
-        int32_t number = c->table[at & (c->table_size - 1)];
-        if (number < 0) return at & (c->table_size - 1);
-        const lzs_context *x = &c->all[number];
-        if (x->set == set && x->node == node && x->joint == joint) return at & (c->table_size - 1);
-    }
-}
-
-static lzs_status more_table(lzs_contexts *c) {
-    size_t size = c->table_size ? 2 * c->table_size : 256;
-    int32_t *table = malloc(size * sizeof *table);
-    if (!table) return LZS_ENOMEM;
-    for (size_t i = 0; i < size; i++) table[i] = -1;
-    free(c->table);
-    c->table = table;
-    c->table_size = size;
-    for (int32_t i = 1; i < c->n; i++) c->table[slot_of(c, c->all[i].set, c->all[i].node, c->all[i].joint)] = i;
-    return LZS_OK;
-}
-
 static lzs_status intern(lzs_contexts *c, uint32_t set, int16_t node, uint8_t joint, int32_t *number) {
-    if (!set) {
-        *number = LZS_NO_CONTEXT;
-        return LZS_OK;
+    *number = LZS_NO_CONTEXT;
+    if (!set) return LZS_OK;
+    uint32_t tag = (uint32_t)lzs_fold((uint64_t)set << 24 ^ (uint64_t)(uint16_t)node << 2 ^ joint, c->table.key);
+    lzs_slot *slot = NULL;
+    while ((slot = lzs_table_next(&c->table, slot, tag))->index) {
+        const lzs_context *x = &c->all[slot->index - 1];
+        *number = (int32_t)slot->index - 1;
+        if (x->set == set && x->node == node && x->joint == joint) return LZS_OK;
     }
-    if (2 * ((size_t)c->n + 1) > c->table_size) {
-        lzs_status status = more_table(c);
-        if (status != LZS_OK) return status;
-    }
-    size_t slot = slot_of(c, set, node, joint);
-    if (c->table[slot] < 0) {
-        if (!lzs_grow(&c->all, &c->room, (size_t)c->n + 1, sizeof *c->all)) return LZS_ENOMEM;
-        c->all[c->n] = (lzs_context){set, node, joint, NULL};
-        c->table[slot] = c->n++;
-    }
-    *number = c->table[slot];
-    return LZS_OK;
+    if (!lzs_grow(&c->all, &c->room, (size_t)c->n + 1, sizeof *c->all)) return LZS_ENOMEM;
+    c->all[c->n] = (lzs_context){set, node, joint, NULL};
+    *number = c->n;
+    lzs_status status = lzs_table_add(&c->table, slot, tag, (size_t)c->n);
+    c->n += status == LZS_OK;
+    return status;
 }
 
 lzs_status lzs_contexts_init(lzs_contexts *c, const lzs_words *words) {
     *c = (lzs_contexts){.words = words};
-    if (!lzs_grow(&c->all, &c->room, 3, sizeof *c->all)) return LZS_ENOMEM;
+    if (lzs_table_init(&c->table, 0) != LZS_OK || !lzs_grow(&c->all, &c->room, 3, sizeof *c->all)) return LZS_ENOMEM;
     c->all[c->n++] = (lzs_context){0}; /* LZS_NO_CONTEXT */
     int32_t number;
     uint32_t all = words->kind == LZS_WORDS_NONE ? BIT(BEGIN) : BIT(LAST_WHITE + 1) - 1;
@@ -342,11 +319,11 @@ lzs_status lzs_contexts_of(lzs_contexts *c, uint32_t set, int32_t *context) {
 void lzs_contexts_free(lzs_contexts *c) {
     for (int32_t i = 0; i < c->n; i++) free(c->all[i].next);
     free(c->all);
-    free(c->table);
+    free(c->table.slots);
 }
 
 size_t lzs_contexts_memory(const lzs_contexts *c) {
-    size_t bytes = c->room * sizeof *c->all + c->table_size * sizeof *c->table;
+    size_t bytes = c->room * sizeof *c->all + lzs_table_memory(&c->table);
     for (int32_t i = 0; i < c->n; i++) bytes += c->all[i].next ? 3 * 256 * sizeof(int32_t) : 0;
     return bytes;
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "../include/lzsampler.h"
+#include "../table.h"
 
 enum { LZS_WORD_STATES = 20, LZS_WORD_CLASSES = 11 };
 
@@ -51,8 +52,7 @@ typedef struct lzs_contexts {
     lzs_context *all;
     int32_t n;
     size_t room;
-    int32_t *table;
-    size_t table_size;
+    lzs_table table;
 } lzs_contexts;
 
 lzs_status lzs_contexts_init(lzs_contexts *contexts, const lzs_words *words);

@@ -36,7 +36,7 @@ typedef struct piece {
     const int32_t *ids;    /* (n) */
     size_t n;
     void *block; /* holds the arrays below; those of the joined words replace those of the n-grams of numbers */
-    table table; /* of n-grams */
+    lzs_table table; /* of n-grams */
     size_t n_listed;
 
     /* n-grams of numbers that occur more than once, n = 1..5, and up to 30 where some occur often */
@@ -84,7 +84,7 @@ static lzs_status piece_init(piece *p) {
     p->heads = p->joined_at + n;
     p->listed = p->heads + n;
     p->joined = (uint8_t *)(p->listed + n);
-    return lzs_text_table_init(&p->table, n);
+    return lzs_table_init(&p->table, n);
 }
 
 /* Splits a span of the text at stretches of `least` or more line feeds, as Python's re.split does, and adds up the
@@ -143,12 +143,12 @@ static lzs_status list_words(piece *p, size_t *n_distinct) {
         uint32_t id = (uint32_t)p->ids[i];
         if (!are_small) {
             uint32_t tag = (uint32_t)lzs_fold(id, p->table.key);
-            slot *found = NULL;
-            do found = table_next(&p->table, found, tag);
+            lzs_slot *found = NULL;
+            do found = lzs_table_next(&p->table, found, tag);
             while (found->index && p->ids[p->first[found->index - 1]] != p->ids[i]);
             id = found->index ? found->index - 1 : (uint32_t)*n_distinct;
             p->first[id] = found->index ? p->first[id] : (uint32_t)i;
-            lzs_status status = found->index ? LZS_OK : table_add(&p->table, found, tag, id);
+            lzs_status status = found->index ? LZS_OK : lzs_table_add(&p->table, found, tag, id);
             if (status != LZS_OK) return status;
         }
         *n_distinct += !p->counts[id]++;
@@ -170,13 +170,13 @@ static lzs_status list_words(piece *p, size_t *n_distinct) {
 static lzs_status list_grams(piece *p, uint64_t *n_repeats) {
     const uint32_t once = UINT32_MAX;
     size_t n_pairs = 0, n_kept = 0, n_grams = 0;
-    if (p->n_listed) lzs_text_table_clear(&p->table);
+    if (p->n_listed) lzs_table_clear(&p->table);
     for (size_t k = 0; k + 1 < p->n_listed; k++) {
         uint32_t prefix = p->grams[k], suffix = p->grams[k + 1], i = p->at[k];
         if (p->at[k + 1] != i + 1) continue;
         uint32_t tag = (uint32_t)lzs_fold((uint64_t)prefix << 32 | suffix, p->table.key);
-        slot *found = NULL;
-        do found = table_next(&p->table, found, tag);
+        lzs_slot *found = NULL;
+        do found = lzs_table_next(&p->table, found, tag);
         while (found->index && (p->prefix[found->index - 1] != prefix || p->suffix[found->index - 1] != suffix));
         size_t id = found->index ? found->index - 1 : n_grams;
         if (found->index) {
@@ -187,7 +187,7 @@ static lzs_status list_grams(piece *p, uint64_t *n_repeats) {
             p->first[id] = i;
             p->counts[id] = 1;
             n_grams++;
-            lzs_status status = table_add(&p->table, found, tag, id);
+            lzs_status status = lzs_table_add(&p->table, found, tag, id);
             if (status != LZS_OK) return status;
         }
         p->at[n_pairs] = i;
@@ -261,7 +261,7 @@ static void narrow_list(piece *p, size_t n, size_t head) {
     for (size_t k = 0; k < p->n_listed; k++) {
         size_t i = p->listed[k];
         if (p->joined_at[p->n] - p->joined_at[i] < head) break;
-        p->heads[i] = hash_bytes(p->joined + p->joined_at[i], head, p->table.key) & (uint32_t)(p->n_bits - 1);
+        p->heads[i] = lzs_hash_bytes(p->joined + p->joined_at[i], head, p->table.key) & (uint32_t)(p->n_bits - 1);
         note_hash(seen, twice, p->heads[i]);
     }
     size_t kept = 0;
@@ -277,7 +277,7 @@ static void narrow_list(piece *p, size_t n, size_t head) {
 /* Adds up the characters of the n-grams, n >= 5, that equal an earlier one; after one of them goes on behind it. Only those
  * whose hash is there twice are looked up. */
 static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters) {
-    table *t = &p->table;
+    lzs_table *t = &p->table;
     size_t next = 0, n_listed = p->n_listed, n_bits = 64;
     while (n_listed && p->listed[n_listed - 1] + n > p->n) n_listed--;
     if (!n_listed) return LZS_OK;
@@ -286,19 +286,19 @@ static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters)
     memset(p->bits, 0, n_bits / 4);
     for (size_t k = 0; k < n_listed; k++) {
         size_t i = p->listed[k];
-        p->heads[i] = hash_bytes(p->joined + p->joined_at[i], p->joined_at[i + n] - p->joined_at[i], t->key);
+        p->heads[i] = lzs_hash_bytes(p->joined + p->joined_at[i], p->joined_at[i + n] - p->joined_at[i], t->key);
         note_hash(seen, twice, p->heads[i] & (n_bits - 1));
     }
-    lzs_text_table_clear(t);
+    lzs_table_clear(t);
     for (size_t k = 0; k < n_listed; k++) {
         size_t i = p->listed[k], at = p->heads[i] & (n_bits - 1);
         if (i < next || !(twice[at / 64] >> at % 64 & 1)) continue;
         size_t length = p->joined_at[i + n] - p->joined_at[i];
         const uint8_t *joined = p->joined + p->joined_at[i];
         uint32_t tag = p->heads[i];
-        slot *found = NULL;
+        lzs_slot *found = NULL;
         do {
-            found = table_next(t, found, tag);
+            found = lzs_table_next(t, found, tag);
             if (!found->index) break;
             size_t other = found->index - 1;
             if (p->joined_at[other + n] - p->joined_at[other] != length) continue;
@@ -308,7 +308,7 @@ static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters)
             *characters += count_characters(joined, length);
             next = i + n;
         } else {
-            lzs_status status = table_add(t, found, tag, i);
+            lzs_status status = lzs_table_add(t, found, tag, i);
             if (status != LZS_OK) return status;
         }
     }
@@ -383,7 +383,7 @@ static lzs_status word_figures(piece *p, lzs_figures *figures, size_t *longest) 
     if (made != LZS_OK) return made;
     join_words(p);
     free(p->table.slots); /* Few n-grams are looked up from here on, and a small table is quickly cleared. */
-    lzs_status status = lzs_text_table_init(&p->table, 0);
+    lzs_status status = lzs_table_init(&p->table, 0);
     for (size_t n = 5; n <= 10 && status == LZS_OK; n++) {
         if (n % 2) narrow_list(p, n, n < 6 ? 16 : n < 8 ? 24 : 32);
         status = duplicate_characters(p, n, &figures->duplicate_characters[n - 5]);

@@ -25,7 +25,7 @@ typedef struct ngrams {
 static uint32_t first_of(ngrams *g, uint32_t end) {
     const size_t n = (size_t)g->rules->ngram, n_bytes = n * sizeof *g->ids;
     const int32_t *gram = g->ids + end - n;
-    uint32_t *head = &g->heads[hash_bytes((const uint8_t *)gram, n_bytes, g->key) & (g->n_heads - 1)], at = *head;
+    uint32_t *head = &g->heads[lzs_hash_bytes((const uint8_t *)gram, n_bytes, g->key) & (g->n_heads - 1)], at = *head;
     while (at && memcmp(g->ids + at - n, gram, n_bytes)) at = g->links[at - 1];
     g->links[end - 1] = at ? at | LATER : *head;
     if (!at) *head = end;
