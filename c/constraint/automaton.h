@@ -31,7 +31,7 @@ typedef struct lzs_dfa_state {
     int32_t mask;   /* for grammar.c: its mask, or -1 */
     int32_t next;   /* for inner.c: the state behind a character of inner tokens, LZS_MIXED, or LZS_NO_STATE */
     int32_t run_to; /* for walk.c: the state that all bytes of most kinds lead to, LZS_DEAD, or LZS_NO_STATE where nobody has asked yet */
-    uint32_t run;   /* these kinds: see kinds.h */
+    uint32_t run;   /* these kinds: see vocabulary.h */
     uint32_t live;  /* all kinds with a byte that can follow */
 } lzs_dfa_state;
 

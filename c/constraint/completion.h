@@ -2,7 +2,7 @@
 #ifndef LZS_COMPLETION_H
 #define LZS_COMPLETION_H
 
-#include "grammar.h"
+#include "grammar_data.h"
 
 /* Finds out which places can be completed by tokens of one byte: all of them in most vocabularies. */
 lzs_status lzs_completion_init(lzs_grammar *g);

@@ -6,6 +6,7 @@
 #include "cursor.h"
 
 #include "proper.h"
+#include "words.h"
 
 void lzs_cursor_set(lzs_cursor *cursor, lzs_grammar *grammar, uint64_t position) {
     bool replaced = cursor->replaced || cursor->unknown || (cursor->grammar && cursor->begin < position);

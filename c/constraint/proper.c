@@ -15,6 +15,7 @@
 #include "../table.h"
 #include "completion.h"
 #include "spelling.h"
+#include "state_masks.h"
 
 #define NO_WAY 0
 #define NOT_TRIED UINT32_MAX
@@ -307,16 +308,6 @@ static lzs_status is_goal(lzs_grammar *g, int32_t state, int32_t context, bool *
     return *goal ? lzs_viable(g, state, goal) : LZS_OK;
 }
 
-static lzs_status state_behind(lzs_grammar *g, int32_t state, int32_t token, int32_t *to) {
-    const lzs_vocabulary *v = g->vocabulary;
-    lzs_status status = LZS_OK;
-    for (size_t i = v->begins[token]; i < v->begins[token + 1] && state != LZS_DEAD && status == LZS_OK; i++) {
-        status = lzs_automaton_step(&g->automaton, state, v->bytes[i], &state);
-    }
-    *to = state;
-    return status;
-}
-
 /* ---- the search ---- */
 
 /* The number of what is known of a token that leads to a state and a context. */
@@ -499,7 +490,7 @@ static lzs_status try(lzs_grammar *g, int32_t token, bool *found) {
     lzs_joint joint = last->joined ? LZS_EITHER : lzs_spelling_joint(p->spelling, last->token, token);
     if (status == LZS_OK) status = lzs_spelling_step(p->spelling, &p->contexts, last->context, token, joint, &context);
     if (status != LZS_OK || !context) return status;
-    status = state_behind(g, last->state, token, &state);
+    status = lzs_grammar_spell(g, last->state, token, &state);
     if (status != LZS_OK || state == LZS_DEAD) return status;
     status = is_goal(g, state, context, found);
     p->way_bytes = token_bytes(p, token);

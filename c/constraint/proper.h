@@ -2,8 +2,7 @@
 #ifndef LZS_PROPER_H
 #define LZS_PROPER_H
 
-#include "grammar.h"
-#include "spelling.h"
+#include "grammar_data.h"
 
 typedef struct lzs_proper lzs_proper;
 
@@ -14,7 +13,7 @@ size_t lzs_proper_memory(const lzs_proper *proper);
 /* The bytes that are forgotten when they become too many. */
 size_t lzs_proper_used(const lzs_proper *proper);
 
-/* As lzs_grammar_accept and lzs_grammar_mask, with the token before (-1: none) and the context, which begins as
+/* As lzs_grammar_accept and lzs_grammar_mask (grammar.h), with the token before (-1: none) and the context, which begins as
  * lzs_proper_begin says. */
 int32_t lzs_proper_begin(const lzs_grammar *g);
 lzs_status lzs_proper_accept(lzs_grammar *g, int32_t last, int32_t token, int32_t *state, int32_t *context);

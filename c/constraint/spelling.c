@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../plan/plan.h"
 #include "utf8.h"
 
 /* ---- life ---- */

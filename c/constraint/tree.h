@@ -27,7 +27,7 @@ typedef struct lzs_node {
     uint32_t min, max;
     uint32_t separator; /* a node, or LZS_NO_NODE */
     uint32_t min_bytes; /* of its shortest text, at most UINT32_MAX; 0 means that the empty text matches */
-    bool shared;        /* masks inside it are kept for all grammars that have the same part: see shared.h */
+    bool shared;        /* masks inside it are kept for all grammars that have the same part: see part_masks.h */
 } lzs_node;
 
 typedef struct lzs_tree {

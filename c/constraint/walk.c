@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "completion.h"
-#include "kinds.h"
 
 enum { MIN_ASKED = 4 }; /* nodes of a subtree from which on it pays to ask which bytes can follow */
 

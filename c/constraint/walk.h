@@ -2,7 +2,7 @@
 #ifndef LZS_WALK_H
 #define LZS_WALK_H
 
-#include "grammar.h"
+#include "grammar_data.h"
 
 /* The tokens that were found: a list while they are few, and then the bits of a mask. */
 typedef struct lzs_found {
@@ -38,6 +38,8 @@ void lzs_walk_init(lzs_grammar *g);
 
 /* Adds the text tokens below a node of the tree of the vocabulary. g->path has the state before the node. */
 lzs_status lzs_walk(lzs_grammar *g, uint32_t node, lzs_found *found);
+
+enum { LZS_WALK_OTHERS = -1 };
 
 /* Adds the text tokens that may follow a state, at least those with more bytes than number level - 1 of LZS_SHORT_LEVELS, or with
  * LZS_WALK_OTHERS those that are not inner ones. Nodes where a text may end are added to `exits`, which may be NULL. */
