@@ -1,7 +1,8 @@
 /* table.h - a hash table of numbers, for elements that its user keeps elsewhere. Both libraries use it.
  *
- * A slot holds the number of an element and 32 bits of its hash, the tag. The user compares the elements themselves, so two of them
- * are never taken for equal because their hashes are. Hashes are keyed (hash.h), so no input can fill one place of a table.
+ * A slot holds the number of an element and 32 bits of its hash, the tag. The user compares the elements themselves, so
+ * two of them are never taken for equal because their hashes are. Hashes are keyed (hash.h), so no input can fill one
+ * place of a table.
  */
 #ifndef LZS_TABLE_H
 #define LZS_TABLE_H
@@ -25,8 +26,8 @@ typedef struct lzs_table {
     uint64_t key;         /* of the hashes */
 } lzs_table;
 
-/* Makes an empty table that does not grow before it holds `expected` / 2 elements. The caller frees t->slots, also after an error.
- * Growing to m elements needs at most 48 bytes for each of max(m, expected), or 512 bytes. */
+/* Makes an empty table that does not grow before it holds `expected` / 2 elements. The caller frees t->slots, also
+ * after an error. Growing to m elements needs at most 48 bytes for each of max(m, expected), or 512 bytes. */
 static inline lzs_status lzs_table_init(lzs_table *t, size_t expected) {
     *t = (lzs_table){.n_slots = LZS_LEAST_SLOTS};
     while (t->n_slots < expected) t->n_slots *= 2;
@@ -51,8 +52,8 @@ static inline lzs_slot *lzs_table_free_slot(const lzs_table *t, uint32_t tag) {
     return &t->slots[at];
 }
 
-/* Continues a search after the slot it last returned (NULL begins one): the next slot that has this tag, or a free slot, which ends
- * the search. */
+/* Continues a search after the slot it last returned (NULL begins one): the next slot that has this tag, or a free
+ * slot, which ends the search. */
 static inline lzs_slot *lzs_table_next(const lzs_table *t, lzs_slot *last, uint32_t tag) {
     size_t mask = t->n_slots - 1, at = last ? (size_t)(last - t->slots + 1) & mask : tag & mask;
     while (t->slots[at].index && t->slots[at].tag != tag) at = (at + 1) & mask;

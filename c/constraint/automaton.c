@@ -43,10 +43,11 @@ static lzs_status too_much(lzs_automaton *a, const char *problem) {
 lzs_status lzs_automaton_work(lzs_automaton *a, uint64_t places) {
     a->work += places;
     if (a->work <= a->max_work) return LZS_OK;
-    return too_much(a, "one step of the grammar takes too much work: the pattern is too ambiguous, or its bytes are not tokens");
+    return too_much(a, "one step of the grammar takes too much work: "
+                       "the pattern is too ambiguous, or its bytes are not tokens");
 }
 
-/* ---- the set of places that is being made ---- */
+/* ---- the set of places that is being made: a table of its own, since stamps empty it at every step ---- */
 
 static uint64_t mixed(uint64_t x) {
     x ^= x >> 32;
@@ -84,8 +85,8 @@ static lzs_status more_seen(lzs_automaton *a) {
     return LZS_OK;
 }
 
-/* Goes on at a place later, unless it was there before. `flags` has a bit for each loop around it, by depth, whose body can be
- * empty and has taken no byte yet. */
+/* Goes on at a place later, unless it was there before. `flags` has a bit for each loop around it, by depth, whose body
+ * can be empty and has taken no byte yet. */
 static lzs_status visit(lzs_automaton *a, uint64_t place, uint32_t flags) {
     if (2 * a->n_seen >= a->seen_size) {
         lzs_status status = more_seen(a);
@@ -171,9 +172,9 @@ static void sort_places(uint64_t *places, size_t n) {
     }
 }
 
-/* Leaves one of two places that differ in the innermost count alone where everything that can follow one can follow the
- * other: among counts whose iteration may be the last one, the smallest leaves most iterations. So a loop whose iterations
- * can be told apart in many ways has few places and not one for each count. */
+/* Of two places that differ only in the innermost count, leaves one if everything that can follow the other can follow
+ * it. Among counts whose iteration may be the last one, the smallest leaves most iterations. So a loop whose iterations
+ * can be told apart in many ways has few places, not one for each count. */
 static size_t without_weaker(const lzs_program *p, uint64_t *places, size_t n) {
     size_t kept = 0;
     for (size_t i = 0; i < n;) {
@@ -226,7 +227,8 @@ static lzs_status add_state(lzs_automaton *a, size_t n, int32_t *state) {
     if (!lzs_grow(&a->edges, &a->edges_room, next * p->n_classes, sizeof *a->edges)) return LZS_ENOMEM;
     if (!lzs_grow(&a->places, &a->places_room, a->n_places + n, sizeof *a->places)) return LZS_ENOMEM;
     lzs_dfa_state *s = &a->states[a->n_states];
-    *s = (lzs_dfa_state){.first = a->n_places, .n = (uint32_t)n, .n_few = LZS_NOT_ASKED, .mask = -1, .next = LZS_NO_STATE, .run_to = LZS_NO_STATE};
+    *s = (lzs_dfa_state){.first = a->n_places, .n = (uint32_t)n, .n_few = LZS_NOT_ASKED, .mask = -1};
+    s->next = s->run_to = LZS_NO_STATE;
     if (n) memcpy(a->places + a->n_places, a->made, n * sizeof *a->made);
     a->n_places += n;
     for (size_t i = 0; i < n; i++) s->accepts |= p->ops[lzs_place_op(a->made[i])].kind == LZS_OP_ACCEPT;
@@ -335,7 +337,7 @@ lzs_status lzs_automaton_make_edge(lzs_automaton *a, int32_t state, uint32_t cla
     return status;
 }
 
-/* Adds a byte to those that can follow; false where they are too many. */
+/* Adds a byte to those that can follow; false if they are too many. */
 static bool add_few(lzs_dfa_state *s, uint8_t *n, uint8_t byte) {
     for (uint8_t i = 0; i < *n; i++) {
         if (s->few[i] == byte) return true;

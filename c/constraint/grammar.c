@@ -80,7 +80,8 @@ static lzs_status choices_tree(const uint8_t *texts, const uint64_t *ends, size_
     return status == LZS_OK && tree->root == LZS_NO_NODE ? LZS_ENOMEM : status;
 }
 
-lzs_status lzs_grammar_new_choices(const uint8_t *texts, const uint64_t *ends, size_t n, const lzs_vocabulary *vocabulary,
+lzs_status lzs_grammar_new_choices(const uint8_t *texts, const uint64_t *ends, size_t n,
+                                   const lzs_vocabulary *vocabulary,
                                    size_t max_bytes, lzs_grammar_error *error, lzs_grammar **grammar) {
     *grammar = NULL;
     no_error(error);
@@ -89,8 +90,8 @@ lzs_status lzs_grammar_new_choices(const uint8_t *texts, const uint64_t *ends, s
         if (ends[i] < ends[i - 1]) return LZS_EINVAL;
     }
     if (ends[n - 1] > LZS_GRAMMAR_MAX_PATTERN) {
-        return lzs_refuse(error, LZS_WHOLE, "the choices have %llu bytes, and the most is %d", (unsigned long long)ends[n - 1],
-                          LZS_GRAMMAR_MAX_PATTERN);
+        return lzs_refuse(error, LZS_WHOLE, "the choices have %llu bytes, and the most is %d",
+                          (unsigned long long)ends[n - 1], LZS_GRAMMAR_MAX_PATTERN);
     }
     lzs_tree tree = {0};
     lzs_status status = choices_tree(texts, ends, n, &tree);
@@ -129,7 +130,8 @@ lzs_status lzs_grammar_new_proper(const lzs_spelling *spelling, size_t max_bytes
     return LZS_OK;
 }
 
-lzs_status lzs_grammar_new_engine(const lzs_vocabulary *vocabulary, const lzs_grammar_engine *engine, lzs_grammar **grammar) {
+lzs_status lzs_grammar_new_engine(const lzs_vocabulary *vocabulary, const lzs_grammar_engine *engine,
+                                  lzs_grammar **grammar) {
     *grammar = NULL;
     if (!vocabulary || !engine || !engine->accept || !engine->mask || !engine->trim) return LZS_EINVAL;
     lzs_grammar *g = calloc(1, sizeof *g);

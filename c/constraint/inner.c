@@ -5,14 +5,15 @@
 
 enum { INNER_PLACES = 16 }; /* of a state that is looked at */
 
-/* The first byte behind `byte` that the program may tell from it. Its classes are ranges of bytes. */
+/* The first byte after `byte` that the program may tell from it. Its classes are ranges of bytes. */
 static uint32_t after_class(const lzs_program *p, uint32_t byte) {
     uint32_t class = (uint32_t)p->class_of[byte] + 1;
     return class < p->n_classes ? p->byte_of[class] : 256;
 }
 
 /* Whether all bytes of a range, and then `more` - 1 others that go on a character, lead from a state to `next`. */
-static lzs_status leads_to(lzs_grammar *g, int32_t state, uint32_t first, uint32_t last, int more, int32_t next, bool *leads) {
+static lzs_status leads_to(lzs_grammar *g, int32_t state, uint32_t first, uint32_t last, int more, int32_t next,
+                           bool *leads) {
     const lzs_program *p = &g->program;
     int32_t known = LZS_NO_STATE; /* that of the byte before */
     for (uint32_t byte = first; byte <= last && *leads; byte = after_class(p, byte)) {
@@ -31,7 +32,7 @@ static lzs_status leads_to(lzs_grammar *g, int32_t state, uint32_t first, uint32
     return LZS_OK;
 }
 
-/* The state behind a character of inner tokens, or LZS_MIXED where it depends on the character. */
+/* The state after a character of inner tokens, or LZS_MIXED if it depends on the character. */
 static lzs_status find_next(lzs_grammar *g, int32_t state, int32_t *found) {
     const lzs_program *p = &g->program;
     int32_t next = LZS_NO_STATE, to;
@@ -68,13 +69,13 @@ static lzs_status next_of(lzs_grammar *g, int32_t state, int32_t *next) {
 
 /* ---- counted characters ---- */
 
-/* A state inside a counted repetition: places where the next iteration begins, and maybe those behind the repetition. */
+/* A state inside a counted repetition: places where the next iteration begins, and maybe those after the repetition. */
 typedef struct counting {
     const lzs_loop_op *loop;
     uint64_t count;
     uint64_t places[INNER_PLACES]; /* without the count */
     size_t n;
-    int32_t exit;                      /* the state of all places behind the repetition */
+    int32_t exit;                      /* the state of all places after the repetition */
 } counting;
 
 static bool has_place(const lzs_automaton *a, int32_t state, uint64_t place) {
@@ -120,8 +121,8 @@ static lzs_status begin_at(lzs_grammar *g, const counting *c, uint64_t count, in
     return lzs_automaton_state_of(&g->automaton, places, c->n, state);
 }
 
-/* Whether a character leads from the beginning of one iteration to that of the next one, or behind the repetition, and nowhere
- * else. What is true of one count is true of all below the last: counts are only compared with the limits. */
+/* Whether a character leads from the beginning of one iteration to that of the next one, or after the repetition, and
+ * nowhere else. What holds for one count holds for all below the last: counts are only compared with the limits. */
 static lzs_status find_single(lzs_grammar *g, const counting *c, bool *single) {
     int32_t from, to, next, behind;
     *single = false;

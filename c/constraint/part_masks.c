@@ -1,12 +1,12 @@
 /* part_masks.c - masks of parts that many grammars have, kept for all of them.
  *
- * What a state allows is what any of its places allows, since every place can be completed. So the mask of a state is that of its
- * places inside a part, with the tokens that end the part and go on behind it, and the mask of its other places, which may be in
- * other parts.
+ * What a state allows is what any of its places allows, since every place can be completed. So the mask of a state is
+ * that of its places inside a part, with the tokens that end the part and go on after it, and the mask of its other
+ * places, which may be in other parts.
  *
- * A part is a grammar of its own, whose states and masks are those of any grammar. So this file and state_masks.c use each other:
- * the mask of a state may hold that of a part, and the masks of a part are made as those of all states are. Parts are known by all
- * that their programs are (slice.h), so that nothing rests on hashes that may collide.
+ * A part is a grammar of its own, whose states and masks are those of any grammar. So this file and state_masks.c use
+ * each other: the mask of a state may hold that of a part, and the masks of a part are made as those of all states are.
+ * Parts are known by all that their programs are (slice.h), so that nothing rests on hashes that may collide.
  */
 #include "part_masks.h"
 
@@ -34,7 +34,7 @@ enum {
 typedef struct shared_part {
     uint32_t *key;
     size_t n_key;
-    lzs_grammar *grammar; /* of the part alone; NULL where it could not be made */
+    lzs_grammar *grammar; /* of the part alone; NULL if it could not be made */
 } shared_part;
 
 struct lzs_part_masks {
@@ -177,7 +177,7 @@ static lzs_status grammar_of(lzs_part_masks *m, lzs_program *program, lzs_gramma
     return status;
 }
 
-/* Finds a part of a grammar among those that are shared, or adds it. *number is NO_PART where it cannot be. */
+/* Finds a part of a grammar among those that are shared, or adds it. *number is NO_PART if it cannot be. */
 static lzs_status find_part(lzs_part_masks *m, const lzs_grammar *g, const lzs_part_range *range, uint32_t *number) {
     lzs_program slice;
     bool made = false;
@@ -216,8 +216,10 @@ static lzs_status part_number(lzs_part_masks *m, lzs_grammar *g, size_t part, ui
 
 /* ---- masks ---- */
 
-/* The mask of some places of a part, as lzs_slice_place has them; NULL if a limit forbids it. It is valid until the next call. */
-static lzs_status mask_of_places(lzs_part_masks *m, lzs_grammar *g, const uint64_t *places, size_t n, const lzs_part_ends **mask) {
+/* The mask of some places of a part, as lzs_slice_place has them; NULL if a limit forbids it. It is valid until the
+ * next call. */
+static lzs_status mask_of_places(lzs_part_masks *m, lzs_grammar *g, const uint64_t *places, size_t n,
+                                 const lzs_part_ends **mask) {
     lzs_automaton *a = &g->automaton;
     size_t before = bytes_of(g);
     int32_t state, number = -1;
@@ -260,7 +262,8 @@ typedef struct inside {
     size_t n_others;
 } inside;
 
-static bool is_inside(const lzs_program *p, const lzs_part_range *part, uint64_t place, uint64_t around, uint64_t *sliced) {
+static bool is_inside(const lzs_program *p, const lzs_part_range *part, uint64_t place, uint64_t around,
+                      uint64_t *sliced) {
     uint64_t counters;
     if (lzs_place_op(place) < part->first_op || lzs_place_op(place) >= part->end_op) return false;
     *sliced = lzs_slice_place(p, part, place, &counters);
@@ -302,7 +305,7 @@ static void look(const lzs_grammar *g, int32_t state, inside *in) {
     }
 }
 
-/* The first node behind the part that has this byte or a larger one. */
+/* The first node after the part that has this byte or a larger one. */
 static uint32_t first_behind(const lzs_vocabulary *v, const lzs_part_ends *mask, uint8_t byte) {
     uint32_t low = 0, high = mask->n_behind;
     while (low < high) {
@@ -316,7 +319,7 @@ static uint32_t first_behind(const lzs_vocabulary *v, const lzs_part_ends *mask,
     return low;
 }
 
-/* Adds the tokens that go on with a byte behind the part. */
+/* Adds the tokens that go on with a byte after the part. */
 static lzs_status add_behind(lzs_grammar *g, const lzs_part_ends *mask, int32_t tail, uint8_t byte, lzs_found *found) {
     const lzs_trie_node *nodes = g->vocabulary->nodes;
     lzs_status status = LZS_OK;
@@ -329,7 +332,7 @@ static lzs_status add_behind(lzs_grammar *g, const lzs_part_ends *mask, int32_t 
     return status;
 }
 
-/* Adds the tokens that end the part and go on behind it. */
+/* Adds the tokens that end the part and go on after it. */
 static lzs_status add_tail(lzs_grammar *g, const lzs_part_ends *mask, int32_t tail, lzs_found *found) {
     const lzs_program *p = &g->program;
     bool added[256] = {false};
@@ -382,7 +385,7 @@ static lzs_status mask_of(lzs_part_masks *m, lzs_grammar *g, int32_t state, cons
     return status;
 }
 
-/* The number of the mask of the places outside the part, -1 where there are none. */
+/* The number of the mask of the places outside the part, -1 if there are none. */
 static lzs_status mask_of_others(lzs_grammar *g, const inside *in, int32_t *number) {
     int32_t state;
     *number = -1;

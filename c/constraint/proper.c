@@ -1,11 +1,11 @@
 /* proper.c - the tokens of a grammar that are also those that the model's tokenizer would write.
  *
- * Two tokens that the tokenizer never writes side by side are forbidden by the rules of the vocabulary alone. But a token can be
- * wrong only because of what must come: where the grammar goes on with "ame", `"n` is wrong if `"name` is a token. So a token
- * is allowed if tokens that may stand side by side lead from it to the goal: to the end of a text that matches or, where only
- * forced bytes are spelled as the tokenizer would, to where nothing is forced. A search finds the way. Ways are kept by the state
- * and context that they begin in: they serve all tokens that lead there, but for those that must not stand beside their first
- * token, and these are few.
+ * The rules of the vocabulary forbid two tokens that the tokenizer never writes side by side. But a token can also be
+ * wrong because of what must follow: if the grammar goes on with "ame", `"n` is wrong if `"name` is a token. So a
+ * token is allowed if tokens that may stand side by side lead from it to the goal: the end of a text that matches or,
+ * with LZS_TOKENIZATION_FORCED, a state that forces no byte. A search finds the way and keeps it with the state and
+ * context where it begins. It serves all tokens that lead there, except the few that must not stand beside its first
+ * token.
  */
 #include "proper.h"
 
@@ -27,18 +27,18 @@ enum { FAR = 16 }; /* bytes to the limit of a count from which on it may be far 
 typedef struct lzs_way {
     int32_t token;
     bool apart;     /* whatever token is before it; else if the two may stand side by side */
-    uint32_t bytes; /* of the token and of all behind it, to the goal */
+    uint32_t bytes; /* of the token and of all after it, to the goal */
 } lzs_way;
 
 enum { LZS_MAX_WAYS = 8, LZS_DESTINATIONS = 256 };
 
-/* A state of the automaton in a context. Its masks are of tokens that the tokenizer writes there, and behind which it can go on
- * to the goal. */
+/* A state of the automaton in a context. Its masks are of tokens that the tokenizer writes there, and after which it
+ * can go on to the goal. */
 typedef struct lzs_turn {
     int32_t state, context;
     bool made;
     int32_t apart;  /* a mask: tokens that begin a word, whatever is before them; -1 for none */
-    int32_t either; /* a mask: tokens where what is before them may stand beside them */
+    int32_t either; /* a mask: tokens that are allowed if the token before may stand beside them */
     int32_t n_ways;
     lzs_way ways[LZS_MAX_WAYS];
     uint32_t longest; /* bytes of the longest of the ways, tokens included, for which tokens are allowed */
@@ -59,7 +59,7 @@ struct lzs_proper {
         int16_t lead; /* the byte of a short way to the end */
     } *notes; /* by state */
     size_t n_notes, notes_room;
-    uint32_t *distances; /* (n_ops) bytes to the end, where counts do not matter */
+    uint32_t *distances; /* (n_ops) bytes to the end, as if counts did not matter */
     /* Tokens that searches tried, by the state and context that they lead to. */
     struct lzs_seen {
         int32_t state, context, token;
@@ -68,7 +68,7 @@ struct lzs_proper {
     size_t n_seen, seen_room;
     lzs_table of_seen;
     uint32_t search;
-    /* Masks of a turn behind a token, for as long as there is room. */
+    /* Masks of a turn after a token, for as long as there is room. */
     struct lzs_last {
         int32_t turn, last, mask;
     } *lasts;
@@ -82,8 +82,8 @@ struct lzs_proper {
     size_t candidates_room;
     /* What making masks needs. */
     struct lzs_destination {
-        int32_t state, context; /* context is LZS_NO_CONTEXT where it is not used */
-        int32_t turn;           /* -1 where it is the goal */
+        int32_t state, context; /* context is LZS_NO_CONTEXT if it is not used */
+        int32_t turn;           /* -1 if it is the goal */
     } destinations[LZS_DESTINATIONS];
     struct lzs_asked {
         int32_t token, next;
@@ -96,14 +96,15 @@ struct lzs_proper {
     uint32_t *apart_words, *either_words, *before; /* masks */
 };
 
-/* A token on the way, and which tokens were tried behind it. */
+/* A token on the way, and which tokens were tried after it. */
 struct lzs_try {
-    int32_t state, context, token; /* behind the token */
+    int32_t state, context, token; /* after the token */
     size_t seen;                   /* the number of these three in `seen` */
     size_t first, at, end; /* in `candidates`: the tokens to be tried next; at first those on a short way to the end */
     bool joined; /* these may stand beside the token */
-    int32_t next; /* the next of all tokens that is to be among them, inside a character the next first byte; -1 behind the last one */
-    size_t lowest; /* how far down the stack what was tried behind it depends on */
+    /* the next token that is to be among them (inside a character the next first byte); -1 after the last one */
+    int32_t next;
+    size_t lowest; /* how far down the stack what was tried after it depends on */
 };
 
 static uint32_t token_bytes(const lzs_proper *proper, int32_t token) {
@@ -150,16 +151,20 @@ void lzs_proper_free(lzs_proper *p) {
 
 size_t lzs_proper_memory(const lzs_proper *p) {
     const lzs_vocabulary *v = p->spelling->vocabulary;
-    return sizeof *p + lzs_contexts_memory(&p->contexts) + p->turns_room * sizeof *p->turns + lzs_table_memory(&p->of_turns) +
-           p->notes_room * sizeof *p->notes + p->seen_room * sizeof *p->seen + lzs_table_memory(&p->of_seen) + p->stack_room * sizeof *p->stack +
-           p->candidates_room * sizeof *p->candidates +
-           p->lasts_room * sizeof *p->lasts + lzs_table_memory(&p->of_lasts) + p->asked_room * sizeof *p->asked + p->asked_turns_room * sizeof *p->asked_turns +
+    size_t tables = lzs_table_memory(&p->of_turns) + lzs_table_memory(&p->of_seen) + lzs_table_memory(&p->of_lasts);
+    size_t lists = p->turns_room * sizeof *p->turns + p->notes_room * sizeof *p->notes +
+                   p->seen_room * sizeof *p->seen + p->stack_room * sizeof *p->stack +
+                   p->candidates_room * sizeof *p->candidates +
+                   p->lasts_room * sizeof *p->lasts + p->asked_room * sizeof *p->asked +
+                   p->asked_turns_room * sizeof *p->asked_turns;
+    return sizeof *p + lzs_contexts_memory(&p->contexts) + tables + lists +
            2 * ((size_t)v->longest + 1) * sizeof(int32_t) + 3 * v->n_words * sizeof(uint32_t);
 }
 
 size_t lzs_proper_used(const lzs_proper *p) {
-    return (size_t)p->n_turns * (sizeof *p->turns + 2 * sizeof(lzs_slot)) + p->n_notes * sizeof *p->notes + p->n_seen * (sizeof *p->seen + 2 * sizeof(lzs_slot)) +
-           p->n_lasts * (sizeof *p->lasts + 2 * sizeof(lzs_slot));
+    const size_t slots = 2 * sizeof(lzs_slot);
+    return (size_t)p->n_turns * (sizeof *p->turns + slots) + p->n_notes * sizeof *p->notes +
+           p->n_seen * (sizeof *p->seen + slots) + p->n_lasts * (sizeof *p->lasts + slots);
 }
 
 /* The bytes from each operation to the end, if every loop could be left at once. */
@@ -211,13 +216,15 @@ static lzs_status init(lzs_proper *p, const lzs_grammar *g) {
     p->before = malloc(v->n_words * sizeof *p->before);
     if (!p->distances || !p->apart_path || !p->either_path) return LZS_ENOMEM;
     if (!p->apart_words || !p->either_words || !p->before) return LZS_ENOMEM;
-    if (lzs_table_init(&p->of_turns, 0) || lzs_table_init(&p->of_seen, 0) || lzs_table_init(&p->of_lasts, 0)) return LZS_ENOMEM;
+    bool tables = lzs_table_init(&p->of_turns, 0) == LZS_OK && lzs_table_init(&p->of_seen, 0) == LZS_OK;
+    if (!tables || lzs_table_init(&p->of_lasts, 0) != LZS_OK) return LZS_ENOMEM;
     measure(program, p->distances);
     return lzs_contexts_init(&p->contexts, &p->spelling->words);
 }
 
 lzs_status lzs_grammar_set_tokenization(lzs_grammar *g, const lzs_spelling *spelling, int32_t tokenization) {
-    if (!g || g->engine.accept || tokenization < LZS_TOKENIZATION_ANY || tokenization > LZS_TOKENIZATION_PROPER) return LZS_EINVAL;
+    if (!g || g->engine.accept) return LZS_EINVAL;
+    if (tokenization < LZS_TOKENIZATION_ANY || tokenization > LZS_TOKENIZATION_PROPER) return LZS_EINVAL;
     bool any = tokenization == LZS_TOKENIZATION_ANY;
     if (g->proper || (!any && (!spelling || spelling->vocabulary != g->vocabulary))) return LZS_EINVAL;
     if (g->open && tokenization == LZS_TOKENIZATION_FORCED) return LZS_EINVAL; /* nothing is forced */
@@ -243,7 +250,8 @@ static lzs_status turn_of(lzs_proper *p, int32_t state, int32_t context, int32_t
         if (p->turns[*number].state == state && p->turns[*number].context == context) return LZS_OK;
     }
     if (!lzs_grow(&p->turns, &p->turns_room, (size_t)p->n_turns + 1, sizeof *p->turns)) return LZS_ENOMEM;
-    p->turns[p->n_turns] = (lzs_turn){.state = state, .context = context, .apart = -1, .either = -1, .same = -1, .asked = -1};
+    p->turns[p->n_turns] = (lzs_turn){.state = state, .context = context, .apart = -1, .either = -1, .same = -1,
+                                      .asked = -1};
     *number = p->n_turns;
     lzs_status status = lzs_table_add(&p->of_turns, slot, tag, (size_t)p->n_turns);
     p->n_turns += status == LZS_OK;
@@ -281,7 +289,8 @@ static lzs_status note_of(lzs_grammar *g, int32_t state, struct lzs_state_note *
     }
     if (!p->notes[state].known) {
         struct lzs_state_note found = {true, -1};
-        uint32_t least = UINT32_MAX, distance_here = distance_of(g, state); /* the first byte on the shortest way is enough */
+        /* the first byte on the shortest way is enough */
+        uint32_t least = UINT32_MAX, distance_here = distance_of(g, state);
         for (uint32_t class = 0; class < g->program.n_classes && least >= distance_here; class++) {
             int32_t to;
             lzs_status status = lzs_automaton_step(&g->automaton, state, g->program.byte_of[class], &to);
@@ -312,7 +321,8 @@ static lzs_status is_goal(lzs_grammar *g, int32_t state, int32_t context, bool *
 
 /* The number of what is known of a token that leads to a state and a context. */
 static lzs_status seen_of(lzs_proper *p, int32_t state, int32_t context, int32_t token, size_t *number) {
-    uint32_t tag = (uint32_t)lzs_fold(lzs_fold(pair_key(state, context), p->of_seen.key) ^ (uint32_t)token, p->of_seen.key);
+    uint32_t tag = (uint32_t)lzs_fold(lzs_fold(pair_key(state, context), p->of_seen.key) ^ (uint32_t)token,
+                                      p->of_seen.key);
     lzs_slot *slot = NULL;
     while ((slot = lzs_table_next(&p->of_seen, slot, tag))->index) {
         *number = slot->index - 1;
@@ -384,7 +394,7 @@ static lzs_status push(lzs_grammar *g, size_t seen) {
     return status;
 }
 
-/* Lists the tokens below some nodes that may go on a character behind the last token, where no word can begin. */
+/* Lists the tokens below some nodes that may go on a character after the last token, where no word can begin. */
 static lzs_status list_nodes(lzs_grammar *g, struct lzs_try *t, size_t first, size_t end) {
     lzs_proper *p = g->proper;
     const lzs_vocabulary *v = g->vocabulary;
@@ -396,7 +406,9 @@ static lzs_status list_nodes(lzs_grammar *g, struct lzs_try *t, size_t first, si
         lzs_joint joint = depth == 1 ? LZS_EITHER : LZS_INSIDE;
         int32_t context = LZS_NO_CONTEXT, state;
         status = lzs_automaton_step(&g->automaton, g->path[depth - 1], node->byte, &state);
-        if (status == LZS_OK && state != LZS_DEAD) status = lzs_contexts_step(&p->contexts, p->either_path[depth - 1], node->byte, joint, &context);
+        if (status == LZS_OK && state != LZS_DEAD) {
+            status = lzs_contexts_step(&p->contexts, p->either_path[depth - 1], node->byte, joint, &context);
+        }
         i += context ? 1 : node->size;
         if (!context) continue;
         g->path[depth] = state;
@@ -424,8 +436,8 @@ static lzs_status list_inside(lzs_grammar *g, struct lzs_try *t) {
     return status;
 }
 
-/* Lists the next tokens that the state allows: a few, since most ways are found soon, and then ever more at a time. States that
- * count differently have one mask for this: it allows all that they do, and each token is tried. */
+/* Lists the next tokens that the state allows: a few, since most ways are found soon, and then ever more at a time.
+ * States that count differently have one mask for this: it allows all that they do, and each token is tried. */
 static lzs_status list_more(lzs_grammar *g, struct lzs_try *t) {
     lzs_proper *p = g->proper;
     const lzs_spelling *s = p->spelling;
@@ -445,7 +457,7 @@ static lzs_status list_more(lzs_grammar *g, struct lzs_try *t) {
     return status == LZS_OK ? lzs_automaton_work(&g->automaton, t->end - t->first) : status;
 }
 
-/* The next token to be tried behind the last one of the stack; -1 when all were. */
+/* The next token to be tried after the last one of the stack; -1 when all were. */
 static lzs_status next_token(lzs_grammar *g, struct lzs_try *t, int32_t *token) {
     lzs_proper *p = g->proper;
     bool inside = p->contexts.all[t->context].node != 0 && !p->spelling->by_scores;
@@ -467,7 +479,8 @@ static lzs_status note_ways(lzs_proper *p, int32_t token) {
         lzs_way way = {i < p->n_stack ? p->stack[i].token : token, false, p->way_bytes};
         int32_t number, apart, either;
         lzs_status status = turn_of(p, t->state, t->context, &number);
-        if (status == LZS_OK) status = lzs_spelling_step(p->spelling, &p->contexts, t->context, way.token, LZS_APART, &apart);
+        if (status != LZS_OK) return status;
+        status = lzs_spelling_step(p->spelling, &p->contexts, t->context, way.token, LZS_APART, &apart);
         if (status != LZS_OK) return status;
         if (apart) { /* the way was found with another context if the two tokens may stand side by side */
             lzs_joint joint = lzs_spelling_joint(p->spelling, t->token, way.token);
@@ -481,7 +494,7 @@ static lzs_status note_ways(lzs_proper *p, int32_t token) {
     return LZS_OK;
 }
 
-/* Tries a token behind the last one of the stack: *found if it leads to the goal; else it may be the last one now. */
+/* Tries a token after the last one of the stack: *found if it leads to the goal; else it may be the last one now. */
 static lzs_status try(lzs_grammar *g, int32_t token, bool *found) {
     lzs_proper *p = g->proper;
     struct lzs_try *last = &p->stack[p->n_stack - 1];
@@ -514,7 +527,8 @@ static lzs_status try(lzs_grammar *g, int32_t token, bool *found) {
     return push(g, seen);
 }
 
-/* Takes the last token from the stack: there is no way behind it, unless one through a token that is still on the stack. */
+/* Takes the last token from the stack: there is no way after it, unless one through a token that is still on the
+ * stack. */
 static void pop(lzs_proper *p) {
     const struct lzs_try *t = &p->stack[--p->n_stack];
     if (t->lowest >= p->n_stack) p->seen[t->seen].search = NO_WAY;
@@ -563,7 +577,8 @@ static void allow(lzs_proper *p, int32_t token, bool apart, bool either, uint32_
 /* The turn of a state and a context, or -1 for the goal. */
 static lzs_status destination(lzs_grammar *g, int32_t state, int32_t context, int32_t *turn) {
     lzs_proper *p = g->proper;
-    struct lzs_destination *d = &p->destinations[lzs_fold(pair_key(state, context), p->of_turns.key) % LZS_DESTINATIONS];
+    const uint64_t hash = lzs_fold(pair_key(state, context), p->of_turns.key);
+    struct lzs_destination *d = &p->destinations[hash % LZS_DESTINATIONS];
     lzs_status status = LZS_OK;
     if (d->state != state || d->context != context) {
         bool goal;
@@ -591,7 +606,8 @@ static lzs_status ask(lzs_grammar *g, int32_t token, int32_t state, int32_t cont
     if (!lzs_grow(&p->asked, &p->asked_room, p->n_asked + 1, sizeof *p->asked)) return LZS_ENOMEM;
     int32_t *first = &p->turns[number].asked;
     if (*first < 0) {
-        if (!lzs_grow(&p->asked_turns, &p->asked_turns_room, p->n_asked_turns + 1, sizeof *p->asked_turns)) return LZS_ENOMEM;
+        const size_t n = p->n_asked_turns + 1;
+        if (!lzs_grow(&p->asked_turns, &p->asked_turns_room, n, sizeof *p->asked_turns)) return LZS_ENOMEM;
         p->asked_turns[p->n_asked_turns++] = number;
     }
     p->asked[p->n_asked] = (struct lzs_asked){token, *first, apart, either};
@@ -698,9 +714,11 @@ static void go_way(lzs_proper *p, lzs_turn *turn, lzs_way way) {
 /* Decides about all tokens that lead to a turn. */
 static lzs_status answer(lzs_grammar *g, int32_t number) {
     lzs_proper *p = g->proper;
-    /* Inside a character most bytes would join with most tokens, so that a way of one token is seldom that of another. */
+    /* Inside a character most bytes would join with most tokens, so that a way of one token is seldom that of
+     * another. */
     bool shared = p->contexts.all[p->turns[number].context].node == 0;
-    for (int32_t i = 0; shared && i < p->turns[number].n_ways; i++) go_way(p, &p->turns[number], p->turns[number].ways[i]);
+    lzs_turn *turn = &p->turns[number]; /* until a search makes other turns */
+    for (int32_t i = 0; shared && i < turn->n_ways; i++) go_way(p, turn, turn->ways[i]);
     while (p->turns[number].asked >= 0) {
         const struct lzs_asked asked = p->asked[p->turns[number].asked];
         bool found;
@@ -718,7 +736,8 @@ static lzs_status make(lzs_grammar *g, int32_t number) {
     lzs_proper *p = g->proper;
     const lzs_vocabulary *v = g->vocabulary;
     int32_t state = p->turns[number].state, context = p->turns[number].context;
-    for (size_t i = 0; i < p->n_asked_turns; i++) p->turns[p->asked_turns[i]].asked = -1; /* left by a step that failed */
+    /* left by a step that failed */
+    for (size_t i = 0; i < p->n_asked_turns; i++) p->turns[p->asked_turns[i]].asked = -1;
     p->n_asked = p->n_asked_turns = 0;
     p->longest = 0;
     memset(p->destinations, 0, sizeof p->destinations);
@@ -737,7 +756,7 @@ static lzs_status make(lzs_grammar *g, int32_t number) {
     return LZS_OK;
 }
 
-/* The mask of a turn behind a token; -1 if it was not kept. The slot and tag are for adding it. */
+/* The mask of a turn after a token; -1 if it was not kept. The slot and tag are for adding it. */
 static int32_t last_of(const lzs_proper *p, int32_t turn, int32_t last, lzs_slot **slot, uint32_t *tag) {
     *tag = (uint32_t)lzs_fold(pair_key(turn, last), p->of_lasts.key);
     *slot = NULL;
@@ -748,8 +767,9 @@ static int32_t last_of(const lzs_proper *p, int32_t turn, int32_t last, lzs_slot
     return -1;
 }
 
-/* Keeps the mask of a turn behind a token while there is much room: it is made again in little time. */
-static lzs_status keep_last(lzs_grammar *g, int32_t turn, int32_t last, const uint32_t *words, lzs_slot *slot, uint32_t tag) {
+/* Keeps the mask of a turn after a token while there is much room: it is made again in little time. */
+static lzs_status keep_last(lzs_grammar *g, int32_t turn, int32_t last, const uint32_t *words, lzs_slot *slot,
+                            uint32_t tag) {
     lzs_proper *p = g->proper;
     if (g->mask_bytes > g->max_bytes / 4 || lzs_proper_used(p) > g->max_bytes / 8) return LZS_OK;
     if (!lzs_grow(&p->lasts, &p->lasts_room, p->n_lasts + 1, sizeof *p->lasts)) return LZS_ENOMEM;
@@ -760,9 +780,9 @@ static lzs_status keep_last(lzs_grammar *g, int32_t turn, int32_t last, const ui
     return status;
 }
 
-/* Finds a turn with the same masks, so that not every count has its own: that of the state without the counts that are far from
- * their limits. What such a state does not allow is not allowed here either. What it allows is allowed here if all its ways to
- * the goal are short enough for the counts. */
+/* Finds a turn with the same masks, so that not every count has its own: that of the state without the counts that are
+ * far from their limits. What such a state does not allow is not allowed here either. What it allows is allowed here if
+ * all its ways to the goal are short enough for the counts. */
 static lzs_status find_same(lzs_grammar *g, int32_t number) {
     lzs_proper *p = g->proper;
     const int32_t state = p->turns[number].state, context = p->turns[number].context;
@@ -772,7 +792,7 @@ static lzs_status find_same(lzs_grammar *g, int32_t number) {
     lzs_status status = lzs_automaton_clamp_high(&g->automaton, state, FAR, &far);
     if (status != LZS_OK || far == state) return status;
     status = turn_of(p, far, context, &other);
-    if (status == LZS_OK && !p->turns[other].made) { /* it is worth making where it will do */
+    if (status == LZS_OK && !p->turns[other].made) { /* it is worth making if its masks will do */
         status = lzs_automaton_clamp_high(&g->automaton, state, g->vocabulary->longest, &clamped);
         if (status == LZS_OK && clamped != far) return LZS_OK;
         if (status == LZS_OK) status = make(g, other);
@@ -784,7 +804,7 @@ static lzs_status find_same(lzs_grammar *g, int32_t number) {
     return status;
 }
 
-/* The tokens that the tokenizer writes behind `last` and that lead to the goal. */
+/* The tokens that the tokenizer writes after `last` and that lead to the goal. */
 static lzs_status write_proper(lzs_grammar *g, int32_t last, int32_t state, int32_t context, uint32_t *words) {
     lzs_proper *p = g->proper;
     int32_t number;
@@ -855,18 +875,20 @@ lzs_status lzs_proper_accept(lzs_grammar *g, int32_t last, int32_t token, int32_
     lzs_proper *p = g->proper;
     const lzs_vocabulary *v = g->vocabulary;
     bool is_text = lzs_bit(v->texts, token);
-    if (g->open && !is_text) { /* the text begins anew behind it */
+    if (g->open && !is_text) { /* the text begins anew after it */
         *context = LZS_TEXT_BEGINS;
         return LZS_OK;
     }
-    if (v->is_end[token] && p->tokenization == LZS_TOKENIZATION_PROPER && !lzs_contexts_may_end(&p->contexts, *context)) {
+    if (v->is_end[token] && p->tokenization == LZS_TOKENIZATION_PROPER &&
+        !lzs_contexts_may_end(&p->contexts, *context)) {
         *state = *state == LZS_ENDED ? LZS_ENDED : LZS_DEAD;
         return LZS_OK;
     }
     lzs_status status = lzs_grammar_accept(g, *state, token, state);
     if (status != LZS_OK || *state == LZS_DEAD || !is_text) return status;
     if (last >= 0 && !lzs_bit(v->texts, last)) last = -1;
-    status = lzs_spelling_step(p->spelling, &p->contexts, *context, token, lzs_spelling_joint(p->spelling, last, token), context);
+    status = lzs_spelling_step(p->spelling, &p->contexts, *context, token,
+                               lzs_spelling_joint(p->spelling, last, token), context);
     if (status != LZS_OK || *context) return status;
     *context = LZS_ANY_CONTEXT;
     if (p->tokenization == LZS_TOKENIZATION_PROPER && !g->open) *state = LZS_DEAD;

@@ -13,8 +13,8 @@ size_t lzs_proper_memory(const lzs_proper *proper);
 /* The bytes that are forgotten when they become too many. */
 size_t lzs_proper_used(const lzs_proper *proper);
 
-/* As lzs_grammar_accept and lzs_grammar_mask (grammar.h), with the token before (-1: none) and the context, which begins as
- * lzs_proper_begin says. */
+/* As lzs_grammar_accept and lzs_grammar_mask (grammar.h), with the token before (-1: none) and the context, which
+ * begins as lzs_proper_begin says. */
 int32_t lzs_proper_begin(const lzs_grammar *g);
 lzs_status lzs_proper_accept(lzs_grammar *g, int32_t last, int32_t token, int32_t *state, int32_t *context);
 lzs_status lzs_proper_mask(lzs_grammar *g, int32_t last, int32_t state, int32_t context, uint32_t *words);

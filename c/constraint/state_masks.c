@@ -1,9 +1,10 @@
 /* state_masks.c - which tokens a state of a grammar allows.
  *
- * A mask is a walk through the tree of the vocabulary beside the automaton. It is made when it is first asked for, and kept by its
- * state. Four exact shortcuts keep it from the walk, and each is here because masks take longer without it (18 regular expressions
- * and schemas, V = 128,256):
- * - a state whose counts are further from their limits than any token reaches has the mask that all such states share (twice as long);
+ * A mask is a walk through the tree of the vocabulary beside the automaton. It is made when it is first asked for, and
+ * kept by its state. Four exact shortcuts keep it from the walk, and each is here because masks take longer without it
+ * (18 regular expressions and schemas, V = 128,256):
+ * - a state whose counts are further from their limits than any token reaches has the mask that all such states share
+ *   (twice as long);
  * - if only long tokens reach that far, the mask of the shared state is right for all short ones (43 %);
  * - inside a string, tokens are taken by their number of characters (inner.h; 2.7 times as long);
  * - a mask is a list while its tokens are few, and is not kept twice (19 %, and 22 % of memory).
@@ -84,7 +85,6 @@ static lzs_status sort_behind(const lzs_vocabulary *v, lzs_part_ends *ends, size
     return LZS_OK;
 }
 
-
 /* Keeps the mask of a part for other grammars, with its exits. */
 static lzs_status keep_part(lzs_grammar *g, lzs_kept_mask *mask, const lzs_exits *exits, int32_t *number) {
     size_t kept = exits->n <= LZS_PART_EXITS ? exits->n : 0;
@@ -108,8 +108,10 @@ static lzs_status keep_part(lzs_grammar *g, lzs_kept_mask *mask, const lzs_exits
 /* What of the mask of a state need not be walked. */
 typedef struct lzs_shortcut {
     int level;       /* for lzs_walk_all */
-    int32_t clamped; /* with a level above 0: a state that allows the same tokens of up to LZS_SHORT_LEVELS[level - 1] bytes */
-    int32_t most;    /* with LZS_WALK_OTHERS: the inner tokens that are allowed, by their characters, as in inner.h; else 0 */
+    /* with a level above 0: a state that allows the same tokens of up to LZS_SHORT_LEVELS[level - 1] bytes */
+    int32_t clamped;
+    /* with LZS_WALK_OTHERS: the inner tokens that are allowed, by their characters, as in inner.h; else 0 */
+    int32_t most;
 } lzs_shortcut;
 
 /* Finds the shortcut of a state. `open_end`: whether a text may end between the characters of inner tokens. */
@@ -148,10 +150,12 @@ static size_t take_short(const lzs_grammar *g, int32_t number, const uint32_t *s
     return found->n;
 }
 
-/* Whether a mask that was made of another one is equal to it, so that it need not be kept as well. `taken` tokens of that are in it. */
+/* Whether a mask that was made of another one is equal to it, so that it need not be kept as well. `taken` tokens of
+ * that are in it. */
 static bool is_same(const lzs_grammar *g, int32_t number, const lzs_found *found, size_t taken, size_t n_ends) {
     const lzs_kept_mask *base = &g->masks[number];
-    if (found->spread) return base->form == LZS_KEPT_WORDS && !memcmp(found->words, base->data, found->n_words * sizeof *found->words);
+    if (found->spread) return base->form == LZS_KEPT_WORDS && !memcmp(found->words, base->data,
+                                                                      found->n_words * sizeof *found->words);
     return found->n == taken + n_ends && base->n == found->n;
 }
 
@@ -165,10 +169,10 @@ static lzs_status copy_exits(const lzs_grammar *g, int32_t base, lzs_exits *exit
     return LZS_OK;
 }
 
-/* Begins a mask with what the shortcut of a state says. *base is the mask of a clamped state of which `taken` tokens are in it; -1 if
- * there is none. */
-static lzs_status begin_mask(lzs_grammar *g, int32_t state, lzs_shortcut *way, lzs_found *found, lzs_exits *exits, int32_t *base,
-                             size_t *taken) {
+/* Begins a mask with what the shortcut of a state says. *base is the mask of a clamped state of which `taken` tokens
+ * are in it; -1 if there is none. */
+static lzs_status begin_mask(lzs_grammar *g, int32_t state, lzs_shortcut *way, lzs_found *found, lzs_exits *exits,
+                             int32_t *base, size_t *taken) {
     static const uint32_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
     const lzs_vocabulary *v = g->vocabulary;
     *base = -1;
@@ -210,7 +214,8 @@ static lzs_status make_mask(lzs_grammar *g, int32_t state, lzs_exits *exits, int
         *number = base;
         return LZS_OK;
     }
-    status = found.spread ? lzs_kept_make(g->vocabulary, found.words, &mask) : lzs_kept_list(found.tokens, found.n, &mask);
+    status = found.spread ? lzs_kept_make(g->vocabulary, found.words, &mask) : lzs_kept_list(found.tokens, found.n,
+                                                                                             &mask);
     if (status != LZS_OK) return status;
     return exits ? keep_part(g, &mask, exits, number) : keep(g, &mask, number);
 }

@@ -4,7 +4,7 @@
 
 #include "grammar_data.h"
 
-enum { LZS_PART_EXITS = 4096 }; /* of a part; with more of them the walk behind it is not much shorter */
+enum { LZS_PART_EXITS = 4096 }; /* of a part; with more of them the walk after it is not much shorter */
 
 /* The state after a token; LZS_DEAD if the grammar does not allow it. */
 lzs_status lzs_grammar_accept(lzs_grammar *g, int32_t state, int32_t token, int32_t *next);

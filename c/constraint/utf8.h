@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The bytes of the well-formed character that n > 0 bytes begin with, its code point in *code; 0 when they begin with none. */
+/* The bytes of the well-formed character that n > 0 bytes begin with, its code point in *code; 0 when they begin with
+ * none. */
 static inline size_t lzs_utf8_decode(const uint8_t *bytes, size_t n, uint32_t *code) {
     uint32_t lead = bytes[0];
     if (lead < 0x80) {

@@ -56,7 +56,8 @@ static bool make_nodes(lzs_vocabulary *v, const text *texts, size_t n) {
         if (i == n) break;
         for (size_t depth = kept + 1; depth <= texts[i].n; depth++) {
             open[depth] = v->n_nodes;
-            v->nodes[v->n_nodes++] = (lzs_trie_node){.token = -1, .depth = (uint16_t)depth, .byte = texts[i].bytes[depth - 1]};
+            v->nodes[v->n_nodes++] = (lzs_trie_node){.token = -1, .depth = (uint16_t)depth,
+                                                     .byte = texts[i].bytes[depth - 1]};
         }
         lzs_trie_node *end = &v->nodes[open[texts[i].n]];
         if (end->token >= 0) { /* the same bytes as the text before, which may be one of several */
@@ -101,10 +102,11 @@ static bool sort_kinds(lzs_vocabulary *v, const uint8_t *kinds, text *texts) {
 
 /* ---- the tokens by the kinds of their bytes ---- */
 
-/* The kinds of ASCII characters that are seen: each string is one. Marks that patterns name often are a kind by themselves. */
+/* The kinds of ASCII characters that are seen: each string is one. Marks that patterns name often are a kind by
+ * themselves. */
 static const char *const SEEN[] = {
-    "abcdef", "ghijklmnopqrstuvwxyz", "ABCDEF", "GHIJKLMNOPQRSTUVWXYZ", "0", "123456789", " ", "_", "-", ".", ",", ":", "+", "%",
-    "@", "/", "\"", "\\", "'", "()", "[]", "{}", "<=>", "!?;", "#$&*^`|~", "\n",
+    "abcdef", "ghijklmnopqrstuvwxyz", "ABCDEF", "GHIJKLMNOPQRSTUVWXYZ", "0", "123456789", " ", "_", "-", ".", ",", ":",
+    "+", "%", "@", "/", "\"", "\\", "'", "()", "[]", "{}", "<=>", "!?;", "#$&*^`|~", "\n",
 };
 enum { N_SEEN = sizeof SEEN / sizeof *SEEN, CONTROLS = N_SEEN, FOLLOWING, LEADING, N_KINDS };
 enum { MIN_WIDE = 16 }; /* children of a node from which on it pays to look one up */
@@ -112,7 +114,9 @@ enum { MIN_WIDE = 16 }; /* children of a node from which on it pays to look one 
 _Static_assert((int)N_KINDS == (int)LZS_KINDS, "kinds are numbered below LZS_KINDS");
 
 static void find_kinds(lzs_vocabulary *v) {
-    for (int byte = 0; byte < 256; byte++) v->kind_of[byte] = byte < 0x80 ? CONTROLS : byte < 0xC0 ? FOLLOWING : LEADING;
+    for (int byte = 0; byte < 256; byte++) {
+        v->kind_of[byte] = byte < 0x80 ? CONTROLS : byte < 0xC0 ? FOLLOWING : LEADING;
+    }
     for (uint8_t kind = 0; kind < N_SEEN; kind++) {
         for (const char *c = SEEN[kind]; *c; c++) v->kind_of[(uint8_t)*c] = kind;
     }
@@ -184,7 +188,8 @@ static bool group_tokens(lzs_vocabulary *v) {
         if (!lzs_bit(v->texts, token)) continue;
         kinds_of_token *k = &all[n_listed++];
         *k = (kinds_of_token){0, (uint32_t)(v->begins[token + 1] - v->begins[token]), token};
-        for (size_t at = v->begins[token]; at < v->begins[token + 1]; at++) k->kinds |= UINT32_C(1) << v->kind_of[v->bytes[at]];
+        for (size_t at = v->begins[token]; at < v->begins[token +
+                                                          1]; at++) k->kinds |= UINT32_C(1) << v->kind_of[v->bytes[at]];
     }
     if (v->n_text) qsort(all, v->n_text, sizeof *all, by_kinds);
     for (size_t i = 0; i < v->n_text; i++) v->n_groups += !i || all[i].kinds != all[i - 1].kinds;
@@ -412,6 +417,7 @@ size_t lzs_vocabulary_memory(const lzs_vocabulary *v) {
     size_t groups = v->n_text * (sizeof *v->grouped + sizeof *v->grouped_bytes) + v->n_groups * sizeof *v->group_kinds +
                     (v->n_groups + 1) * sizeof *v->group_begins;
     return sizeof *v + inner + wide + groups + v->begins[n] + (n + 1) * sizeof *v->begins +
-           n * (sizeof *v->ends + sizeof *v->is_end + sizeof *v->same) + (1 + LZS_N_SHORT) * v->n_words * sizeof *v->texts +
+           n * (sizeof *v->ends + sizeof *v->is_end + sizeof *v->same) + (1 +
+                                                                          LZS_N_SHORT) * v->n_words * sizeof *v->texts +
            v->n_nodes * sizeof *v->nodes;
 }

@@ -1,10 +1,14 @@
 /* walk.c - which tokens may follow a state.
  *
- * The walk visits the nodes of the tree in their order and leaves out the subtrees of bytes that cannot come. Three shortcuts keep it
- * from waiting for memory, and each is here because masks take longer without it (V = 128,256, 18 regular expressions and schemas):
- * - few bytes: where at most LZS_FEW bytes can follow, their nodes are looked up (12 % on average, 117 % on 1,000 choices);
- * - wide nodes: the bytes of many children lie in a list, so that only nodes that can follow are read (8 %, 35 % on short masks);
- * - runs: tokens of bytes that all lead from state to state are taken from a list at once (15 % in all, 156 % on e-mail addresses).
+ * The walk visits the nodes of the tree in their order and leaves out the subtrees of bytes that cannot come. Three
+ * shortcuts keep it from waiting for memory, and each is here because masks take longer without it (V = 128,256, 18
+ * regular expressions and schemas):
+ * - few bytes: if at most LZS_FEW bytes can follow, their nodes are looked up (12 % on average, 117 % on 1,000
+ *   choices);
+ * - wide nodes: the bytes of many children lie in a list, so that only nodes that can follow are read (8 %, 35 % on
+ *   short masks);
+ * - runs: tokens of bytes that all lead from state to state are taken from a list at once (15 % in all, 156 % on e-mail
+ *   addresses).
  */
 #include "walk.h"
 
@@ -86,7 +90,8 @@ static lzs_status find_run(lzs_grammar *g, int32_t state) {
 
 enum { MOST_PLACES = 32 };
 
-/* Whether to look ahead from a state: where its places are few, and memory is plenty, since states are made that no text may need. */
+/* Whether to look ahead from a state: only if its places are few and memory is plenty, since looking makes states that
+ * no text may need. */
 static bool looks_ahead(const lzs_automaton *a, int32_t state) {
     return a->states[state].n <= MOST_PLACES && lzs_automaton_used(a) <= a->max_bytes / 4;
 }
@@ -104,7 +109,8 @@ static inline lzs_status add_node(lzs_grammar *g, const lzs_trie_node *node, int
     if (node->token < 0) return LZS_OK;
     bool viable = g->whole;
     lzs_status status = viable ? LZS_OK : lzs_viable(g, state, &viable);
-    for (int32_t token = viable ? node->token : -1; token >= 0; token = g->vocabulary->same[token]) lzs_found_add(found, token);
+    const int32_t *same = g->vocabulary->same;
+    for (int32_t token = viable ? node->token : -1; token >= 0; token = same[token]) lzs_found_add(found, token);
     return status;
 }
 
@@ -116,7 +122,8 @@ static lzs_status open_node(lzs_grammar *g, size_t *n_open, const lzs_trie_node 
     return LZS_OK;
 }
 
-/* The next child of an open node whose byte can follow, or NULL. The bytes lie together, so that no child is touched in vain. */
+/* The next child of an open node whose byte can follow, or NULL. The bytes lie together, so that no child is touched in
+ * vain. */
 static const lzs_trie_node *next_child(const lzs_grammar *g, lzs_open_node *open) {
     const lzs_vocabulary *v = g->vocabulary;
     const int32_t state = g->path[open->node->depth];
@@ -193,12 +200,13 @@ static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level
 
 enum { MOST_STATES = 64 }; /* of a chain */
 
-/* The states to which some kinds of bytes lead one after the other, until none of these bytes can come or the last one leads to itself. */
+/* The states to which some kinds of bytes lead in turn. The last one leads to itself, or none of these bytes can follow
+ * it. */
 typedef struct chain {
     int32_t states[MOST_STATES];
     uint32_t last;  /* the number of the last one */
     bool loops;     /* it leads to itself */
-    uint32_t kinds; /* 0 where there is no chain */
+    uint32_t kinds; /* 0 if there is no chain */
     uint32_t leave; /* other kinds that can come in one of the states */
 } chain;
 
@@ -243,7 +251,8 @@ static size_t longer_than(const lzs_vocabulary *v, size_t group, size_t n) {
 }
 
 /* Walks to the tokens below some nodes that are not of the chain's kinds alone. */
-static lzs_status walk_linked(lzs_grammar *g, const chain *c, size_t first, size_t end, int level, lzs_found *found, lzs_exits *exits) {
+static lzs_status walk_linked(lzs_grammar *g, const chain *c, size_t first, size_t end, int level, lzs_found *found,
+                              lzs_exits *exits) {
     const lzs_vocabulary *v = g->vocabulary;
     for (size_t i = first; i < end;) {
         const lzs_trie_node *node = &v->nodes[i];
@@ -260,8 +269,8 @@ static lzs_status walk_linked(lzs_grammar *g, const chain *c, size_t first, size
     return LZS_OK;
 }
 
-/* Adds the tokens of the chain's kinds, which are allowed as far as it goes, and walks only to those in which another byte comes that
- * can follow. */
+/* Adds the tokens of the chain's kinds, which are allowed as far as it goes, and walks only to those in which another
+ * byte comes that can follow. */
 static lzs_status walk_chain(lzs_grammar *g, const chain *c, int level, lzs_found *found, lzs_exits *exits) {
     static const size_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
     const lzs_vocabulary *v = g->vocabulary;
@@ -300,7 +309,8 @@ lzs_status lzs_walk_all(lzs_grammar *g, int32_t state, int level, lzs_found *fou
     }
     for (int byte = 0; byte < 256 && status == LZS_OK; byte++) { /* nodes of bytes that cannot come are not touched */
         size_t root = v->roots[byte];
-        if (root == LZS_NO_ROOT || a->edges[(size_t)state * g->program.n_classes + g->program.class_of[byte]] == LZS_DEAD) continue;
+        if (root == LZS_NO_ROOT ||
+            a->edges[(size_t)state * g->program.n_classes + g->program.class_of[byte]] == LZS_DEAD) continue;
         status = walk_nodes(g, root, root + v->nodes[root].size, level, found, exits);
     }
     return status;

@@ -63,7 +63,7 @@ static bool is_mark(int class) {
 /* ---- the automata ---- */
 
 enum {
-    BEGIN,      /* no word yet, or behind one that has ended */
+    BEGIN,      /* no word yet, or after one that has ended */
     LETTERS,
     DIGITS1,
     DIGITS2,
@@ -71,21 +71,21 @@ enum {
     APOSTROPHE, /* with which a word begins */
     THEN_E,     /* 'r or 'v; an e makes it a word */
     THEN_L,
-    NOT_E,      /* a word that begins with r or v behind an apostrophe, and does not go on with e */
+    NOT_E,      /* a word that begins with r or v after an apostrophe, and does not go on with e */
     NOT_L,
     MARK,       /* with which a word begins, so that letters may follow */
     MARKS,
-    MARKS_LINE, /* line ends behind marks */
+    MARKS_LINE, /* line ends after marks */
     LINE_COMES, /* white space of which a later character is a line end */
     LAST_LINE,  /* the last line end of white space */
-    GAP,        /* white space without a line end to come, behind which the text ends or white space follows */
+    GAP,        /* white space without a line end to come, after which the text ends or white space follows */
     LAST_SPACE, /* the space before something else */
     LAST_WHITE  /* other white space before something else */
 };
 
 #define BIT(state) (UINT32_C(1) << (state))
 
-/* The states behind the first character of a word. */
+/* The states after the first character of a word. */
 static uint32_t beginning(lzs_words_kind kind, int class) {
     bool lines = kind == LZS_WORDS_LLAMA3 || kind == LZS_WORDS_QWEN2;
     if (is_letter(class)) return BIT(LETTERS);
@@ -96,8 +96,8 @@ static uint32_t beginning(lzs_words_kind kind, int class) {
     return BIT(GAP) | (class == SPACE ? BIT(LAST_SPACE) : BIT(LAST_WHITE)) | (lines ? BIT(LINE_COMES) : 0);
 }
 
-/* One state and class: what follows in the same word, and whether another word may begin instead. Returns false where a word
- * must not begin. */
+/* One state and class: what follows in the same word, and whether another word may begin instead. Returns false if a
+ * word must not begin. */
 static bool in_words_of_gpt2(lzs_words_kind kind, int state, int class, uint32_t *joined) {
     switch (state) {
     case LETTERS:
@@ -206,7 +206,8 @@ static void make_automaton(lzs_words *w) {
     for (int state = 0; state <= LAST_WHITE; state++) {
         for (int class = 0; class < LZS_WORD_CLASSES; class++) {
             uint32_t joined = 0, apart = 0;
-            bool begins = gpt2 ? in_words_of_gpt2(w->kind, state, class, &joined) : in_words_of_llama3(state, class, &joined);
+            bool begins = gpt2 ? in_words_of_gpt2(w->kind, state, class, &joined) : in_words_of_llama3(state, class,
+                                                                                                       &joined);
             if (begins) apart = beginning(w->kind, class);
             if (state == GAP) apart = last_white(w->kind, class);
             if (state == LAST_LINE) apart &= ~BIT(LINE_COMES);
@@ -233,7 +234,8 @@ static int16_t node_of(lzs_words *w, const int16_t row[64]) {
     return (int16_t)(LZS_WORD_CLASSES + w->n_nodes++);
 }
 
-/* What follows the bytes of a character whose first code point with these bytes is `code`, `rest` bytes before its end. */
+/* What follows the bytes of a character whose first code point with these bytes is `code`, `rest` bytes before its
+ * end. */
 static bool make_node(lzs_words *w, uint32_t code, int rest, uint32_t lowest, int16_t *node) {
     int16_t row[64];
     bool any = false;
@@ -242,7 +244,8 @@ static bool make_node(lzs_words *w, uint32_t code, int rest, uint32_t lowest, in
         row[i] = -1;
         if (last < lowest || first > 0x10FFFF || (first >= 0xD800 && last <= 0xDFFF)) continue;
         if (rest == 1) {
-            row[i] = w->kind == LZS_WORDS_NONE ? OTHER : (int16_t)class_of(first, false); /* one word needs no classes */
+            /* one word needs no classes */
+            row[i] = w->kind == LZS_WORDS_NONE ? OTHER : (int16_t)class_of(first, false);
         } else if (!make_node(w, first, rest - 1, lowest, &row[i])) {
             return false;
         }
@@ -308,7 +311,8 @@ lzs_status lzs_contexts_init(lzs_contexts *c, const lzs_words *words) {
     int32_t number;
     uint32_t all = words->kind == LZS_WORDS_NONE ? BIT(BEGIN) : BIT(LAST_WHITE + 1) - 1;
     lzs_status status = intern(c, BIT(BEGIN), 0, 0, &number);
-    if (status == LZS_OK) status = intern(c, all, 0, LZS_EITHER, &number); /* a joint of its own keeps it apart from the first */
+    /* a joint of its own keeps it apart from the first */
+    if (status == LZS_OK) status = intern(c, all, 0, LZS_EITHER, &number);
     return status;
 }
 

@@ -1,8 +1,9 @@
 /* figures.c - counts the n-grams of words, the lines and the paragraphs of a text that repeat earlier ones.
  *
  * Only n-grams of words that occur more than once are listed and numbered: the others need no more than to be counted
- * together. An n-gram can repeat only if the (n - 1)-grams at its two ends do, so the n-grams of the next length are pairs of
- * neighbours in the list, and comparing them is comparing pairs of numbers. In ordinary text the list soon gets short.
+ * together. An n-gram can repeat only if the (n - 1)-grams at its two ends do, so the n-grams of the next length are
+ * pairs of neighbours in the list, and comparing them is comparing pairs of numbers. In ordinary text the list soon
+ * gets short.
  *
  * Datatrove compares its duplicate 5- to 10-grams without the spaces between their words ("ab c" equals "a bc"), so
  * they are stretches of the joined words. Two of them can be equal only if their first 16 bytes are (24 and 32 for the
@@ -10,9 +11,9 @@
  * one word in twenty, and only there are n-grams looked up.
  *
  * A text longer than LZS_TEXT_PIECE bytes is cut into pieces, and everything is sized by one piece: for n words with b
- * bytes, the arrays take 24 n bytes, or 16 n + b for the joined words, and a hash table up to 48 n. Lines and paragraphs
- * need no more. The time is linear for every text: each word is hashed and compared as a part of at most 45 n-grams, and
- * as the end of at most 30 pairs.
+ * bytes, the arrays take 24 n bytes, or 16 n + b for the joined words, and a hash table up to 48 n. Lines and
+ * paragraphs need no more. The time is linear for every text: each word is hashed and compared as a part of at most 45
+ * n-grams, and as the end of at most 30 pairs.
  */
 #include "text.h"
 
@@ -252,8 +253,8 @@ static inline void note_hash(uint64_t *seen, uint64_t *twice, size_t hash) {
 
 /* Removes the words from the list at which no n-gram, and so no longer one, can start that occurs more than once. It
  * can only if the n-gram has fewer than `head` bytes, or if its first `head` bytes follow another listed word as well,
- * however many words they are there. A first pass over the list collects the hashes of these bytes in `seen`, and those that it
- * meets again in `twice`. */
+ * however many words they are there. A first pass over the list collects the hashes of these bytes in `seen`, and those
+ * that it meets again in `twice`. */
 static void narrow_list(piece *p, size_t n, size_t head) {
     uint64_t *seen = p->bits, *twice = p->bits + p->n_bits / 64;
     memset(p->bits, 0, p->n_bits / 4);
@@ -274,8 +275,8 @@ static void narrow_list(piece *p, size_t n, size_t head) {
     p->n_listed = kept;
 }
 
-/* Adds up the characters of the n-grams, n >= 5, that equal an earlier one; after one of them goes on behind it. Only those
- * whose hash is there twice are looked up. */
+/* Adds up the characters of the n-grams, n >= 5, that equal an earlier one; after one of them goes on after it. Only
+ * those whose hash is there twice are looked up. */
 static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters) {
     lzs_table *t = &p->table;
     size_t next = 0, n_listed = p->n_listed, n_bits = 64;
@@ -318,7 +319,8 @@ static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters)
 /* Counts the 4-grams of the last words and the distinct ones of them, and the 4-grams with a word after them that
  * occurred before, given the list of 4-grams. */
 static void figures_of_list(piece *p, lzs_figures *figures) {
-    size_t n_grams = p->n >= 4 ? p->n - 3 : 0, from = p->n > TAIL ? p->n - TAIL : 0, n_tail = n_grams - from, n_repeats = 0;
+    size_t n_grams = p->n >= 4 ? p->n - 3 : 0, from = p->n > TAIL ? p->n - TAIL : 0;
+    size_t n_tail = n_grams - from, n_repeats = 0;
     if (n_grams < from) n_tail = 0;
     memset(p->prefix, 0, p->n_grams * sizeof *p->prefix);
     for (size_t k = 0; k < p->n_listed; k++) {
@@ -330,8 +332,8 @@ static void figures_of_list(piece *p, lzs_figures *figures) {
     figures->tail_distinct += n_tail - n_repeats;
 }
 
-/* Counts the n-grams that occur often, given the list of shorter ones. An n-gram cannot occur more often than its beginning
- * does, so most texts end this before it begins. */
+/* Counts the n-grams that occur often, given the list of shorter ones. An n-gram cannot occur more often than its
+ * beginning does, so most texts end this before it begins. */
 static lzs_status count_frequent(piece *p, uint64_t *frequent) {
     for (;;) {
         uint64_t often = 0, n_repeats;
@@ -391,9 +393,9 @@ static lzs_status word_figures(piece *p, lzs_figures *figures, size_t *longest) 
     return status;
 }
 
-/* Returns where the piece ends that starts at `from`, and moves *word behind its last word: at the end of the text, if
- * the rest has at most LZS_TEXT_PIECE bytes; else after the last word that fits; else after the first word, if that is too
- * long; else within the white space, of which there is more than a piece. */
+/* Returns where the piece ends that starts at `from`, and moves *word after its last word: at the end of the text, if
+ * the rest has at most LZS_TEXT_PIECE bytes; else after the last word that fits; else after the first word, if that is
+ * too long; else within the white space, of which there is more than a piece. */
 static size_t piece_end(size_t from, size_t n, const lzs_span *words, size_t n_words, size_t *word) {
     size_t first = *word, limit = n - from > LZS_TEXT_PIECE ? from + LZS_TEXT_PIECE : n;
     while (*word < n_words && words[*word].end <= limit) ++*word;

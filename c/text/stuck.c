@@ -1,8 +1,9 @@
 /* stuck.c - finds the stretches of a text that say next to nothing new, with or without a period.
  *
- * The definition of old and new units, and the score, are those of c/state/stuck.c, which finds the same in a text that is
- * being written; here the whole text is there, so that a stretch has an end, too. Equal n-grams are known by the first of
- * them, which lies in a list by its hash and counts those of the window: a unit costs the same however often its n-gram comes.
+ * The definition of old and new units, and the score, are those of c/state/stuck.c, which finds the same in a text that
+ * is being written; here the whole text is there, so that a stretch has an end, too. Equal n-grams are known by the
+ * first of them, which lies in a list by its hash and counts those of the window: a unit costs the same however often
+ * its n-gram comes.
  */
 #include "text.h"
 

@@ -1,4 +1,6 @@
-/* text.h - what the files of the text library share: how to count characters and strip white space, and the figures of a piece. */
+/* text.h - what the files of the text library share: how to count characters and strip white space, and the figures of
+ * a piece.
+ */
 #ifndef LZS_TEXT_H
 #define LZS_TEXT_H
 
@@ -29,13 +31,13 @@ lzs_span lzs_text_strip(const uint8_t *text, lzs_span span);
 
 #define LZS_TEXT_PIECE ((size_t)4 << 20) /* bytes of a piece of a long text, whose figures are those of its pieces */
 
-/* Computes what lzs_text_figures does of valid arguments. *longest is the most words that come twice in the same order, wherever that is, or
- * SIZE_MAX where it is not known: in a text of several pieces, and where they are many. */
+/* Computes what lzs_text_figures does of valid arguments. *longest is the most words that come twice in the same order,
+ * wherever that is, or SIZE_MAX if it is not known: in a text of several pieces, and where they are many. */
 lzs_status lzs_text_figures_of(const uint8_t *text, size_t n, const lzs_span *words, const int32_t *ids, size_t n_words,
                                lzs_figures *figures, size_t *longest);
 
-/* Computes what lzs_text_figures does, with only the words of one piece in memory at a time. LZS_ESPACE if a piece has no
- * word that ends in it: *figures is then useless. */
+/* Computes what lzs_text_figures does, with only the words of one piece in memory at a time. LZS_ESPACE if a piece has
+ * no word that ends in it: *figures is then useless. */
 lzs_status lzs_text_figures_by_piece(const uint8_t *text, size_t n, lzs_figures *figures);
 
 #endif

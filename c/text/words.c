@@ -153,8 +153,8 @@ lzs_status lzs_split(const uint8_t *text, size_t n, int32_t kind, lzs_span *span
 
 #define SMALL 65536 /* spans whose table is made so large that it has room for all of them, and seldom two in a place */
 
-/* A span with what is compared first: its length, and its bytes if they are fewer than 8 and 8 can be loaded, as of most
- * words; else 0. */
+/* A span with what is compared first: its length, and its bytes if they are fewer than 8 and 8 can be loaded, as of
+ * most words; else 0. */
 typedef struct key {
     uint64_t word;
     size_t length;
