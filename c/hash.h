@@ -1,12 +1,15 @@
-/* hash.h - keyed hashes, for tables whose keys somebody else may choose, and fingerprints of strings. Both libraries use them.
+/* hash.h - keyed hashes, for tables whose keys somebody else may choose, and fingerprints of strings. Both libraries
+ * use them.
  *
- * A key comes from addresses of the call, which no input can foresee. Without it nobody can find words that share a place of a table
- * more often than chance has them do.
+ * A key comes from addresses of the call, which no input can foresee. Without it nobody can find words that share a
+ * place of a table more often than chance has them do.
  */
 #ifndef LZS_HASH_H
 #define LZS_HASH_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #if defined(_MSC_VER) && defined(_M_X64)
 #  include <intrin.h>
@@ -36,10 +39,28 @@ static inline uint64_t lzs_fold(uint64_t a, uint64_t b) {
 /* A key for lzs_fold, from a block of the heap and the stack. */
 static inline uint64_t lzs_hash_key(const void *heap) {
     const char stack = 0;
-    return lzs_fold((uint64_t)(uintptr_t)heap ^ UINT64_C(0xA0761D6478BD642F), (uint64_t)(uintptr_t)&stack ^ UINT64_C(0x9E3779B97F4A7C15)) | 1;
+    return lzs_fold((uint64_t)(uintptr_t)heap ^ UINT64_C(0xA0761D6478BD642F),
+                    (uint64_t)(uintptr_t)&stack ^ UINT64_C(0x9E3779B97F4A7C15)) | 1;
 }
 
-/* ---- fingerprints (Karp and Rabin 1987): the units of a string as the digits of a number modulo 2^61 - 1, in a base that is a key ---- */
+/* A keyed hash of n bytes. */
+static inline uint32_t lzs_hash_bytes(const uint8_t *bytes, size_t n, uint64_t key) {
+    uint64_t hash = n, word = 0;
+    for (size_t at = 0; at + sizeof word < n; at += sizeof word) {
+        memcpy(&word, bytes + at, sizeof word);
+        hash = lzs_fold(hash ^ word, key);
+    }
+    if (n >= sizeof word) {
+        /* some of them for the second time, unless n is a multiple */
+        memcpy(&word, bytes + n - sizeof word, sizeof word);
+    } else if (n) {
+        memcpy(&word, bytes, n);
+    }
+    return (uint32_t)lzs_fold(hash ^ word, key);
+}
+
+/* ---- fingerprints (Karp and Rabin 1987): the units of a string as the digits of a number modulo 2^61 - 1, in a base
+ * that is a key ---- */
 
 #define LZS_PRINT_MODULUS ((UINT64_C(1) << 61) - 1)
 

@@ -62,7 +62,7 @@ def table(name: str, kind: str) -> str:
     """Return a table of C."""
     found = ranges(kind)
     items = [f"{{0x{first:X}, 0x{last:X}}}" for first, last in found]
-    lines = [", ".join(items[i : i + 6]) for i in range(0, len(items), 6)]
+    lines = [", ".join(items[i : i + 5]) for i in range(0, len(items), 5)]
     rows = "".join(f"    {line},\n" for line in lines)
     return (
         f"enum {{ LZS_N_{name.upper()}_RANGES = {len(found)} }};\n"

@@ -12,7 +12,7 @@ static size_t state_bytes(const lzs_automaton *a) {
 
 size_t lzs_automaton_memory(const lzs_automaton *a) {
     return a->states_room * sizeof *a->states + a->edges_room * sizeof *a->edges + a->places_room * sizeof *a->places +
-           a->table_size * sizeof *a->table + (a->seen_size * sizeof *a->seen + a->todo_room * sizeof *a->todo) +
+           lzs_table_memory(&a->table) + (a->seen_size * sizeof *a->seen + a->todo_room * sizeof *a->todo) +
            a->made_room * sizeof *a->made;
 }
 
@@ -24,7 +24,7 @@ void lzs_automaton_free(lzs_automaton *a) {
     free(a->states);
     free(a->edges);
     free(a->places);
-    free(a->table);
+    free(a->table.slots);
     free(a->seen);
     free(a->todo);
     free(a->made);
@@ -43,10 +43,11 @@ static lzs_status too_much(lzs_automaton *a, const char *problem) {
 lzs_status lzs_automaton_work(lzs_automaton *a, uint64_t places) {
     a->work += places;
     if (a->work <= a->max_work) return LZS_OK;
-    return too_much(a, "one step of the grammar takes too much work: the pattern is too ambiguous, or its bytes are not tokens");
+    return too_much(a, "one step of the grammar takes too much work: "
+                       "the pattern is too ambiguous, or its bytes are not tokens");
 }
 
-/* ---- the set of places that is being made ---- */
+/* ---- the set of places that is being made: a table of its own, since stamps empty it at every step ---- */
 
 static uint64_t mixed(uint64_t x) {
     x ^= x >> 32;
@@ -84,8 +85,8 @@ static lzs_status more_seen(lzs_automaton *a) {
     return LZS_OK;
 }
 
-/* Goes on at a place later, unless it was there before. `flags` has a bit for each loop around it, by depth, whose body can be
- * empty and has taken no byte yet. */
+/* Goes on at a place later, unless it was there before. `flags` has a bit for each loop around it, by depth, whose body
+ * can be empty and has taken no byte yet. */
 static lzs_status visit(lzs_automaton *a, uint64_t place, uint32_t flags) {
     if (2 * a->n_seen >= a->seen_size) {
         lzs_status status = more_seen(a);
@@ -171,9 +172,9 @@ static void sort_places(uint64_t *places, size_t n) {
     }
 }
 
-/* Leaves one of two places that differ in the innermost count alone where everything that can follow one can follow the
- * other: among counts whose iteration may be the last one, the smallest leaves most iterations. So a loop whose iterations
- * can be told apart in many ways has few places and not one for each count. */
+/* Of two places that differ only in the innermost count, leaves one if everything that can follow the other can follow
+ * it. Among counts whose iteration may be the last one, the smallest leaves most iterations. So a loop whose iterations
+ * can be told apart in many ways has few places, not one for each count. */
 static size_t without_weaker(const lzs_program *p, uint64_t *places, size_t n) {
     size_t kept = 0;
     for (size_t i = 0; i < n;) {
@@ -204,34 +205,15 @@ static size_t without_weaker(const lzs_program *p, uint64_t *places, size_t n) {
 
 /* ---- states ---- */
 
-static uint64_t hash_of(const uint64_t *places, size_t n) {
-    uint64_t hash = n;
-    for (size_t i = 0; i < n; i++) hash = mixed(hash ^ places[i]) + hash * 3;
-    return hash;
-}
-
-static size_t slot_of_state(const lzs_automaton *a, const uint64_t *places, size_t n) {
-    size_t at = (size_t)hash_of(places, n) & (a->table_size - 1);
-    for (;; at = (at + 1) & (a->table_size - 1)) {
-        if (a->table[at] < 0) return at;
-        const lzs_dfa_state *s = &a->states[a->table[at]];
-        if (s->n == n && memcmp(a->places + s->first, places, n * sizeof *places) == 0) return at;
+/* The slot of the state of some places, or the free one where it belongs. */
+static lzs_slot *slot_of_state(const lzs_automaton *a, const uint64_t *places, size_t n, uint32_t *tag) {
+    lzs_slot *slot = NULL;
+    *tag = lzs_hash_bytes((const uint8_t *)places, n * sizeof *places, a->table.key);
+    while ((slot = lzs_table_next(&a->table, slot, *tag))->index) {
+        const lzs_dfa_state *s = &a->states[slot->index - 1];
+        if (s->n == n && memcmp(a->places + s->first, places, n * sizeof *places) == 0) break;
     }
-}
-
-static lzs_status more_table(lzs_automaton *a) {
-    size_t size = a->table_size ? 2 * a->table_size : MIN_TABLE;
-    int32_t *table = malloc(size * sizeof *table);
-    if (!table) return LZS_ENOMEM;
-    for (size_t i = 0; i < size; i++) table[i] = -1;
-    free(a->table);
-    a->table = table;
-    a->table_size = size;
-    for (int32_t i = LZS_START; i < a->n_states; i++) {
-        const lzs_dfa_state *s = &a->states[i];
-        a->table[slot_of_state(a, a->places + s->first, s->n)] = i;
-    }
-    return LZS_OK;
+    return slot;
 }
 
 /* A new state of the first n places in `made`. */
@@ -245,7 +227,8 @@ static lzs_status add_state(lzs_automaton *a, size_t n, int32_t *state) {
     if (!lzs_grow(&a->edges, &a->edges_room, next * p->n_classes, sizeof *a->edges)) return LZS_ENOMEM;
     if (!lzs_grow(&a->places, &a->places_room, a->n_places + n, sizeof *a->places)) return LZS_ENOMEM;
     lzs_dfa_state *s = &a->states[a->n_states];
-    *s = (lzs_dfa_state){.first = a->n_places, .n = (uint32_t)n, .n_few = LZS_NOT_ASKED, .mask = -1, .next = LZS_NO_STATE, .run_to = LZS_NO_STATE};
+    *s = (lzs_dfa_state){.first = a->n_places, .n = (uint32_t)n, .n_few = LZS_NOT_ASKED, .mask = -1};
+    s->next = s->run_to = LZS_NO_STATE;
     if (n) memcpy(a->places + a->n_places, a->made, n * sizeof *a->made);
     a->n_places += n;
     for (size_t i = 0; i < n; i++) s->accepts |= p->ops[lzs_place_op(a->made[i])].kind == LZS_OP_ACCEPT;
@@ -265,18 +248,14 @@ static lzs_status intern(lzs_automaton *a, int32_t *state) {
         if (!n || a->made[n - 1] != a->made[i]) a->made[n++] = a->made[i];
     }
     if (a->program->n_loops) n = without_weaker(a->program, a->made, n);
-    if (2 * ((size_t)a->n_states + 1) > a->table_size) {
-        lzs_status status = more_table(a);
-        if (status != LZS_OK) return status;
-    }
-    size_t at = slot_of_state(a, a->made, n);
-    if (a->table[at] >= 0) {
-        *state = a->table[at];
+    uint32_t tag;
+    lzs_slot *slot = slot_of_state(a, a->made, n, &tag);
+    if (slot->index) {
+        *state = (int32_t)slot->index - 1;
         return LZS_OK;
     }
     lzs_status status = add_state(a, n, state);
-    if (status == LZS_OK) a->table[at] = *state;
-    return status;
+    return status == LZS_OK ? lzs_table_add(&a->table, slot, tag, (size_t)*state) : status;
 }
 
 lzs_status lzs_automaton_state_of(lzs_automaton *a, const uint64_t *places, size_t n, int32_t *state) {
@@ -300,7 +279,7 @@ static lzs_status begin_states(lzs_automaton *a) {
     a->work = 0; /* this part succeeded when the automaton was made, and always will */
     a->n_states = 0;
     a->n_places = 0;
-    for (size_t i = 0; i < a->table_size; i++) a->table[i] = -1;
+    lzs_table_clear(&a->table);
     lzs_status status = add_state(a, 0, &state);                     /* LZS_DEAD */
     if (status == LZS_OK) status = add_state(a, 0, &state);          /* LZS_ENDED */
     if (status == LZS_OK) status = lzs_automaton_enter(a, lzs_at_op(0, a->program->start), &state); /* LZS_START */
@@ -310,7 +289,8 @@ static lzs_status begin_states(lzs_automaton *a) {
 
 lzs_status lzs_automaton_init(lzs_automaton *a, const lzs_program *program, size_t max_bytes, uint64_t max_work) {
     *a = (lzs_automaton){.program = program, .max_bytes = max_bytes, .max_work = max_work};
-    return begin_states(a);
+    lzs_status status = lzs_table_init(&a->table, 0);
+    return status == LZS_OK ? begin_states(a) : status;
 }
 
 lzs_status lzs_automaton_flush(lzs_automaton *a, int32_t keep, int32_t *kept) {
@@ -357,7 +337,7 @@ lzs_status lzs_automaton_make_edge(lzs_automaton *a, int32_t state, uint32_t cla
     return status;
 }
 
-/* Adds a byte to those that can follow; false where they are too many. */
+/* Adds a byte to those that can follow; false if they are too many. */
 static bool add_few(lzs_dfa_state *s, uint8_t *n, uint8_t byte) {
     for (uint8_t i = 0; i < *n; i++) {
         if (s->few[i] == byte) return true;

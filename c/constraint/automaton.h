@@ -1,16 +1,18 @@
 /* automaton.h - the deterministic automaton of a program, made while it is used.
  *
- * A state is a set of places. It is made when a text first leads there, and its edges when they are first asked for, so the
- * size depends on the texts and not on the pattern. Every state but LZS_DEAD can be continued to a text that matches.
+ * A state is a set of places. The automaton makes it when a text first leads there, and its edges when they are first
+ * needed. So its size depends on the texts, not on the pattern. From every state but LZS_DEAD some bytes complete
+ * a text that matches.
  */
 #ifndef LZS_AUTOMATON_H
 #define LZS_AUTOMATON_H
 
+#include "../table.h"
 #include "program.h"
 
 enum {
     LZS_DEAD = 0,  /* nothing can follow */
-    LZS_ENDED = 1, /* behind a token that ended the text */
+    LZS_ENDED = 1, /* after a token that ended the text */
     LZS_START = 2,
     LZS_NO_STATE = -1, /* an edge that was not asked for yet */
     LZS_MIXED = -2     /* one or another state */
@@ -27,10 +29,11 @@ typedef struct lzs_dfa_state {
     uint8_t single; /* for inner.c: whether each iteration takes one character; 0 is not known yet */
     uint8_t n_few;  /* lzs_automaton_few, or LZS_NOT_ASKED */
     uint8_t few[LZS_FEW];
-    int32_t mask;   /* for grammar.c: its mask, or -1 */
-    int32_t next;   /* for inner.c: the state behind a character of inner tokens, LZS_MIXED, or LZS_NO_STATE */
-    int32_t run_to; /* for walk.c: the state that all bytes of most kinds lead to, LZS_DEAD, or LZS_NO_STATE where nobody has asked yet */
-    uint32_t run;   /* these kinds: see kinds.h */
+    int32_t mask;   /* for state_masks.c: its mask, or -1 */
+    int32_t next;   /* for inner.c: the state after a character of inner tokens, LZS_MIXED, or LZS_NO_STATE */
+    /* for walk.c: the state that all bytes of most kinds lead to, LZS_DEAD, or LZS_NO_STATE if nobody has asked yet */
+    int32_t run_to;
+    uint32_t run;   /* these kinds: see vocabulary.h */
     uint32_t live;  /* all kinds with a byte that can follow */
 } lzs_dfa_state;
 
@@ -43,8 +46,7 @@ typedef struct lzs_automaton {
     size_t edges_room;
     uint64_t *places;
     size_t n_places, places_room;
-    int32_t *table; /* states by the hash of their places */
-    size_t table_size;
+    lzs_table table; /* states by their places */
     /* What making a state needs. */
     struct lzs_visit {
         uint64_t place;
@@ -56,7 +58,7 @@ typedef struct lzs_automaton {
     size_t n_todo, todo_room;
     uint64_t *made;
     size_t n_made, made_room;
-    /* Limits, which are counters and not clocks, so that what is refused is always refused. */
+    /* Limits: they are counters and not clocks, so that every machine refuses the same. */
     uint64_t work, max_work;   /* places that were looked at since lzs_automaton_begin */
     size_t max_bytes;
     const char *problem; /* the limit that was reached, or NULL */
@@ -89,7 +91,8 @@ static inline lzs_status lzs_automaton_step(lzs_automaton *a, int32_t state, uin
     return *to != LZS_NO_STATE ? LZS_OK : lzs_automaton_make_edge(a, state, class, to);
 }
 
-/* How many bytes can follow in a state, if at most LZS_FEW: these are then in `few` of the state. Else LZS_MANY_BYTES. */
+/* How many bytes can follow in a state, if at most LZS_FEW: these are then in `few` of the state. Else
+ * LZS_MANY_BYTES. */
 uint8_t lzs_automaton_find_few(lzs_automaton *a, int32_t state);
 
 static inline uint8_t lzs_automaton_few(lzs_automaton *a, int32_t state) {
@@ -97,23 +100,23 @@ static inline uint8_t lzs_automaton_few(lzs_automaton *a, int32_t state) {
     return n != LZS_NOT_ASKED ? n : lzs_automaton_find_few(a, state);
 }
 
-/* The only byte that can follow in a state; LZS_NO_BYTE where none can, and LZS_SOME_BYTES where several can. */
+/* The only byte that can follow in a state; LZS_NO_BYTE if none can, and LZS_SOME_BYTES if several can. */
 static inline int32_t lzs_automaton_byte(lzs_automaton *a, int32_t state) {
     uint8_t n = lzs_automaton_few(a, state);
     return n == 0 ? LZS_NO_BYTE : n == 1 ? a->states[state].few[0] : LZS_SOME_BYTES;
 }
 
-/* Whether exactly one byte can follow in a state, where the text may not end either. */
+/* Whether exactly one byte can follow in a state, and the text may not end there. */
 static inline bool lzs_automaton_forces(lzs_automaton *a, int32_t state) {
     return !a->states[state].accepts && lzs_automaton_byte(a, state) >= 0;
 }
 
-/* A state that allows the same texts of up to n_bytes bytes, in which counts that are too far from their limits to matter do
- * not count: the state itself, or one that many share. */
+/* A state that allows the same texts of up to n_bytes bytes, in which counts that are too far from their limits to
+ * matter do not count: the state itself, or one that many share. */
 lzs_status lzs_automaton_clamp(lzs_automaton *a, int32_t state, uint32_t n_bytes, int32_t *clamped);
 
-/* The same for the counts alone that are too far below their upper limits: the state it gives allows all that `state` allows,
- * and of texts of more bytes maybe others as well. */
+/* The same for the counts alone that are too far below their upper limits: the state it gives allows all that `state`
+ * allows, and of texts of more bytes maybe others as well. */
 lzs_status lzs_automaton_clamp_high(lzs_automaton *a, int32_t state, uint32_t n_bytes, int32_t *clamped);
 
 #endif

@@ -1,10 +1,9 @@
 /* completion.c - whether a text can still be completed, with the tokens that the vocabulary has.
  *
- * Every state of the automaton can be completed by some bytes. Vocabularies of language models have (almost) all bytes as
- * tokens, and then there is nothing to do. Where a byte of the pattern is not a token by itself, a state may be a dead end all
- * the same: a token that leads there must not be allowed. Two steps decide it: places from which tokens of one byte lead to
- * the end are safe, which is found once for the program; and from other states, tokens are followed until a safe one or the
- * end is found, or nothing is left.
+ * Some bytes complete every state of the automaton. If all bytes of the pattern are tokens, as in most vocabularies,
+ * there is nothing to do. Otherwise a state may be a dead end, and a token that leads there must not be allowed. Two
+ * steps decide it. A place is safe if tokens of one byte lead from it to the end; this is found once for the program.
+ * From other states a search follows tokens until it finds a safe state or the end.
  */
 #include "completion.h"
 
@@ -37,7 +36,9 @@ static bool op_is_safe(const lzs_grammar *g, const lzs_op *op, const bool *safe,
             if (safe[p->targets[op->first + i]]) return true;
         }
         return false;
-    case LZS_OP_ENTER: return safe[p->loops[op->first].entry] || (p->loops[op->first].min == 0 && safe[p->loops[op->first].exit]);
+    case LZS_OP_ENTER:
+        if (safe[p->loops[op->first].entry]) return true;
+        return p->loops[op->first].min == 0 && safe[p->loops[op->first].exit];
     case LZS_OP_NEXT: return safe[p->loops[op->first].exit] && !bad[op->first];
     default: return true;
     }
@@ -112,7 +113,8 @@ static bool is_safe(const lzs_grammar *g, int32_t state) {
 }
 
 static lzs_status reach(lzs_grammar *g, search *s, int32_t state, size_t from, bool *found) {
-    if (g->automaton.states[state].viable == NOT_VIABLE || g->automaton.states[state].viable == IN_SEARCH) return LZS_OK;
+    const uint8_t known = g->automaton.states[state].viable;
+    if (known == NOT_VIABLE || known == IN_SEARCH) return LZS_OK;
     if (!lzs_grow(&s->all, &s->room, s->n + 1, sizeof *s->all)) return LZS_ENOMEM;
     s->all[s->n++] = (reached){state, from};
     *found = is_safe(g, state);

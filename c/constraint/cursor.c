@@ -1,11 +1,12 @@
 /* cursor.c - where a sequence is in its grammar.
  *
- * Accepting a token does nothing here: the state is brought up to date when a mask is asked for. So a grammar costs only the
- * steps that sample, and accepting cannot fail because of it.
+ * Accepting a token does nothing here: lzs_cursor_state catches up when a mask is needed. So a grammar costs time only
+ * in steps that sample, and it cannot make accepting fail.
  */
 #include "cursor.h"
 
 #include "proper.h"
+#include "words.h"
 
 void lzs_cursor_set(lzs_cursor *cursor, lzs_grammar *grammar, uint64_t position) {
     bool replaced = cursor->replaced || cursor->unknown || (cursor->grammar && cursor->begin < position);
@@ -36,7 +37,7 @@ static void restart(lzs_cursor *cursor, int32_t state, int32_t context, uint64_t
     cursor->contexts[position % LZS_CURSOR_STATES] = context;
 }
 
-/* The token before the newest state, -1 where the text begins there. */
+/* The token before the newest state, -1 if the text begins there. */
 static int32_t last_of(const lzs_cursor *cursor, const int32_t *accepted) {
     return cursor->newest > cursor->begin ? accepted[cursor->newest - 1] : -1;
 }
@@ -57,7 +58,11 @@ lzs_status lzs_cursor_state(lzs_cursor *cursor, const int32_t *accepted, uint64_
             return LZS_OK;
         }
         int32_t token = accepted[cursor->newest], last = last_of(cursor, accepted);
-        status = g->proper ? lzs_proper_accept(g, last, token, &state, &context) : lzs_grammar_accept(g, state, token, &state);
+        if (g->proper) {
+            status = lzs_proper_accept(g, last, token, &state, &context);
+        } else {
+            status = lzs_grammar_accept(g, state, token, &state);
+        }
         if (status != LZS_OK) return status;
         cursor->newest++;
         if (cursor->newest - cursor->oldest >= LZS_CURSOR_STATES) cursor->oldest++;

@@ -6,13 +6,13 @@
 
 enum { LZS_CURSOR_STATES = 64 };
 
-/* The last few states are kept, so that a rewind of drafted tokens costs nothing; behind them the accepted tokens are gone
- * through again. It is plain data: a copy is a clone. */
+/* The cursor keeps the last few states, so that a rewind of drafted tokens costs nothing. After a longer rewind it goes
+ * through the accepted tokens again. It is plain data: a copy is a clone. */
 typedef struct lzs_cursor {
     lzs_grammar *grammar; /* NULL: there is none, and everything is allowed */
     uint64_t begin;       /* the position from which on it is in force */
     bool replaced;        /* before that position another one was */
-    bool unknown;         /* a rewind went back to where another one was */
+    bool unknown;         /* a rewind went back to a time of another one */
     bool known;           /* the states of the positions oldest..newest are in `states`, by their remainders */
     uint64_t epoch, oldest, newest;
     int32_t states[LZS_CURSOR_STATES], contexts[LZS_CURSOR_STATES]; /* contexts: see proper.h */
@@ -23,11 +23,11 @@ void lzs_cursor_rewind(lzs_cursor *cursor, uint64_t position);
 /* The grammar stays, and begins anew. */
 void lzs_cursor_reset(lzs_cursor *cursor);
 
-/* The state behind the first `position` of the accepted tokens, which is at or behind the last position that was asked for. It
- * holds until the grammar is used for something else. */
+/* The state after the first `position` of the accepted tokens, which is at or after the last position that was asked
+ * for. It holds until the grammar is used for something else. */
 lzs_status lzs_cursor_state(lzs_cursor *cursor, const int32_t *accepted, uint64_t position, int32_t *state);
 
-/* What the grammar allows behind the `position` accepted tokens. */
+/* What the grammar allows after the `position` accepted tokens. */
 lzs_status lzs_cursor_mask(lzs_cursor *cursor, const int32_t *accepted, uint64_t position, uint32_t *words);
 
 #endif

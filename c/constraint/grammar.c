@@ -1,20 +1,14 @@
-/* grammar.c - which tokens the states of a grammar allow, and the memory of it.
- *
- * A mask is a walk through the tree of the vocabulary beside the automaton. Each is made when it is first asked for, and kept
- * by its state. Two shortcuts keep counted repetitions cheap, and both are exact (lzs_automaton_clamp): states whose counts
- * are further from their limits than any token reaches share one mask; and where only long tokens reach that far, the mask of
- * the shared state is right for all short ones, so that only the long ones are walked.
- */
+/* grammar.c - how grammars are made and freed, what they say of texts and tokens, and how they keep to their memory. */
 #include "grammar.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "completion.h"
-#include "inner.h"
 #include "proper.h"
 #include "regex.h"
-#include "shared.h"
+#include "spelling.h"
+#include "state_masks.h"
 #include "walk.h"
 
 enum { DEFAULT_BYTES = 128 << 20, MAX_WORK = 10000000 /* places that one step may look at: about a second */ };
@@ -86,7 +80,8 @@ static lzs_status choices_tree(const uint8_t *texts, const uint64_t *ends, size_
     return status == LZS_OK && tree->root == LZS_NO_NODE ? LZS_ENOMEM : status;
 }
 
-lzs_status lzs_grammar_new_choices(const uint8_t *texts, const uint64_t *ends, size_t n, const lzs_vocabulary *vocabulary,
+lzs_status lzs_grammar_new_choices(const uint8_t *texts, const uint64_t *ends, size_t n,
+                                   const lzs_vocabulary *vocabulary,
                                    size_t max_bytes, lzs_grammar_error *error, lzs_grammar **grammar) {
     *grammar = NULL;
     no_error(error);
@@ -95,8 +90,8 @@ lzs_status lzs_grammar_new_choices(const uint8_t *texts, const uint64_t *ends, s
         if (ends[i] < ends[i - 1]) return LZS_EINVAL;
     }
     if (ends[n - 1] > LZS_GRAMMAR_MAX_PATTERN) {
-        return lzs_refuse(error, LZS_WHOLE, "the choices have %llu bytes, and the most is %d", (unsigned long long)ends[n - 1],
-                          LZS_GRAMMAR_MAX_PATTERN);
+        return lzs_refuse(error, LZS_WHOLE, "the choices have %llu bytes, and the most is %d",
+                          (unsigned long long)ends[n - 1], LZS_GRAMMAR_MAX_PATTERN);
     }
     lzs_tree tree = {0};
     lzs_status status = choices_tree(texts, ends, n, &tree);
@@ -135,7 +130,8 @@ lzs_status lzs_grammar_new_proper(const lzs_spelling *spelling, size_t max_bytes
     return LZS_OK;
 }
 
-lzs_status lzs_grammar_new_engine(const lzs_vocabulary *vocabulary, const lzs_grammar_engine *engine, lzs_grammar **grammar) {
+lzs_status lzs_grammar_new_engine(const lzs_vocabulary *vocabulary, const lzs_grammar_engine *engine,
+                                  lzs_grammar **grammar) {
     *grammar = NULL;
     if (!vocabulary || !engine || !engine->accept || !engine->mask || !engine->trim) return LZS_EINVAL;
     lzs_grammar *g = calloc(1, sizeof *g);
@@ -146,22 +142,16 @@ lzs_status lzs_grammar_new_engine(const lzs_vocabulary *vocabulary, const lzs_gr
     return LZS_OK;
 }
 
-static void forget_masks(lzs_grammar *g) {
-    for (size_t i = 0; i < g->n_masks; i++) lzs_kept_free(&g->masks[i]);
-    g->n_masks = 0;
-    g->mask_bytes = 0;
-    if (g->proper) lzs_proper_forget(g->proper);
-}
-
 void lzs_grammar_free(lzs_grammar *g) {
     if (!g) return;
-    forget_masks(g);
+    lzs_grammar_forget_masks(g);
     lzs_proper_free(g->proper);
     free(g->part_numbers);
     lzs_automaton_free(&g->automaton);
     lzs_program_free(&g->program);
     free(g->safe);
     free(g->masks);
+    free(g->ends);
     free(g->path);
     free(g->open_nodes);
     free(g->words);
@@ -188,14 +178,14 @@ const char *lzs_grammar_problem(const lzs_grammar *g) {
 
 /* ---- memory ---- */
 
-static void forget_all_masks(lzs_grammar *g) {
-    forget_masks(g);
-    for (int32_t i = 0; i < g->automaton.n_states; i++) g->automaton.states[i].mask = -1;
+static void forget_masks(lzs_grammar *g) {
+    lzs_grammar_forget_masks(g);
+    if (g->proper) lzs_proper_forget(g->proper);
 }
 
 static void trim_masks(lzs_grammar *g) {
     size_t proper = g->proper ? lzs_proper_used(g->proper) : 0;
-    if (g->mask_bytes > g->max_bytes / 2 || proper > g->max_bytes / 4) forget_all_masks(g);
+    if (g->mask_bytes > g->max_bytes / 2 || proper > g->max_bytes / 4) forget_masks(g);
 }
 
 lzs_status lzs_grammar_trim(lzs_grammar *g, int32_t *state) {
@@ -211,158 +201,13 @@ lzs_status lzs_grammar_trim(lzs_grammar *g, int32_t *state) {
     int32_t kept;
     forget_masks(g);
     lzs_status status = lzs_automaton_flush(&g->automaton, *state, &kept);
-    if (status != LZS_OK) { /* nothing was forgotten but masks */
-        forget_all_masks(g);
-        return status;
-    }
+    if (status != LZS_OK) return status; /* nothing was forgotten but masks */
     g->epoch++;
     *state = kept;
     return LZS_OK;
 }
 
-/* Takes the mask over. */
-static lzs_status keep(lzs_grammar *g, lzs_kept_mask *mask, int32_t *number) {
-    if (!lzs_grow(&g->masks, &g->masks_room, g->n_masks + 1, sizeof *g->masks)) {
-        lzs_kept_free(mask);
-        return LZS_ENOMEM;
-    }
-    g->mask_bytes += mask->n * sizeof *mask->data;
-    *number = (int32_t)g->n_masks;
-    g->masks[g->n_masks++] = *mask;
-    return LZS_OK;
-}
-
-lzs_status lzs_grammar_keep(lzs_grammar *g, const uint32_t *words, int32_t *number) {
-    lzs_kept_mask mask;
-    lzs_status status = lzs_kept_make(g->vocabulary, words, &mask);
-    return status == LZS_OK ? keep(g, &mask, number) : status;
-}
-
-void lzs_grammar_write(const lzs_grammar *g, int32_t number, uint32_t *words) {
-    lzs_kept_write(g->vocabulary, &g->masks[number], words);
-}
-
-/* ---- masks ---- */
-
-lzs_status lzs_grammar_shorten(lzs_grammar *g, int32_t state, bool open_end, lzs_shortcut *way) {
-    static const uint32_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
-    *way = (lzs_shortcut){0};
-    if (!g->whole) return LZS_OK;
-    int32_t most = LZS_INNER_UNKNOWN;
-    lzs_status status = LZS_OK;
-    if (lzs_automaton_few(&g->automaton, state) == LZS_MANY_BYTES) status = lzs_inner_reach(g, state, open_end, &most);
-    if (status != LZS_OK || most != LZS_INNER_UNKNOWN) {
-        *way = (lzs_shortcut){.level = LZS_WALK_OTHERS, .most = most};
-        return status;
-    }
-    for (way->level = LZS_N_SHORT; way->level > 0; way->level--) {
-        if (levels[way->level - 1] >= g->vocabulary->longest) continue;
-        status = lzs_automaton_clamp(&g->automaton, state, levels[way->level - 1], &way->clamped);
-        if (status != LZS_OK || way->clamped != state) return status;
-    }
-    return LZS_OK;
-}
-
-/* Begins with the short tokens of the mask of a clamped state; the number of tokens that are taken over. */
-static size_t take_short(const lzs_grammar *g, int32_t number, const uint32_t *shorter, lzs_found *found) {
-    const lzs_kept_mask *base = &g->masks[number];
-    if (base->form == LZS_KEPT_ALLOWED) {
-        for (uint32_t i = 0; i < base->n; i++) {
-            if (lzs_bit(shorter, (int32_t)base->data[i])) found->tokens[found->n++] = base->data[i];
-        }
-        found->known = shorter;
-    } else {
-        lzs_grammar_write(g, number, found->words);
-        for (size_t i = 0; i < found->n_words; i++) found->words[i] &= shorter[i];
-        found->spread = true;
-    }
-    return found->n;
-}
-
-/* Whether a mask that was made of another one is equal to it, so that it need not be kept as well. `taken` tokens of that are in it. */
-static bool is_same(const lzs_grammar *g, int32_t number, const lzs_found *found, size_t taken, size_t n_ends) {
-    const lzs_kept_mask *base = &g->masks[number];
-    if (found->spread) return base->form == LZS_KEPT_WORDS && !memcmp(found->words, base->data, found->n_words * sizeof *found->words);
-    return found->n == taken + n_ends && base->n == found->n;
-}
-
-/* Makes the mask of a state. Only the tokens whose end a clamped state does not know are walked. */
-static lzs_status make_mask(lzs_grammar *g, int32_t state, int32_t *number) {
-    const lzs_vocabulary *v = g->vocabulary;
-    const bool accepts = g->automaton.states[state].accepts;
-    lzs_found found = lzs_found_none(g);
-    lzs_shortcut way = {0};
-    size_t taken = 0;
-    int32_t base = -1;
-    lzs_kept_mask mask;
-    bool shared = false;
-    lzs_status status = lzs_shared_mask_of(g, state, &mask, &shared);
-    if (shared) return keep(g, &mask, number);
-    if (status == LZS_OK) status = lzs_grammar_shorten(g, state, true, &way);
-    if (status == LZS_OK && way.level > 0) {
-        status = lzs_grammar_mask_number(g, way.clamped, &base);
-        if (status == LZS_OK) taken = take_short(g, base, v->short_words[way.level - 1], &found);
-    } else if (status == LZS_OK && way.most != 0) {
-        lzs_inner_write(v, way.most, g->words);
-        found.spread = true;
-    }
-    if (status == LZS_OK) status = lzs_walk_all(g, state, way.level, &found, NULL);
-    if (status != LZS_OK) return status;
-    found.known = NULL;
-    const size_t n_ends = lzs_walk_ends(g, state, &found);
-    if (base >= 0 && accepts == g->automaton.states[way.clamped].accepts && is_same(g, base, &found, taken, n_ends)) {
-        *number = base;
-        return LZS_OK;
-    }
-    status = found.spread ? lzs_kept_make(v, found.words, &mask) : lzs_kept_list(found.tokens, found.n, &mask);
-    return status == LZS_OK ? keep(g, &mask, number) : status;
-}
-
-/* The number of a state's mask. It calls itself with states whose counts are clamped at ever smaller levels. */
-lzs_status lzs_grammar_mask_number(lzs_grammar *g, int32_t state, int32_t *number) {
-    *number = g->automaton.states[state].mask;
-    if (*number >= 0) return LZS_OK;
-    int32_t clamped = state;
-    lzs_status status = LZS_OK;
-    if (g->whole) status = lzs_automaton_clamp(&g->automaton, state, g->vocabulary->longest, &clamped);
-    if (status == LZS_OK && clamped != state) {
-        status = lzs_grammar_mask_number(g, clamped, number);
-    } else if (status == LZS_OK) {
-        status = make_mask(g, state, number);
-    }
-    if (status == LZS_OK) g->automaton.states[state].mask = *number;
-    return status;
-}
-
-lzs_status lzs_grammar_mask(lzs_grammar *g, int32_t state, uint32_t *words) {
-    int32_t number;
-    if (g->engine.mask) {
-        memset(words, 0, g->vocabulary->n_words * sizeof *words);
-        return (lzs_status)g->engine.mask(g->engine.user, state, words, g->vocabulary->n_words);
-    }
-    lzs_status status = lzs_grammar_mask_number(g, state, &number);
-    if (status == LZS_OK) lzs_grammar_write(g, number, words);
-    return status;
-}
-
 /* ---- texts ---- */
-
-lzs_status lzs_grammar_accept(lzs_grammar *g, int32_t state, int32_t token, int32_t *next) {
-    const lzs_vocabulary *v = g->vocabulary;
-    *next = LZS_DEAD;
-    if (g->engine.accept) return (lzs_status)g->engine.accept(g->engine.user, state, token, next);
-    if (v->is_end[token]) {
-        if (state == LZS_ENDED || g->automaton.states[state].accepts) *next = LZS_ENDED;
-        return LZS_OK;
-    }
-    if (!lzs_bit(v->texts, token)) return LZS_OK;
-    lzs_status status = LZS_OK;
-    for (size_t i = v->begins[token]; i < v->begins[token + 1] && status == LZS_OK && state != LZS_DEAD; i++) {
-        status = lzs_automaton_step(&g->automaton, state, v->bytes[i], &state);
-    }
-    if (status == LZS_OK) *next = state;
-    return status;
-}
 
 lzs_status lzs_grammar_free_share(lzs_grammar *g, int32_t state, int32_t token, float *share) {
     const lzs_vocabulary *v = g->vocabulary;

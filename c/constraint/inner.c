@@ -1,139 +1,19 @@
-/* inner.c - tokens that can stand inside a string, and how many of their characters a state allows. */
+/* inner.c - how many characters of inner tokens a state allows. */
 #include "inner.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "utf8.h"
 
-/* Characters of several bytes in UTF-8 (RFC 3629): the first byte, how many follow, and the range of the second one. */
-typedef struct lead {
-    uint8_t first, last, more, second_first, second_last;
-} lead;
-
-static const lead LEADS[] = {
-    {0xC2, 0xDF, 1, 0x80, 0xBF}, {0xE0, 0xE0, 2, 0xA0, 0xBF}, {0xE1, 0xEC, 2, 0x80, 0xBF}, {0xED, 0xED, 2, 0x80, 0x9F},
-    {0xEE, 0xEF, 2, 0x80, 0xBF}, {0xF0, 0xF0, 3, 0x90, 0xBF}, {0xF1, 0xF3, 3, 0x80, 0xBF}, {0xF4, 0xF4, 3, 0x80, 0x8F},
-};
 enum { INNER_PLACES = 16 }; /* of a state that is looked at */
-enum { N_LEADS = sizeof LEADS / sizeof *LEADS };
 
-/* ---- the vocabulary ---- */
-
-static const lead *lead_of(uint8_t byte) {
-    for (size_t i = 0; i < N_LEADS; i++) {
-        if (byte >= LEADS[i].first && byte <= LEADS[i].last) return &LEADS[i];
-    }
-    return NULL;
-}
-
-/* The characters of an inner token, of which the last one may be cut off; 0 for any other token. */
-static uint32_t characters(const uint8_t *bytes, size_t n) {
-    uint32_t count = 0;
-    for (size_t i = 0; i < n; count++) {
-        uint8_t byte = bytes[i++];
-        if (lzs_is_plain(byte)) continue;
-        const lead *l = lead_of(byte);
-        if (!l) return 0;
-        for (uint8_t k = 0; k < l->more && i < n; k++, i++) {
-            uint8_t first = k ? 0x80 : l->second_first, last = k ? 0xBF : l->second_last;
-            if (bytes[i] < first || bytes[i] > last) return 0;
-        }
-    }
-    return count;
-}
-
-typedef struct counted {
-    int32_t token;
-    uint32_t characters;
-} counted;
-
-static int by_characters(const void *a, const void *b) {
-    const counted *x = a, *y = b;
-    if (x->characters != y->characters) return x->characters < y->characters ? -1 : 1;
-    return (x->token > y->token) - (x->token < y->token);
-}
-
-static lzs_status sort_tokens(lzs_vocabulary *v, uint32_t *counts) {
-    size_t n = 0, n_words = v->n_words;
-    for (int32_t token = 0; token < v->n_vocab; token++) {
-        if (!lzs_bit(v->texts, token)) continue;
-        size_t begin = v->begins[token];
-        uint32_t count = counts[token] = characters(v->bytes + begin, v->begins[token + 1] - begin);
-        n += count > LZS_INNER_LEVELS;
-        for (uint32_t most = count; count && most <= LZS_INNER_LEVELS; most++) {
-            v->inner_words[most * n_words + (size_t)token / 32] |= UINT32_C(1) << (token % 32);
-        }
-        if (count) v->inner_words[token / 32] |= UINT32_C(1) << (token % 32); /* the first mask has all of them */
-    }
-    counted *longer = malloc((n ? n : 1) * sizeof *longer);
-    if (!longer) return LZS_ENOMEM;
-    for (int32_t token = 0; token < v->n_vocab; token++) {
-        if (counts[token] > LZS_INNER_LEVELS) longer[v->n_inner_long++] = (counted){token, counts[token]};
-    }
-    if (n) qsort(longer, n, sizeof *longer, by_characters);
-    v->inner_long = malloc((n ? n : 1) * sizeof *v->inner_long);
-    v->inner_counts = malloc((n ? n : 1) * sizeof *v->inner_counts);
-    for (size_t i = 0; i < n && v->inner_long && v->inner_counts; i++) {
-        v->inner_long[i] = longer[i].token;
-        v->inner_counts[i] = longer[i].characters;
-    }
-    free(longer);
-    return v->inner_long && v->inner_counts ? LZS_OK : LZS_ENOMEM;
-}
-
-/* Which nodes have inner tokens alone, their own included. */
-static void mark_nodes(lzs_vocabulary *v, const uint32_t *counts) {
-    for (size_t i = v->n_nodes; i > 0; i--) {
-        lzs_trie_node *node = &v->nodes[i - 1], *child = node + 1, *end = node + node->size;
-        bool inner = node->token < 0 || counts[node->token] > 0;
-        for (; child < end; child += child->size) inner = inner && child->inner;
-        node->inner = inner;
-    }
-}
-
-lzs_status lzs_inner_init(lzs_vocabulary *v) {
-    uint32_t *counts = calloc((size_t)v->n_vocab, sizeof *counts);
-    v->inner_words = calloc((1 + (size_t)LZS_INNER_LEVELS) * v->n_words, sizeof *v->inner_words);
-    lzs_status status = counts && v->inner_words ? sort_tokens(v, counts) : LZS_ENOMEM;
-    if (status == LZS_OK) mark_nodes(v, counts);
-    free(counts);
-    return status;
-}
-
-void lzs_inner_free(lzs_vocabulary *v) {
-    free(v->inner_words);
-    free(v->inner_long);
-    free(v->inner_counts);
-}
-
-size_t lzs_inner_memory(const lzs_vocabulary *v) {
-    return (1 + (size_t)LZS_INNER_LEVELS) * v->n_words * sizeof *v->inner_words +
-           v->n_inner_long * (sizeof *v->inner_long + sizeof *v->inner_counts);
-}
-
-void lzs_inner_write(const lzs_vocabulary *v, int32_t most, uint32_t *words) {
-    if (most == 0) {
-        memset(words, 0, v->n_words * sizeof *words);
-        return;
-    }
-    bool some = most > 0 && most <= LZS_INNER_LEVELS;
-    memcpy(words, v->inner_words + (some ? (size_t)most : 0) * v->n_words, v->n_words * sizeof *words);
-    if (some || most == LZS_INNER_ALL) return;
-    for (size_t i = v->n_inner_long; i > 0 && v->inner_counts[i - 1] > (uint32_t)most; i--) {
-        int32_t token = v->inner_long[i - 1];
-        words[token / 32] &= ~(UINT32_C(1) << (token % 32));
-    }
-}
-
-/* ---- states ---- */
-
-/* The first byte behind `byte` that the program may tell from it. Its classes are ranges of bytes. */
+/* The first byte after `byte` that the program may tell from it. Its classes are ranges of bytes. */
 static uint32_t after_class(const lzs_program *p, uint32_t byte) {
     uint32_t class = (uint32_t)p->class_of[byte] + 1;
     return class < p->n_classes ? p->byte_of[class] : 256;
 }
 
 /* Whether all bytes of a range, and then `more` - 1 others that go on a character, lead from a state to `next`. */
-static lzs_status leads_to(lzs_grammar *g, int32_t state, uint32_t first, uint32_t last, int more, int32_t next, bool *leads) {
+static lzs_status leads_to(lzs_grammar *g, int32_t state, uint32_t first, uint32_t last, int more, int32_t next,
+                           bool *leads) {
     const lzs_program *p = &g->program;
     int32_t known = LZS_NO_STATE; /* that of the byte before */
     for (uint32_t byte = first; byte <= last && *leads; byte = after_class(p, byte)) {
@@ -152,7 +32,7 @@ static lzs_status leads_to(lzs_grammar *g, int32_t state, uint32_t first, uint32
     return LZS_OK;
 }
 
-/* The state behind a character of inner tokens, or LZS_MIXED where it depends on the character. */
+/* The state after a character of inner tokens, or LZS_MIXED if it depends on the character. */
 static lzs_status find_next(lzs_grammar *g, int32_t state, int32_t *found) {
     const lzs_program *p = &g->program;
     int32_t next = LZS_NO_STATE, to;
@@ -163,8 +43,8 @@ static lzs_status find_next(lzs_grammar *g, int32_t state, int32_t *found) {
         if (next != LZS_NO_STATE && next != to) return LZS_OK;
         next = to;
     }
-    for (size_t i = 0; i < N_LEADS; i++) {
-        const lead *l = &LEADS[i];
+    for (size_t i = 0; i < LZS_N_LEADS; i++) {
+        const lzs_lead *l = &LZS_LEADS[i];
         for (uint32_t byte = l->first; byte <= l->last; byte = after_class(p, byte)) {
             lzs_status status = lzs_automaton_step(&g->automaton, state, (uint8_t)byte, &to);
             bool leads = (to == LZS_DEAD) == (next == LZS_DEAD);
@@ -189,13 +69,13 @@ static lzs_status next_of(lzs_grammar *g, int32_t state, int32_t *next) {
 
 /* ---- counted characters ---- */
 
-/* A state inside a counted repetition: places where the next iteration begins, and maybe those behind the repetition. */
+/* A state inside a counted repetition: places where the next iteration begins, and maybe those after the repetition. */
 typedef struct counting {
     const lzs_loop_op *loop;
     uint64_t count;
     uint64_t places[INNER_PLACES]; /* without the count */
     size_t n;
-    int32_t exit;                      /* the state of all places behind the repetition */
+    int32_t exit;                      /* the state of all places after the repetition */
 } counting;
 
 static bool has_place(const lzs_automaton *a, int32_t state, uint64_t place) {
@@ -241,8 +121,8 @@ static lzs_status begin_at(lzs_grammar *g, const counting *c, uint64_t count, in
     return lzs_automaton_state_of(&g->automaton, places, c->n, state);
 }
 
-/* Whether a character leads from the beginning of one iteration to that of the next one, or behind the repetition, and nowhere
- * else. What is true of one count is true of all below the last: counts are only compared with the limits. */
+/* Whether a character leads from the beginning of one iteration to that of the next one, or after the repetition, and
+ * nowhere else. What holds for one count holds for all below the last: counts are only compared with the limits. */
 static lzs_status find_single(lzs_grammar *g, const counting *c, bool *single) {
     int32_t from, to, next, behind;
     *single = false;

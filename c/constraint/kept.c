@@ -28,7 +28,7 @@ static void list_tokens(const uint32_t *words, size_t n_words, uint32_t other, u
     uint32_t n = 0;
     for (size_t i = 0; i < n_words; i++) {
         uint32_t wanted = words[i] ^ other;
-        for (; wanted && n < room; wanted &= wanted - 1) { /* not those behind the last token */
+        for (; wanted && n < room; wanted &= wanted - 1) { /* not those after the last token */
             tokens[n++] = (uint32_t)i * 32 + count_bits((wanted & (0 - wanted)) - 1);
         }
     }
@@ -74,7 +74,8 @@ void lzs_kept_write(const lzs_vocabulary *v, const lzs_kept_mask *mask, uint32_t
     }
     memset(words, mask->form == LZS_KEPT_ALLOWED ? 0 : 0xFF, v->n_words * sizeof *words);
     for (uint32_t i = 0; i < mask->n; i++) words[mask->data[i] / 32] ^= UINT32_C(1) << (mask->data[i] % 32);
-    if (mask->form == LZS_KEPT_FORBIDDEN && v->n_vocab % 32) words[v->n_words - 1] &= (UINT32_C(1) << (v->n_vocab % 32)) - 1;
+    if (mask->form != LZS_KEPT_FORBIDDEN || v->n_vocab % 32 == 0) return;
+    words[v->n_words - 1] &= (UINT32_C(1) << (v->n_vocab % 32)) - 1;
 }
 
 /* Adds all tokens but the ones of a mask. */

@@ -31,8 +31,8 @@ void lzs_kept_write(const lzs_vocabulary *vocabulary, const lzs_kept_mask *mask,
 void lzs_kept_write_more(const lzs_vocabulary *vocabulary, const lzs_kept_mask *mask, uint32_t *words);
 void lzs_kept_free(lzs_kept_mask *mask);
 
-/* A mask of its own memory that lives until the last of those that use it, in any thread, leaves it; whoever makes it is the
- * first. It takes the mask over, which is not one of LZS_KEPT_ADDED; NULL when memory runs out. */
+/* A mask of its own memory that lives until the last of those that use it, in any thread, leaves it; whoever makes it
+ * is the first. It takes the mask over, which is not one of LZS_KEPT_ADDED; NULL when memory runs out. */
 lzs_kept_base *lzs_kept_base_new(const lzs_kept_mask *mask);
 const lzs_kept_mask *lzs_kept_base_mask(const lzs_kept_base *base);
 void lzs_kept_base_leave(lzs_kept_base *base);

@@ -1,11 +1,11 @@
 /* merges.h - the rules by which a tokenizer joins tokens, and which two tokens it therefore never writes side by side.
  *
- * Byte pair encoding begins with the leaves of a text (its bytes or characters) and applies, again and again, the rule of the
- * lowest rank that fits somewhere, the leftmost first. Every token that can come about so has one last rule, which makes it of
- * its left and its right part. What the tokenizer does with two tokens side by side is decided where they meet, on the right
- * edge of the first token's parts and the left edge of the second one's: if some rule joins two parts before either of them is
- * used up, the tokenizer writes something else. (A sequence of tokens is written so if every two neighbours are: the
- * theorem is in the README of the Rust crate `bpe` by GitHub, 2024.)
+ * Byte pair encoding begins with the leaves of a text (its bytes or characters). It keeps applying the rule of the
+ * lowest rank that fits somewhere, the leftmost first. The last rule that makes a token joins its left and its right
+ * part. Whether the tokenizer writes two tokens side by side is decided at the edge where they meet: if some rule joins
+ * a part on the right edge of the first with one on the left edge of the second before either is used up, the tokenizer
+ * writes something else. (A sequence of tokens is written so if every two neighbours are: the theorem is in the README
+ * of the Rust crate `bpe` by GitHub, 2024.)
  */
 #ifndef LZS_MERGES_H
 #define LZS_MERGES_H
@@ -22,8 +22,8 @@ typedef struct lzs_merge_rule {
     lzs_merge_key key;
 } lzs_merge_rule;
 
-/* Tokens in such an order that a token and everything that it is the first (or last) part of are neighbours, and of these,
- * what comes about late is at the end. */
+/* Tokens in such an order that a token and everything that it is the first (or last) part of are neighbours, and of
+ * these, what comes about late is at the end. */
 typedef struct lzs_merge_tree {
     int32_t *place;    /* (n_vocab) of a token in the order */
     int32_t *size;     /* (n_vocab) places of a token and of all that it is the first (or last) part of */
@@ -44,20 +44,21 @@ typedef struct lzs_merges {
     int32_t *left_begins, *right_begins; /* (n_vocab + 1) */
     size_t n_rules;
     struct lzs_rule_slot {
-        int32_t left, right; /* left is -1 where there is none */
+        int32_t left, right; /* left is -1 if there is none */
         lzs_merge_key key;
     } *table;
     size_t table_size;
     uint64_t key; /* of its hashes: see hash.h */
-    uint32_t *maybe; /* (4 * table_size bits) by hash: few of them are 1, and no rule is where a 0 is; it stays in the cache */
+    /* (4 * table_size bits) by hash: a 0 says that there is no rule. Few are 1, so it stays in the cache */
+    uint32_t *maybe;
 } lzs_merges;
 
-/* Makes the rules of a byte pair encoding: `pairs` are the left and right parts of n rules by rank. LZS_EINVAL for ids out of
- * range. The caller frees `merges` in any case. */
+/* Makes the rules of a byte pair encoding: `pairs` are the left and right parts of n rules by rank. LZS_EINVAL for ids
+ * out of range. The caller frees `merges` in any case. */
 lzs_status lzs_merges_of_pairs(lzs_merges *merges, const lzs_vocabulary *v, const int32_t *pairs, size_t n);
 
-/* Makes the rules of a vocabulary of SentencePiece: any two tokens that together are a token are joined, those with the highest
- * score first. Tokens of `lone` are never parts of others. LZS_EINVAL for scores that are NaN. */
+/* Makes the rules of a vocabulary of SentencePiece: any two tokens that together are a token are joined, those with the
+ * highest score first. Tokens of `lone` are never parts of others. LZS_EINVAL for scores that are NaN. */
 lzs_status lzs_merges_of_scores(lzs_merges *merges, const lzs_vocabulary *v, const float *scores, const bool *lone);
 
 void lzs_merges_free(lzs_merges *merges);
@@ -66,7 +67,7 @@ size_t lzs_merges_memory(const lzs_merges *merges);
 /* Whether the tokenizer writes these two side by side. */
 bool lzs_merges_pair(const lzs_merges *merges, int32_t first, int32_t second);
 
-/* Takes out of a mask the tokens that it never writes behind `first`. */
+/* Takes out of a mask the tokens that it never writes after `first`. */
 void lzs_merges_forbid_after(const lzs_merges *merges, int32_t first, uint32_t *words);
 
 /* Adds to a mask the tokens that it never writes before `second`. */

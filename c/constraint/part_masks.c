@@ -1,7 +1,12 @@
 /* part_masks.c - masks of parts that many grammars have, kept for all of them.
  *
- * Parts are known by all that their programs are (slice.h), and masks by the places of their states, so that nothing rests on
- * hashes that may collide.
+ * What a state allows is what any of its places allows, since every place can be completed. So the mask of a state is
+ * that of its places inside a part, with the tokens that end the part and go on after it, and the mask of its other
+ * places, which may be in other parts.
+ *
+ * A part is a grammar of its own, whose states and masks are those of any grammar. So this file and state_masks.c use
+ * each other: the mask of a state may hold that of a part, and the masks of a part are made as those of all states are.
+ * Parts are known by all that their programs are (slice.h), so that nothing rests on hashes that may collide.
  */
 #include "part_masks.h"
 
@@ -9,8 +14,9 @@
 #include <string.h>
 
 #include "../atomics.h"
-#include "inner.h"
+#include "../table.h"
 #include "slice.h"
+#include "state_masks.h"
 #include "walk.h"
 
 enum {
@@ -18,18 +24,17 @@ enum {
     PART_BYTES = 8 << 20, /* of the states of one part */
     MAX_WORK = 10000000,
     MAX_KEY = 1 << 16,
-    MIN_TABLE = 256
+    MOST_PLACES = 64, /* of a state that is looked at */
+    MOST_NESTED = 16  /* parts that a state is looked for in: each costs a kilobyte of stack */
 };
 
 #define NO_PART UINT32_MAX            /* a part of a grammar that is not shared */
 #define UNKNOWN_PART (UINT32_MAX - 1) /* one that was not looked for yet */
-#define NO_MASK SIZE_MAX
 
 typedef struct shared_part {
     uint32_t *key;
     size_t n_key;
-    uint64_t hash;
-    lzs_grammar *grammar; /* of the part alone; NULL where it could not be made */
+    lzs_grammar *grammar; /* of the part alone; NULL if it could not be made */
 } shared_part;
 
 struct lzs_part_masks {
@@ -38,29 +43,39 @@ struct lzs_part_masks {
     uint64_t epoch; /* changes when everything is forgotten */
     shared_part *parts;
     size_t n_parts, parts_room;
-    lzs_shared_mask *masks;
-    size_t n_masks, masks_room;
-    int32_t *table; /* masks by part and places */
-    size_t table_size;
+    lzs_table table; /* parts by their keys */
+    int32_t *path;   /* what the grammars of the parts need while they make a mask, one at a time: as in lzs_grammar */
+    uint32_t *words, *found_words;
     uint64_t found, made;
     lzs_flag in_use;
 };
 
 /* ---- life ---- */
 
+static void free_grammar(lzs_grammar *g) {
+    if (!g) return;
+    lzs_grammar_forget_masks(g);
+    lzs_automaton_free(&g->automaton);
+    lzs_program_free(&g->program);
+    free(g->masks);
+    free(g->ends);
+    free(g->open_nodes);
+    free(g);
+}
+
+/* The bytes that the grammar of a part holds. */
+static size_t bytes_of(const lzs_grammar *g) {
+    return sizeof *g + lzs_program_memory(&g->program) + lzs_automaton_memory(&g->automaton) + g->mask_bytes +
+           g->masks_room * sizeof *g->masks + g->ends_room * sizeof *g->ends + g->open_room * sizeof *g->open_nodes;
+}
+
 static void forget(lzs_part_masks *m) {
     for (size_t i = 0; i < m->n_parts; i++) {
         free(m->parts[i].key);
-        lzs_grammar_free(m->parts[i].grammar);
+        free_grammar(m->parts[i].grammar);
     }
-    for (size_t i = 0; i < m->n_masks; i++) {
-        free(m->masks[i].places);
-        lzs_kept_base_leave(m->masks[i].mask);
-        free(m->masks[i].exits);
-        free(m->masks[i].behind);
-    }
-    for (size_t i = 0; i < m->table_size; i++) m->table[i] = -1;
-    m->n_parts = m->n_masks = m->bytes = 0;
+    lzs_table_clear(&m->table);
+    m->n_parts = m->bytes = 0;
     m->epoch++;
 }
 
@@ -73,6 +88,13 @@ lzs_status lzs_part_masks_new(const lzs_vocabulary *vocabulary, size_t max_bytes
     m->vocabulary = vocabulary;
     m->max_bytes = max_bytes ? max_bytes : DEFAULT_BYTES;
     m->epoch = 1; /* grammars begin with 0 */
+    m->path = malloc(((size_t)vocabulary->longest + 1) * sizeof *m->path);
+    m->words = malloc(vocabulary->n_words * sizeof *m->words);
+    m->found_words = malloc(vocabulary->n_words * sizeof *m->found_words);
+    if (lzs_table_init(&m->table, 0) != LZS_OK || !m->path || !m->words || !m->found_words) {
+        lzs_part_masks_free(m);
+        return LZS_ENOMEM;
+    }
     *masks = m;
     return LZS_OK;
 }
@@ -81,14 +103,17 @@ void lzs_part_masks_free(lzs_part_masks *m) {
     if (!m) return;
     forget(m);
     free(m->parts);
-    free(m->masks);
-    free(m->table);
+    free(m->table.slots);
+    free(m->path);
+    free(m->words);
+    free(m->found_words);
     free(m);
 }
 
 lzs_status lzs_part_masks_look(lzs_part_masks *m, lzs_part_masks_figures *figures) {
     if (!lzs_flag_take(&m->in_use)) return LZS_ELIMIT;
-    *figures = (lzs_part_masks_figures){m->n_parts, m->n_masks, m->bytes, m->found, m->made};
+    *figures = (lzs_part_masks_figures){m->n_parts, 0, m->bytes, m->found, m->made};
+    for (size_t i = 0; i < m->n_parts; i++) figures->n_masks += m->parts[i].grammar ? m->parts[i].grammar->n_masks : 0;
     lzs_flag_give(&m->in_use);
     return LZS_OK;
 }
@@ -106,62 +131,53 @@ lzs_status lzs_grammar_share(lzs_grammar *g, lzs_part_masks *m) {
 
 /* ---- parts ---- */
 
-static uint64_t mixed(uint64_t hash, uint64_t x) {
-    hash = (hash ^ x) * 0x9E3779B97F4A7C15u;
-    return hash ^ hash >> 29;
-}
-
-static size_t part_of_key(const lzs_part_masks *m, const uint32_t *key, size_t n, uint64_t *hash) {
-    *hash = n;
-    for (size_t i = 0; i < n; i++) *hash = mixed(*hash, key[i]);
-    size_t i = 0;
-    for (; i < m->n_parts; i++) {
-        const shared_part *p = &m->parts[i];
-        if (p->hash == *hash && p->n_key == n && memcmp(p->key, key, n * sizeof *key) == 0) break;
-    }
-    return i;
-}
-
 /* The number of the part with a key, which is taken over; a new one if there was none. */
 static lzs_status add_part(lzs_part_masks *m, uint32_t *key, size_t n, size_t *number) {
-    uint64_t hash;
-    *number = part_of_key(m, key, n, &hash);
-    if (*number < m->n_parts) {
+    uint32_t tag = lzs_hash_bytes((const uint8_t *)key, n * sizeof *key, m->table.key);
+    lzs_slot *slot = NULL;
+    while ((slot = lzs_table_next(&m->table, slot, tag))->index) {
+        *number = slot->index - 1;
+        if (m->parts[*number].n_key != n || memcmp(m->parts[*number].key, key, n * sizeof *key)) continue;
         free(key);
         return LZS_OK;
     }
-    if (!lzs_grow(&m->parts, &m->parts_room, m->n_parts + 1, sizeof *m->parts)) {
+    *number = m->n_parts;
+    if (!lzs_grow(&m->parts, &m->parts_room, m->n_parts + 1, sizeof *m->parts) ||
+        lzs_table_add(&m->table, slot, tag, m->n_parts) != LZS_OK) {
         free(key);
         return LZS_ENOMEM;
     }
-    m->parts[m->n_parts++] = (shared_part){key, n, hash, NULL};
-    m->bytes += sizeof *m->parts + n * sizeof *key;
+    m->parts[m->n_parts++] = (shared_part){key, n, NULL};
+    m->bytes += sizeof *m->parts + 2 * sizeof *m->table.slots + n * sizeof *key;
     return LZS_OK;
 }
 
 /* Takes the program over. */
-static lzs_status grammar_of(const lzs_vocabulary *v, lzs_program *program, lzs_grammar **made) {
+static lzs_status grammar_of(lzs_part_masks *m, lzs_program *program, lzs_grammar **made) {
+    *made = NULL;
     lzs_grammar *g = calloc(1, sizeof *g);
     if (!g) {
         lzs_program_free(program);
         return LZS_ENOMEM;
     }
-    g->vocabulary = v;
+    g->vocabulary = m->vocabulary;
     g->program = *program;
-    g->max_bytes = PART_BYTES;
+    g->is_part = true;
     g->whole = true; /* the grammars that ask can complete every place */
-    g->path = malloc(((size_t)v->longest + 1) * sizeof *g->path);
-    g->words = malloc(v->n_words * sizeof *g->words);
-    lzs_status status = g->path && g->words ? lzs_automaton_init(&g->automaton, &g->program, PART_BYTES, MAX_WORK) : LZS_ENOMEM;
-    if (status != LZS_OK) {
-        lzs_grammar_free(g);
-        g = NULL;
+    g->path = m->path;
+    g->words = m->words;
+    g->found = m->found_words;
+    lzs_walk_init(g);
+    lzs_status status = lzs_automaton_init(&g->automaton, &g->program, PART_BYTES, MAX_WORK);
+    if (status == LZS_OK) {
+        *made = g;
+    } else {
+        free_grammar(g);
     }
-    *made = g;
     return status;
 }
 
-/* Finds a part of a grammar among those that are shared, or adds it. *number is NO_PART where it cannot be. */
+/* Finds a part of a grammar among those that are shared, or adds it. *number is NO_PART if it cannot be. */
 static lzs_status find_part(lzs_part_masks *m, const lzs_grammar *g, const lzs_part_range *range, uint32_t *number) {
     lzs_program slice;
     bool made = false;
@@ -179,8 +195,8 @@ static lzs_status find_part(lzs_part_masks *m, const lzs_grammar *g, const lzs_p
     if (status != LZS_OK || m->parts[found].grammar) {
         lzs_program_free(&slice);
     } else {
-        status = grammar_of(m->vocabulary, &slice, &m->parts[found].grammar);
-        if (status == LZS_OK) m->bytes += lzs_grammar_memory(m->parts[found].grammar);
+        status = grammar_of(m, &slice, &m->parts[found].grammar);
+        if (status == LZS_OK) m->bytes += bytes_of(m->parts[found].grammar);
     }
     if (status == LZS_OK) *number = (uint32_t)found;
     return status == LZS_ELIMIT ? LZS_OK : status;
@@ -200,192 +216,197 @@ static lzs_status part_number(lzs_part_masks *m, lzs_grammar *g, size_t part, ui
 
 /* ---- masks ---- */
 
-static size_t slot_of(const lzs_part_masks *m, uint32_t part, const uint64_t *places, size_t n) {
-    uint64_t hash = part;
-    for (size_t i = 0; i < n; i++) hash = mixed(hash, places[i]);
-    for (size_t at = (size_t)hash;; at++) {
-        int32_t number = m->table[at & (m->table_size - 1)];
-        if (number < 0) return at & (m->table_size - 1);
-        const lzs_shared_mask *mask = &m->masks[number];
-        if (mask->part == part && mask->n_places == n && memcmp(mask->places, places, n * sizeof *places) == 0) {
-            return at & (m->table_size - 1);
-        }
-    }
-}
-
-static lzs_status more_table(lzs_part_masks *m) {
-    size_t size = m->table_size ? 2 * m->table_size : MIN_TABLE;
-    int32_t *table = malloc(size * sizeof *table);
-    if (!table) return LZS_ENOMEM;
-    for (size_t i = 0; i < size; i++) table[i] = -1;
-    free(m->table);
-    m->table = table;
-    m->table_size = size;
-    for (size_t i = 0; i < m->n_masks; i++) {
-        const lzs_shared_mask *mask = &m->masks[i];
-        table[slot_of(m, mask->part, mask->places, mask->n_places)] = (int32_t)i;
-    }
-    return LZS_OK;
-}
-
-static bool is_used(const lzs_shared_mask *mask) {
-    return mask->n_exits <= LZS_PART_EXITS;
-}
-
-static size_t find_mask(const lzs_part_masks *m, uint32_t part, const uint64_t *places, size_t n) {
-    int32_t number = m->table_size ? m->table[slot_of(m, part, places, n)] : -1;
-    return number < 0 ? NO_MASK : (size_t)number;
-}
-
-static void *copied(const void *from, size_t n) {
-    void *copy = malloc(n ? n : 1);
-    if (copy && n) memcpy(copy, from, n);
-    return copy;
-}
-
-/* Sorts what follows the exits of a mask by bytes: what may follow the part in a grammar are few of them as a rule. */
-static lzs_status sort_behind(const lzs_vocabulary *v, lzs_shared_mask *mask, size_t n_exits) {
-    uint32_t begins[256] = {0};
-    for (int round = 0; round < 2; round++) { /* counts, and then places */
-        for (size_t i = 0; i < n_exits; i++) {
-            uint32_t node = mask->exits[i], end = node + v->nodes[node].size;
-            for (uint32_t child = node + 1; child < end; child += v->nodes[child].size) {
-                uint32_t *at = &begins[v->nodes[child].byte];
-                if (round) mask->behind[*at] = child;
-                ++*at;
-            }
-        }
-        if (round) break;
-        for (int byte = 0; byte < 256; byte++) {
-            uint32_t of_byte = begins[byte];
-            begins[byte] = mask->n_behind;
-            mask->n_behind += of_byte;
-        }
-        mask->behind = malloc((mask->n_behind ? mask->n_behind : 1) * sizeof *mask->behind);
-        if (!mask->behind) return LZS_ENOMEM;
-    }
-    return LZS_OK;
-}
-
-/* Keeps the mask in `words`. */
-static lzs_status keep(lzs_part_masks *m, uint32_t part, const uint64_t *places, size_t n, const uint32_t *words,
-                       const uint32_t *exits, size_t n_exits, size_t *number) {
-    lzs_shared_mask mask = {.part = part, .n_places = (uint32_t)n, .n_exits = (uint32_t)n_exits};
-    size_t kept = n_exits <= LZS_PART_EXITS ? n_exits : 0;
-    lzs_status status = 2 * (m->n_masks + 1) > m->table_size ? more_table(m) : LZS_OK;
-    lzs_kept_mask made;
-    if (status == LZS_OK) status = lzs_kept_make(m->vocabulary, words, &made);
-    if (status != LZS_OK) return status;
-    mask.mask = lzs_kept_base_new(&made);
-    if (!mask.mask) {
-        lzs_kept_free(&made);
-        return LZS_ENOMEM;
-    }
-    mask.places = copied(places, n * sizeof *places);
-    mask.exits = copied(exits, kept * sizeof *exits);
-    bool room = mask.places && mask.exits && sort_behind(m->vocabulary, &mask, kept) == LZS_OK;
-    if (!room || !lzs_grow(&m->masks, &m->masks_room, m->n_masks + 1, sizeof *m->masks)) {
-        lzs_kept_base_leave(mask.mask);
-        free(mask.behind);
-        free(mask.places);
-        free(mask.exits);
-        return LZS_ENOMEM;
-    }
-    *number = m->n_masks;
-    m->table[slot_of(m, part, places, n)] = (int32_t)m->n_masks;
-    m->masks[m->n_masks++] = mask;
-    m->bytes += sizeof mask + 4 * sizeof *m->table + n * sizeof *places + (kept + mask.n_behind + made.n) * sizeof *exits;
-    return LZS_OK;
-}
-
-static lzs_status mask_of_state(lzs_part_masks *m, uint32_t part, int32_t state, size_t *number);
-
-/* Exits of a clamped state that are fewer than `depth` bytes deep. */
-static lzs_status copy_exits(const lzs_part_masks *m, size_t base, uint32_t depth, lzs_exits *exits) {
-    const lzs_shared_mask *mask = &m->masks[base];
-    if (!lzs_grow(&exits->nodes, &exits->room, mask->n_exits, sizeof *exits->nodes)) return LZS_ENOMEM;
-    for (uint32_t i = 0; i < mask->n_exits; i++) {
-        if (m->vocabulary->nodes[mask->exits[i]].depth < depth) exits->nodes[exits->n++] = mask->exits[i];
-    }
-    return LZS_OK;
-}
-
-/* Makes the mask of a state of a part, as grammar.c does it, with the exits. */
-static lzs_status make_mask(lzs_part_masks *m, uint32_t part, int32_t state, const uint64_t *places, size_t n, size_t *number) {
-    static const uint32_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
-    const lzs_vocabulary *v = m->vocabulary;
-    lzs_grammar *g = m->parts[part].grammar;
-    lzs_exits exits = {0};
-    lzs_shortcut way;
-    size_t base = NO_MASK;
-    lzs_status status = lzs_grammar_shorten(g, state, false, &way);
-    if (status == LZS_OK && way.level > 0) status = mask_of_state(m, part, way.clamped, &base);
-    if (status == LZS_OK && base != NO_MASK && is_used(&m->masks[base])) {
-        exits.min_depth = levels[way.level - 1];
-        lzs_kept_write(v, lzs_kept_base_mask(m->masks[base].mask), g->words);
-        for (size_t i = 0; i < v->n_words; i++) g->words[i] &= v->short_words[way.level - 1][i];
-        status = copy_exits(m, base, exits.min_depth, &exits);
-    } else {
-        if (way.level > 0) way = (lzs_shortcut){0};
-        lzs_inner_write(v, way.most, g->words);
-    }
-    lzs_found found = {.words = g->words, .n_words = v->n_words, .spread = true};
-    if (status == LZS_OK) status = lzs_walk_all(g, state, way.level, &found, &exits);
-    if (status == LZS_OK) status = keep(m, part, places, n, g->words, exits.nodes, exits.n, number);
-    free(exits.nodes);
-    m->made += status == LZS_OK;
-    return status;
-}
-
-/* It calls itself with states whose counts are clamped at ever smaller levels. */
-static lzs_status mask_of_state(lzs_part_masks *m, uint32_t part, int32_t state, size_t *number) {
-    lzs_automaton *a = &m->parts[part].grammar->automaton;
-    *number = NO_MASK;
-    lzs_status status = lzs_automaton_clamp(a, state, m->vocabulary->longest, &state);
-    if (status != LZS_OK) return status;
-    uint64_t places[LZS_PART_PLACES]; /* those of the automaton may move */
-    size_t n = a->states[state].n;
-    if (n > LZS_PART_PLACES) return LZS_OK;
-    memcpy(places, a->places + a->states[state].first, n * sizeof *places);
-    *number = find_mask(m, part, places, n);
-    return *number == NO_MASK ? make_mask(m, part, state, places, n, number) : LZS_OK;
-}
-
-/* The mask of some places of a part; NO_MASK where a limit forbids it. */
-static lzs_status mask_of_places(lzs_part_masks *m, uint32_t part, const uint64_t *places, size_t n, size_t *number) {
-    *number = find_mask(m, part, places, n);
-    if (*number != NO_MASK) {
-        m->found++;
-        return LZS_OK;
-    }
-    lzs_grammar *g = m->parts[part].grammar;
+/* The mask of some places of a part, as lzs_slice_place has them; NULL if a limit forbids it. It is valid until the
+ * next call. */
+static lzs_status mask_of_places(lzs_part_masks *m, lzs_grammar *g, const uint64_t *places, size_t n,
+                                 const lzs_part_ends **mask) {
     lzs_automaton *a = &g->automaton;
-    size_t before = lzs_grammar_memory(g);
-    int32_t state = LZS_START;
+    size_t before = bytes_of(g);
+    int32_t state, number = -1;
     lzs_automaton_begin(a);
-    lzs_status status = lzs_automaton_used(a) > PART_BYTES / 2 ? lzs_automaton_flush(a, LZS_START, &state) : LZS_OK;
+    lzs_status status = LZS_OK;
+    if (lzs_automaton_used(a) > PART_BYTES / 2) {
+        lzs_grammar_forget_masks(g);
+        status = lzs_automaton_flush(a, LZS_START, &state);
+    }
+    size_t n_masks = g->n_masks;
     if (status == LZS_OK) status = lzs_automaton_state_of(a, places, n, &state);
-    if (status == LZS_OK) status = make_mask(m, part, state, places, n, number);
-    m->bytes += lzs_grammar_memory(g) - before;
+    if (status == LZS_OK) status = lzs_grammar_mask_number(g, state, &number);
+    m->made += g->n_masks - n_masks;
+    m->found += status == LZS_OK && g->n_masks == n_masks;
+    m->bytes += bytes_of(g) - before;
+    if (status == LZS_OK && g->ends[number].n_exits <= LZS_PART_EXITS) *mask = &g->ends[number];
     return status == LZS_ELIMIT ? LZS_OK : status;
 }
 
-lzs_status lzs_part_masks_find(lzs_part_masks *m, lzs_grammar *g, size_t part, const uint64_t *places, size_t n,
-                               const lzs_shared_mask **mask) {
+/* The same of part number `part` of a grammar. */
+static lzs_status find_mask(lzs_part_masks *m, lzs_grammar *g, size_t part, const uint64_t *places, size_t n,
+                            const lzs_part_ends **mask) {
     uint32_t number;
-    size_t found = NO_MASK;
     *mask = NULL;
     if (m->bytes > m->max_bytes) forget(m);
     lzs_status status = part_number(m, g, part, &number);
-    if (status == LZS_OK && number != NO_PART) status = mask_of_places(m, number, places, n, &found);
-    if (status == LZS_OK && found != NO_MASK && is_used(&m->masks[found])) *mask = &m->masks[found];
+    if (status == LZS_OK && number != NO_PART) status = mask_of_places(m, m->parts[number].grammar, places, n, mask);
     return status;
 }
 
-bool lzs_part_masks_begin(lzs_part_masks *m) {
-    return lzs_flag_take(&m->in_use);
+/* ---- states with places in a part ---- */
+
+/* The places of a state inside one part, and the others. */
+typedef struct inside {
+    size_t part;     /* of the program */
+    uint64_t around; /* the counters of the loops around it */
+    uint64_t places[MOST_PLACES]; /* as the slice has them */
+    size_t n;
+    uint64_t others[MOST_PLACES];
+    size_t n_others;
+} inside;
+
+static bool is_inside(const lzs_program *p, const lzs_part_range *part, uint64_t place, uint64_t around,
+                      uint64_t *sliced) {
+    uint64_t counters;
+    if (lzs_place_op(place) < part->first_op || lzs_place_op(place) >= part->end_op) return false;
+    *sliced = lzs_slice_place(p, part, place, &counters);
+    return counters == around;
 }
 
-void lzs_part_masks_end(lzs_part_masks *m) {
+/* The last part that begins at or before an operation, if that lies in it; else n_parts. */
+static size_t part_at(const lzs_program *p, uint32_t op) {
+    size_t low = 0, high = p->n_parts;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (p->parts[middle].first_op <= op) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low && op < p->parts[low - 1].end_op ? low - 1 : p->n_parts;
+}
+
+/* Finds the part that a state has places in, if any: of several, the one that comes first in the text. */
+static void look(const lzs_grammar *g, int32_t state, inside *in) {
+    const lzs_program *p = &g->program;
+    const lzs_dfa_state *s = &g->automaton.states[state];
+    const uint64_t *places = g->automaton.places + s->first;
+    uint64_t sliced;
+    in->n = in->n_others = 0;
+    if (s->n > MOST_PLACES) return;
+    uint32_t last = s->n;
+    while (last > 0 && (in->part = part_at(p, lzs_place_op(places[last - 1]))) == p->n_parts) last--;
+    if (!last) return;
+    lzs_slice_place(p, &p->parts[in->part], places[last - 1], &in->around);
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (is_inside(p, &p->parts[in->part], places[i], in->around, &sliced)) {
+            in->places[in->n++] = sliced;
+        } else {
+            in->others[in->n_others++] = places[i];
+        }
+    }
+}
+
+/* The first node after the part that has this byte or a larger one. */
+static uint32_t first_behind(const lzs_vocabulary *v, const lzs_part_ends *mask, uint8_t byte) {
+    uint32_t low = 0, high = mask->n_behind;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (v->nodes[mask->behind[middle]].byte < byte) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Adds the tokens that go on with a byte after the part. */
+static lzs_status add_behind(lzs_grammar *g, const lzs_part_ends *mask, int32_t tail, uint8_t byte, lzs_found *found) {
+    const lzs_trie_node *nodes = g->vocabulary->nodes;
+    lzs_status status = LZS_OK;
+    for (uint32_t i = first_behind(g->vocabulary, mask, byte); i < mask->n_behind && status == LZS_OK; i++) {
+        uint32_t node = mask->behind[i];
+        if (nodes[node].byte != byte) break;
+        g->path[nodes[node].depth - 1] = tail;
+        status = lzs_walk(g, node, found);
+    }
+    return status;
+}
+
+/* Adds the tokens that end the part and go on after it. */
+static lzs_status add_tail(lzs_grammar *g, const lzs_part_ends *mask, int32_t tail, lzs_found *found) {
+    const lzs_program *p = &g->program;
+    bool added[256] = {false};
+    lzs_status status = LZS_OK;
+    for (uint32_t i = 0; i < g->automaton.states[tail].n && status == LZS_OK; i++) {
+        uint64_t place = g->automaton.places[g->automaton.states[tail].first + i];
+        const lzs_op *op = &p->ops[lzs_place_op(place)];
+        const lzs_edge *edge = p->edges + op->first, *end = edge + (op->kind == LZS_OP_BYTES ? op->n : 0);
+        for (; edge < end; edge++) {
+            for (int byte = edge->first; byte <= edge->last && status == LZS_OK; byte++) {
+                if (!added[byte]) status = add_behind(g, mask, tail, (uint8_t)byte, found);
+                added[byte] = true;
+            }
+        }
+    }
+    return status;
+}
+
+/* Begins with the tokens of a mask of this grammar. */
+static void add_mask(const lzs_grammar *g, const lzs_kept_mask *mask, lzs_found *found) {
+    if (mask->base) add_mask(g, lzs_kept_base_mask(mask->base), found);
+    if (mask->form == LZS_KEPT_ALLOWED || mask->form == LZS_KEPT_ADDED) {
+        for (uint32_t i = 0; i < mask->n; i++) lzs_found_add(found, (int32_t)mask->data[i]);
+    } else {
+        if (!found->spread) lzs_found_spread(found);
+        lzs_kept_write_more(g->vocabulary, mask, found->words);
+    }
+}
+
+/* The mask of a state from that of a part, whose masks are in use. *done is false if the part has none. */
+static lzs_status mask_of(lzs_part_masks *m, lzs_grammar *g, int32_t state, const inside *in, int32_t others,
+                          lzs_kept_mask *made, bool *done) {
+    const lzs_vocabulary *v = g->vocabulary;
+    const lzs_part_ends *mask;
+    lzs_found found = lzs_found_none(g);
+    int32_t tail;
+    lzs_status status = find_mask(m, g, in->part, in->places, in->n, &mask);
+    if (status != LZS_OK || !mask) return status;
+    status = lzs_automaton_enter(&g->automaton, lzs_at_op(in->around, g->program.parts[in->part].exit), &tail);
+    if (others >= 0) add_mask(g, &g->masks[others], &found);
+    if (status == LZS_OK) status = add_tail(g, mask, tail, &found);
+    lzs_walk_ends(g, state, &found);
+    if (status == LZS_OK && found.spread) {
+        lzs_kept_write_more(v, lzs_kept_base_mask(mask->mask), found.words);
+        status = lzs_kept_make(v, found.words, made);
+    } else if (status == LZS_OK) {
+        status = lzs_kept_add(mask->mask, found.tokens, found.n, made);
+    }
+    *done = status == LZS_OK;
+    return status;
+}
+
+/* The number of the mask of the places outside the part, -1 if there are none. */
+static lzs_status mask_of_others(lzs_grammar *g, const inside *in, int32_t *number) {
+    int32_t state;
+    *number = -1;
+    if (!in->n_others) return LZS_OK;
+    lzs_status status = lzs_automaton_state_of(&g->automaton, in->others, in->n_others, &state);
+    return status == LZS_OK ? lzs_grammar_mask_number(g, state, number) : status;
+}
+
+lzs_status lzs_shared_mask_of(lzs_grammar *g, int32_t state, lzs_kept_mask *mask, bool *done) {
+    lzs_part_masks *m = g->shared;
+    inside in;
+    int32_t others;
+    *done = false;
+    if (!m || !g->whole || !g->program.n_parts || g->n_nested == MOST_NESTED) return LZS_OK;
+    look(g, state, &in);
+    if (!in.n) return LZS_OK;
+    g->n_nested++;
+    lzs_status status = mask_of_others(g, &in, &others); /* before anything is in use: it may ask for a part as well */
+    g->n_nested--;
+    if (status != LZS_OK || !lzs_flag_take(&m->in_use)) return status;
+    status = mask_of(m, g, state, &in, others, mask, done);
     lzs_flag_give(&m->in_use);
+    return status;
 }

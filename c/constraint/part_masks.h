@@ -1,31 +1,16 @@
-/* part_masks.h - masks of parts that many grammars have, kept for all of them. */
+/* part_masks.h - masks of parts that many grammars have, such as the strings of JSON, kept for all of them.
+ *
+ * A part is a piece of a program that leads on to one place only. While a text is inside it, the tokens that stay
+ * inside or end with it are the same in every grammar. They are kept with the nodes of the tree of tokens at which the
+ * part may end: what can follow there is another grammar's own, and the walk goes on from these nodes alone.
+ */
 #ifndef LZS_PART_MASKS_H
 #define LZS_PART_MASKS_H
 
-#include "grammar.h"
+#include "grammar_data.h"
 
-enum {
-    LZS_PART_PLACES = 64, /* of a state that is looked at */
-    LZS_PART_EXITS = 4096 /* with more of them the walk is not much shorter */
-};
-
-typedef struct lzs_shared_mask {
-    uint32_t part, n_places;
-    uint64_t *places;
-    lzs_kept_base *mask; /* tokens that stay inside the part or end with it */
-    uint32_t n_exits;   /* more than LZS_PART_EXITS where the mask is not used */
-    uint32_t *exits;    /* nodes of the tree of tokens at which the part may end, and that others follow */
-    uint32_t n_behind;
-    uint32_t *behind;   /* the nodes that follow these, by their bytes, ascending */
-} lzs_shared_mask;
-
-/* False while another thread uses them; else they are in use until lzs_part_masks_end. */
-bool lzs_part_masks_begin(lzs_part_masks *masks);
-void lzs_part_masks_end(lzs_part_masks *masks);
-
-/* The mask of some places of a part, as lzs_slice_place has them. It is made if it is not there; NULL where it cannot be. It is
- * valid until the next call. */
-lzs_status lzs_part_masks_find(lzs_part_masks *masks, lzs_grammar *g, size_t part, const uint64_t *places, size_t n,
-                               const lzs_shared_mask **mask);
+/* The mask of a state that has places in a shared part: that of the part, the tokens that go on after it, and those of
+ * the other places. Else *done is false. */
+lzs_status lzs_shared_mask_of(lzs_grammar *g, int32_t state, lzs_kept_mask *mask, bool *done);
 
 #endif

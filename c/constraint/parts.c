@@ -24,7 +24,8 @@ static bool within(uint32_t first, uint32_t n, size_t size) {
 
 static bool has_count(const lzs_part *part) {
     bool unbounded = part->max == LZS_PART_UNBOUNDED;
-    return part->min <= LZS_GRAMMAR_MAX_COUNT && (unbounded || (part->max <= LZS_GRAMMAR_MAX_COUNT && part->min <= part->max));
+    if (part->min > LZS_GRAMMAR_MAX_COUNT) return false;
+    return unbounded || (part->max <= LZS_GRAMMAR_MAX_COUNT && part->min <= part->max);
 }
 
 /* Whether a part is made of text, and not of other parts. */
@@ -74,8 +75,8 @@ static lzs_status cut(parts *p, const lzs_part *part, uint32_t fixed, uint32_t n
     return *made == LZS_NO_NODE ? LZS_ENOMEM : LZS_OK;
 }
 
-/* Leaves the texts of a pattern that have min to max characters: where all have, and where one repetition of single characters
- * decides it. */
+/* Leaves the texts of a pattern that have min to max characters, if all have, or if one repetition of single
+ * characters decides it. */
 static lzs_status with_length(parts *p, const lzs_part *part, uint32_t *root) {
     uint32_t low, high;
     lzs_tree_characters(&p->tree, *root, true, &low, &high);
@@ -164,7 +165,8 @@ lzs_status lzs_grammar_new_parts(const lzs_part *all, size_t n_parts, const uint
         if (!is_valid(&p, i)) return LZS_EINVAL;
     }
     if (n_text > LZS_GRAMMAR_MAX_PATTERN) {
-        return lzs_refuse(error, LZS_WHOLE, "its texts have %zu bytes, and the most is %d", n_text, LZS_GRAMMAR_MAX_PATTERN);
+        return lzs_refuse(error, LZS_WHOLE, "its texts have %zu bytes, and the most is %d", n_text,
+                          LZS_GRAMMAR_MAX_PATTERN);
     }
     p.nodes = malloc(n_parts * sizeof *p.nodes);
     p.scratch = malloc((n_children + 1) * sizeof *p.scratch);

@@ -1,4 +1,6 @@
-/* program.c - the byte automaton of a syntax tree (Thompson's construction, from the end of the text to its beginning). */
+/* program.c - the byte automaton of a syntax tree (Thompson's construction, from the end of the text to its
+ * beginning).
+ */
 #include "program.h"
 
 #include <stdlib.h>
@@ -13,8 +15,8 @@ typedef struct frame {
     uint32_t node, next;
     uint32_t left;          /* children that are not built yet */
     uint32_t loop;          /* the counted loop around it */
-    uint32_t op;            /* of a repetition: the operation that its body leads back to; of a list: where what is built
-                             * begins if nothing is before it, or NONE */
+    uint32_t op;            /* of a repetition: the operation that its body leads back to; of a list: the beginning of
+                             * what is built if nothing is before it, or NONE */
     uint32_t item;          /* with a separator: where what it leads to begins */
     size_t first_start;     /* of alternatives: where their beginnings are kept */
 } frame;
@@ -28,12 +30,13 @@ typedef struct builder {
     size_t n_visited; /* nodes, each as often as it is a part of others */
     uint32_t *starts; /* of the alternatives that are built */
     size_t n_starts, starts_room;
-    size_t part_frame;   /* the frame of the part that is being built, counted from 1; 0 where there is none */
+    size_t part_frame;   /* the frame of the part that is being built, counted from 1; 0 if there is none */
     lzs_part_range part;
 } builder;
 
 enum { NONE = UINT32_MAX >> 8 }; /* no operation has this number */
-enum { MAX_VISITED = LZS_MAX_OPS }; /* nodes that are built: those of empty texts make no operations, which have a limit, too */
+/* nodes that are built: those of empty texts make no operations, which have a limit, too */
+enum { MAX_VISITED = LZS_MAX_OPS };
 
 void lzs_program_free(lzs_program *program) {
     free(program->ops);
@@ -54,7 +57,9 @@ size_t lzs_program_memory(const lzs_program *program) {
 
 static lzs_status add_op(builder *b, lzs_op op, uint32_t *made) {
     lzs_program *p = b->program;
-    if (p->n_ops >= NONE) return lzs_refuse(b->error, LZS_WHOLE, "the automaton has more than %d operations", LZS_MAX_OPS);
+    if (p->n_ops >= NONE) {
+        return lzs_refuse(b->error, LZS_WHOLE, "the automaton has more than %d operations", LZS_MAX_OPS);
+    }
     if (!lzs_grow(&p->ops, &p->ops_room, p->n_ops + 1, sizeof *p->ops)) return LZS_ENOMEM;
     *made = (uint32_t)p->n_ops;
     p->ops[p->n_ops++] = op;
@@ -96,7 +101,8 @@ static lzs_status build_literal(builder *b, const lzs_node *node, const frame *f
     return status;
 }
 
-/* The literals among many alternatives share their beginnings, or each of a thousand choices would be a place of its own. */
+/* The literals among many alternatives share their beginnings, or each of a thousand choices would be a place of its
+ * own. */
 typedef struct branch {
     uint32_t child, sibling; /* 0: there is none */
     uint32_t start;          /* what it becomes */
@@ -118,7 +124,8 @@ static lzs_status add_text(branches *tree, const uint8_t *bytes, size_t n) {
             child = tree->all[child].sibling;
         }
         if (!child || tree->all[child].byte != bytes[i]) {
-            if (tree->n >= NONE || !lzs_grow(&tree->all, &tree->room, tree->n + 1, sizeof *tree->all)) return LZS_ENOMEM;
+            bool room = tree->n < NONE && lzs_grow(&tree->all, &tree->room, tree->n + 1, sizeof *tree->all);
+            if (!room) return LZS_ENOMEM;
             tree->all[tree->n] = (branch){.byte = bytes[i], .sibling = child};
             child = (uint32_t)tree->n++;
             *(previous ? &tree->all[previous].sibling : &tree->all[at].child) = child;
@@ -181,7 +188,8 @@ static bool add_sequences(sequences *made, uint32_t first, uint32_t last) {
         uint32_t length = 1;
         while (ends[length] < first) length++;
         uint32_t stop = last < ends[length] ? last : ends[length];
-        for (uint32_t i = 1; i < length; i++) { /* the last i bytes run through all values, or the other bytes are fixed */
+        /* the last i bytes run through all values, or the other bytes are fixed */
+        for (uint32_t i = 1; i < length; i++) {
             uint32_t low = (UINT32_C(1) << 6 * i) - 1;
             if ((first & ~low) == (stop & ~low)) continue;
             if (first & low) {
@@ -202,7 +210,8 @@ static bool add_sequences(sequences *made, uint32_t first, uint32_t last) {
 enum { LOOK_BACK = 64 }; /* operations that are searched for an equal one */
 
 /* An operation with these edges: one of the last of this set, or a new one. */
-static lzs_status shared_bytes(builder *b, const lzs_edge *edges, size_t n, size_t first_op, uint32_t loop, uint32_t *made) {
+static lzs_status shared_bytes(builder *b, const lzs_edge *edges, size_t n, size_t first_op, uint32_t loop,
+                               uint32_t *made) {
     const lzs_program *p = b->program;
     size_t oldest = p->n_ops > first_op + LOOK_BACK ? p->n_ops - LOOK_BACK : first_op;
     for (size_t i = p->n_ops; i > oldest; i--) {
@@ -220,9 +229,10 @@ static lzs_status shared_bytes(builder *b, const lzs_edge *edges, size_t n, size
     return add_bytes(b, edges, n, loop, made);
 }
 
-/* The edges for byte number `at` of n sequences of one length, which agree in the bytes before. Its depth is at most 3. */
-static lzs_status build_sequences(builder *b, const sequence *s, size_t n, int at, int length, size_t first_op, const frame *f,
-                                  lzs_edge edges[256], size_t *n_edges) {
+/* The edges for byte number `at` of n sequences of one length, which agree in the bytes before. Its depth is at
+ * most 3. */
+static lzs_status build_sequences(builder *b, const sequence *s, size_t n, int at, int length, size_t first_op,
+                                  const frame *f, lzs_edge edges[256], size_t *n_edges) {
     lzs_status status = LZS_OK;
     for (size_t i = 0, end; i < n && status == LZS_OK; i = end) {
         for (end = i + 1; end < n && s[end].first[at] == s[i].first[at] && s[end].last[at] == s[i].last[at];) end++;
@@ -282,8 +292,8 @@ static lzs_status begin_loop(builder *b, const lzs_node *node, frame *f) {
     int free_bits = outer ? outer->shift : LZS_COUNTER_BITS;
     if (loop.width > free_bits) {
         return lzs_refuse(b->error, LZS_WHOLE,
-                          "repetitions that are counted are nested too deep: the counts together have more than %d bits",
-                          LZS_COUNTER_BITS);
+                          "repetitions that are counted are nested too deep: "
+                          "the counts together have more than %d bits", LZS_COUNTER_BITS);
     }
     loop.shift = (uint8_t)(free_bits - loop.width);
     if (!lzs_grow(&p->loops, &p->loops_room, p->n_loops + 1, sizeof *p->loops)) return LZS_ENOMEM;
@@ -333,8 +343,8 @@ static lzs_status end_repeat(builder *b, const frame *f, uint32_t *start) {
 
 /* ---- lists ---- */
 
-/* A list is built from its end. `next` is where what is built begins if something is before it, and `op` if nothing is: so
- * each of its items is there once, however many may be left out. */
+/* A list is built from its end. `next` is where what is built begins if something is before it, and `op` if nothing is:
+ * so each of its items is there once, however many may be left out. */
 static lzs_status end_item(builder *b, frame *f, uint32_t separator, bool optional) {
     uint32_t after[2] = {separator, f->next}, first[2] = {f->item, f->op};
     lzs_status status = add_split(b, first, optional && f->op != NONE ? 2 : 1, f->loop, &f->op);
@@ -381,7 +391,9 @@ static lzs_status end_shared(builder *b) {
 
 static lzs_status push_frame(builder *b, uint32_t node, uint32_t next, uint32_t loop) {
     const lzs_node *n = &b->tree->nodes[node];
-    if (++b->n_visited > MAX_VISITED) return lzs_refuse(b->error, LZS_WHOLE, "written out, it has more than %d parts", MAX_VISITED);
+    if (++b->n_visited > MAX_VISITED) {
+        return lzs_refuse(b->error, LZS_WHOLE, "written out, it has more than %d parts", MAX_VISITED);
+    }
     if (!lzs_grow(&b->frames, &b->frames_room, b->n_frames + 1, sizeof *b->frames)) return LZS_ENOMEM;
     frame f = {.node = node, .next = next, .left = n->kind < LZS_NODE_CONCAT ? 0 : n->n, .loop = loop, .op = NONE};
     if (n->kind == LZS_NODE_LIST) {

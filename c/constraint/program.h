@@ -1,7 +1,7 @@
-/* program.h - the byte automaton of a syntax tree: nondeterministic, and with counters where the tree counts.
+/* program.h - the byte automaton of a syntax tree: nondeterministic, and with counters for what the tree counts.
  *
- * A place in it is 64 bits: 24 for the operation and 40 for the counters of the counted repetitions around it, outermost
- * first. So {m,n} costs as many operations as its body, and the places that a text leads to are few.
+ * A place in it is 64 bits: 24 for the operation and 40 for the counters of the counted repetitions around it,
+ * outermost first. So {m,n} costs as many operations as its body, and the places that a text leads to are few.
  */
 #ifndef LZS_PROGRAM_H
 #define LZS_PROGRAM_H
@@ -32,11 +32,12 @@ typedef struct lzs_edge {
     uint32_t to;
 } lzs_edge;
 
-/* A counted repetition. Its counter says how many iterations are complete; two more values stand for counts that are far from
- * where they matter: see automaton.h. */
+/* A counted repetition. Its counter says how many iterations are complete; two more values stand for counts that are
+ * far from where they matter: see automaton.h. */
 typedef struct lzs_loop_op {
     uint32_t min, max;
-    uint32_t entry, body, exit; /* operations: the first iteration, the others, which may begin with a separator, the end */
+    /* operations: the first iteration, the others, which may begin with a separator, the end */
+    uint32_t entry, body, exit;
     uint32_t min_bytes;  /* of an iteration, >= 1: an empty one changes nothing and is left out */
     bool nullable;       /* the body matches the empty text, so that min does not matter */
     uint8_t shift, width; /* of its counter in a place */
@@ -93,7 +94,7 @@ static inline uint64_t lzs_with_counter(const lzs_loop_op *loop, uint64_t place,
     return (place & ~lzs_counter_mask(loop)) | count << loop->shift;
 }
 
-/* Counts that are written down end here; the two values behind stand for "far". */
+/* Counts that are written down end here; the two values after stand for "far". */
 static inline uint64_t lzs_top_count(const lzs_loop_op *loop) {
     return loop->max == LZS_UNBOUNDED ? loop->min : loop->max;
 }
@@ -114,8 +115,8 @@ size_t lzs_program_memory(const lzs_program *program);
 /* Fills class_of, byte_of, n_classes and uses, when everything else is there. */
 void lzs_program_find_classes(lzs_program *program);
 
-/* Builds the automaton of a tree; the caller frees it in any case. LZS_EINVAL, with the error filled, where it would be too
- * large. */
+/* Builds the automaton of a tree; the caller frees it in any case. LZS_EINVAL, with the error filled, if it would be
+ * too large. */
 lzs_status lzs_program_build(const lzs_tree *tree, lzs_program *program, lzs_grammar_error *error);
 
 #endif

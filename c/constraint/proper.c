@@ -1,36 +1,138 @@
 /* proper.c - the tokens of a grammar that are also those that the model's tokenizer would write.
  *
- * Two tokens that the tokenizer never writes side by side are forbidden by the rules of the vocabulary alone. But a token can be
- * wrong only because of what must come: where the grammar goes on with "ame", `"n` is wrong if `"name` is a token. So a token
- * is allowed if tokens that may stand side by side lead from it to the goal: to the end of a text that matches or, where only
- * forced bytes are spelled as the tokenizer would, to where nothing is forced. A search finds the way. Ways are kept by the state
- * and context that they begin in: they serve all tokens that lead there, but for those that must not stand beside their first
- * token, and these are few.
+ * The rules of the vocabulary forbid two tokens that the tokenizer never writes side by side. But a token can also be
+ * wrong because of what must follow: if the grammar goes on with "ame", `"n` is wrong if `"name` is a token. So a
+ * token is allowed if tokens that may stand side by side lead from it to the goal: the end of a text that matches or,
+ * with LZS_TOKENIZATION_FORCED, a state that forces no byte. A search finds the way and keeps it with the state and
+ * context where it begins. It serves all tokens that lead there, except the few that must not stand beside its first
+ * token.
  */
 #include "proper.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "ways.h"
+#include "../table.h"
+#include "completion.h"
+#include "spelling.h"
+#include "state_masks.h"
 
-enum { MIN_TABLE = 256, MANY = 24 };
+#define NO_WAY 0
+#define NOT_TRIED UINT32_MAX
+
+enum { MAX_LEAD = 48, MAX_FIRST = 12, MANY = 24 };
+enum { FAR = 16 }; /* bytes to the limit of a count from which on it may be far */
+
+/* A way on from a state and a context that is known to lead to the goal. */
+typedef struct lzs_way {
+    int32_t token;
+    bool apart;     /* whatever token is before it; else if the two may stand side by side */
+    uint32_t bytes; /* of the token and of all after it, to the goal */
+} lzs_way;
+
+enum { LZS_MAX_WAYS = 8, LZS_DESTINATIONS = 256 };
+
+/* A state of the automaton in a context. Its masks are of tokens that the tokenizer writes there, and after which it
+ * can go on to the goal. */
+typedef struct lzs_turn {
+    int32_t state, context;
+    bool made;
+    int32_t apart;  /* a mask: tokens that begin a word, whatever is before them; -1 for none */
+    int32_t either; /* a mask: tokens that are allowed if the token before may stand beside them */
+    int32_t n_ways;
+    lzs_way ways[LZS_MAX_WAYS];
+    uint32_t longest; /* bytes of the longest of the ways, tokens included, for which tokens are allowed */
+    int32_t same;     /* the turn whose masks are used for this one; -1 is not known yet */
+    int32_t asked; /* while masks are made: the first of the tokens that lead here */
+} lzs_turn;
+
+struct lzs_proper {
+    const lzs_spelling *spelling;
+    lzs_tokenization tokenization;
+    lzs_contexts contexts;
+    lzs_turn *turns;
+    int32_t n_turns;
+    size_t turns_room;
+    lzs_table of_turns; /* by state and context */
+    struct lzs_state_note {
+        bool known;
+        int16_t lead; /* the byte of a short way to the end */
+    } *notes; /* by state */
+    size_t n_notes, notes_room;
+    uint32_t *distances; /* (n_ops) bytes to the end, as if counts did not matter */
+    /* Tokens that searches tried, by the state and context that they lead to. */
+    struct lzs_seen {
+        int32_t state, context, token;
+        uint32_t search; /* the last that tried it; NO_WAY if none leads to the goal; NOT_TRIED */
+    } *seen;
+    size_t n_seen, seen_room;
+    lzs_table of_seen;
+    uint32_t search;
+    /* Masks of a turn after a token, for as long as there is room. */
+    struct lzs_last {
+        int32_t turn, last, mask;
+    } *lasts;
+    size_t n_lasts, lasts_room;
+    lzs_table of_lasts;
+    uint32_t way_bytes; /* of the way that was found last, and of the token before it */
+    uint32_t longest;   /* while masks are made: as in lzs_turn */
+    struct lzs_try *stack;
+    size_t n_stack, stack_room;
+    int32_t *candidates; /* of all tries of the stack, one after the other */
+    size_t candidates_room;
+    /* What making masks needs. */
+    struct lzs_destination {
+        int32_t state, context; /* context is LZS_NO_CONTEXT if it is not used */
+        int32_t turn;           /* -1 if it is the goal */
+    } destinations[LZS_DESTINATIONS];
+    struct lzs_asked {
+        int32_t token, next;
+        bool apart, either;
+    } *asked;
+    size_t n_asked, asked_room;
+    int32_t *asked_turns;
+    size_t n_asked_turns, asked_turns_room;
+    int32_t *apart_path, *either_path; /* (longest + 1) */
+    uint32_t *apart_words, *either_words, *before; /* masks */
+};
+
+/* A token on the way, and which tokens were tried after it. */
+struct lzs_try {
+    int32_t state, context, token; /* after the token */
+    size_t seen;                   /* the number of these three in `seen` */
+    size_t first, at, end; /* in `candidates`: the tokens to be tried next; at first those on a short way to the end */
+    bool joined; /* these may stand beside the token */
+    /* the next token that is to be among them (inside a character the next first byte); -1 after the last one */
+    int32_t next;
+    size_t lowest; /* how far down the stack what was tried after it depends on */
+};
+
+static uint32_t token_bytes(const lzs_proper *proper, int32_t token) {
+    const size_t *begin = proper->spelling->vocabulary->begins + token;
+    return (uint32_t)(begin[1] - begin[0]);
+}
+
+static uint64_t pair_key(int32_t a, int32_t b) {
+    return (uint64_t)(uint32_t)a << 32 | (uint32_t)b;
+}
 
 /* ---- life ---- */
 
 void lzs_proper_forget(lzs_proper *p) {
     p->n_turns = 0;
     p->n_notes = p->n_seen = p->n_asked_turns = p->n_lasts = 0;
-    for (size_t i = 0; i < p->lasts_size; i++) p->lasts[i].turn = -1;
-    for (size_t i = 0; i < p->table_size; i++) p->table[i] = -1;
-    if (p->seen_size) memset(p->seen, 0, p->seen_size * sizeof *p->seen);
+    lzs_table_clear(&p->of_turns);
+    lzs_table_clear(&p->of_seen);
+    lzs_table_clear(&p->of_lasts);
 }
 
 void lzs_proper_free(lzs_proper *p) {
     if (!p) return;
     lzs_contexts_free(&p->contexts);
     free(p->turns);
-    free(p->table);
+    free(p->of_turns.slots);
+    free(p->of_seen.slots);
+    free(p->of_lasts.slots);
     free(p->notes);
     free(p->distances);
     free(p->seen);
@@ -44,22 +146,25 @@ void lzs_proper_free(lzs_proper *p) {
     free(p->apart_words);
     free(p->either_words);
     free(p->before);
-    free(p->beside);
     free(p);
 }
 
 size_t lzs_proper_memory(const lzs_proper *p) {
     const lzs_vocabulary *v = p->spelling->vocabulary;
-    return sizeof *p + lzs_contexts_memory(&p->contexts) + p->turns_room * sizeof *p->turns + p->table_size * sizeof *p->table +
-           p->notes_room * sizeof *p->notes + p->seen_size * sizeof *p->seen + p->stack_room * sizeof *p->stack +
-           p->candidates_room * sizeof *p->candidates +
-           p->lasts_size * sizeof *p->lasts + p->asked_room * sizeof *p->asked + p->asked_turns_room * sizeof *p->asked_turns +
-           2 * ((size_t)v->longest + 1) * sizeof(int32_t) + 4 * v->n_words * sizeof(uint32_t);
+    size_t tables = lzs_table_memory(&p->of_turns) + lzs_table_memory(&p->of_seen) + lzs_table_memory(&p->of_lasts);
+    size_t lists = p->turns_room * sizeof *p->turns + p->notes_room * sizeof *p->notes +
+                   p->seen_room * sizeof *p->seen + p->stack_room * sizeof *p->stack +
+                   p->candidates_room * sizeof *p->candidates +
+                   p->lasts_room * sizeof *p->lasts + p->asked_room * sizeof *p->asked +
+                   p->asked_turns_room * sizeof *p->asked_turns;
+    return sizeof *p + lzs_contexts_memory(&p->contexts) + tables + lists +
+           2 * ((size_t)v->longest + 1) * sizeof(int32_t) + 3 * v->n_words * sizeof(uint32_t);
 }
 
 size_t lzs_proper_used(const lzs_proper *p) {
-    return (size_t)p->n_turns * (sizeof *p->turns + 2 * sizeof *p->table) + p->n_notes * sizeof *p->notes + 2 * p->n_seen * sizeof *p->seen +
-           2 * p->n_lasts * sizeof *p->lasts;
+    const size_t slots = 2 * sizeof(lzs_slot);
+    return (size_t)p->n_turns * (sizeof *p->turns + slots) + p->n_notes * sizeof *p->notes +
+           p->n_seen * (sizeof *p->seen + slots) + p->n_lasts * (sizeof *p->lasts + slots);
 }
 
 /* The bytes from each operation to the end, if every loop could be left at once. */
@@ -109,15 +214,17 @@ static lzs_status init(lzs_proper *p, const lzs_grammar *g) {
     p->apart_words = malloc(v->n_words * sizeof *p->apart_words);
     p->either_words = malloc(v->n_words * sizeof *p->either_words);
     p->before = malloc(v->n_words * sizeof *p->before);
-    p->beside = malloc(v->n_words * sizeof *p->beside);
     if (!p->distances || !p->apart_path || !p->either_path) return LZS_ENOMEM;
-    if (!p->apart_words || !p->either_words || !p->before || !p->beside) return LZS_ENOMEM;
+    if (!p->apart_words || !p->either_words || !p->before) return LZS_ENOMEM;
+    bool tables = lzs_table_init(&p->of_turns, 0) == LZS_OK && lzs_table_init(&p->of_seen, 0) == LZS_OK;
+    if (!tables || lzs_table_init(&p->of_lasts, 0) != LZS_OK) return LZS_ENOMEM;
     measure(program, p->distances);
     return lzs_contexts_init(&p->contexts, &p->spelling->words);
 }
 
 lzs_status lzs_grammar_set_tokenization(lzs_grammar *g, const lzs_spelling *spelling, int32_t tokenization) {
-    if (!g || g->engine.accept || tokenization < LZS_TOKENIZATION_ANY || tokenization > LZS_TOKENIZATION_PROPER) return LZS_EINVAL;
+    if (!g || g->engine.accept) return LZS_EINVAL;
+    if (tokenization < LZS_TOKENIZATION_ANY || tokenization > LZS_TOKENIZATION_PROPER) return LZS_EINVAL;
     bool any = tokenization == LZS_TOKENIZATION_ANY;
     if (g->proper || (!any && (!spelling || spelling->vocabulary != g->vocabulary))) return LZS_EINVAL;
     if (g->open && tokenization == LZS_TOKENIZATION_FORCED) return LZS_EINVAL; /* nothing is forced */
@@ -132,6 +239,327 @@ lzs_status lzs_grammar_set_tokenization(lzs_grammar *g, const lzs_spelling *spel
     return status;
 }
 
+/* ---- turns ---- */
+
+/* The number of the turn of a state and a context. */
+static lzs_status turn_of(lzs_proper *p, int32_t state, int32_t context, int32_t *number) {
+    uint32_t tag = (uint32_t)lzs_fold(pair_key(state, context), p->of_turns.key);
+    lzs_slot *slot = NULL;
+    while ((slot = lzs_table_next(&p->of_turns, slot, tag))->index) {
+        *number = (int32_t)slot->index - 1;
+        if (p->turns[*number].state == state && p->turns[*number].context == context) return LZS_OK;
+    }
+    if (!lzs_grow(&p->turns, &p->turns_room, (size_t)p->n_turns + 1, sizeof *p->turns)) return LZS_ENOMEM;
+    p->turns[p->n_turns] = (lzs_turn){.state = state, .context = context, .apart = -1, .either = -1, .same = -1,
+                                      .asked = -1};
+    *number = p->n_turns;
+    lzs_status status = lzs_table_add(&p->of_turns, slot, tag, (size_t)p->n_turns);
+    p->n_turns += status == LZS_OK;
+    return status;
+}
+
+static void add_way(lzs_turn *turn, lzs_way way) {
+    for (int32_t i = 0; i < turn->n_ways; i++) {
+        if (turn->ways[i].token == way.token && turn->ways[i].apart >= way.apart) return;
+    }
+    if (turn->n_ways == LZS_MAX_WAYS) { /* the oldest ones serve most */
+        turn->ways[LZS_MAX_WAYS - 1] = way;
+    } else {
+        turn->ways[turn->n_ways++] = way;
+    }
+}
+
+/* ---- states ---- */
+
+static uint32_t distance_of(const lzs_grammar *g, int32_t state) {
+    const lzs_dfa_state *s = &g->automaton.states[state];
+    uint32_t least = UINT32_MAX;
+    for (uint32_t i = 0; i < s->n; i++) {
+        uint32_t distance = g->proper->distances[lzs_place_op(g->automaton.places[s->first + i])];
+        if (distance < least) least = distance;
+    }
+    return least;
+}
+
+static lzs_status note_of(lzs_grammar *g, int32_t state, struct lzs_state_note *note) {
+    lzs_proper *p = g->proper;
+    while (p->n_notes <= (size_t)state) {
+        if (!lzs_grow(&p->notes, &p->notes_room, p->n_notes + 1, sizeof *p->notes)) return LZS_ENOMEM;
+        p->notes[p->n_notes++] = (struct lzs_state_note){0};
+    }
+    if (!p->notes[state].known) {
+        struct lzs_state_note found = {true, -1};
+        /* the first byte on the shortest way is enough */
+        uint32_t least = UINT32_MAX, distance_here = distance_of(g, state);
+        for (uint32_t class = 0; class < g->program.n_classes && least >= distance_here; class++) {
+            int32_t to;
+            lzs_status status = lzs_automaton_step(&g->automaton, state, g->program.byte_of[class], &to);
+            if (status != LZS_OK) return status;
+            if (to == LZS_DEAD) continue;
+            uint32_t distance = distance_of(g, to);
+            if (found.lead >= 0 && distance >= least) continue;
+            least = distance;
+            found.lead = g->program.byte_of[class];
+        }
+        p->notes[state] = found;
+    }
+    *note = p->notes[state];
+    return LZS_OK;
+}
+
+static lzs_status is_goal(lzs_grammar *g, int32_t state, int32_t context, bool *goal) {
+    lzs_proper *p = g->proper;
+    if (p->tokenization == LZS_TOKENIZATION_PROPER) {
+        *goal = g->open || (g->automaton.states[state].accepts && lzs_contexts_may_end(&p->contexts, context));
+        return LZS_OK;
+    }
+    *goal = !lzs_automaton_forces(&g->automaton, state);
+    return *goal ? lzs_viable(g, state, goal) : LZS_OK;
+}
+
+/* ---- the search ---- */
+
+/* The number of what is known of a token that leads to a state and a context. */
+static lzs_status seen_of(lzs_proper *p, int32_t state, int32_t context, int32_t token, size_t *number) {
+    uint32_t tag = (uint32_t)lzs_fold(lzs_fold(pair_key(state, context), p->of_seen.key) ^ (uint32_t)token,
+                                      p->of_seen.key);
+    lzs_slot *slot = NULL;
+    while ((slot = lzs_table_next(&p->of_seen, slot, tag))->index) {
+        *number = slot->index - 1;
+        const struct lzs_seen *s = &p->seen[*number];
+        if (s->token == token && s->state == state && s->context == context) return LZS_OK;
+    }
+    if (!lzs_grow(&p->seen, &p->seen_room, p->n_seen + 1, sizeof *p->seen)) return LZS_ENOMEM;
+    *number = p->n_seen;
+    p->seen[*number] = (struct lzs_seen){state, context, token, NOT_TRIED};
+    lzs_status status = lzs_table_add(&p->of_seen, slot, tag, *number);
+    p->n_seen += status == LZS_OK;
+    return status;
+}
+
+/* The first token of a mask that is `from` or more; -1 for none. */
+static int32_t next_bit(const uint32_t *words, int32_t from, int32_t n_vocab) {
+    for (; from < n_vocab && !lzs_bit(words, from); from++) {
+        if (from % 32 == 0) {
+            while (from + 32 <= n_vocab && !words[from / 32]) from += 32;
+            if (from >= n_vocab || lzs_bit(words, from)) break;
+        }
+    }
+    return from < n_vocab ? from : -1;
+}
+
+static lzs_status add_candidate(lzs_proper *p, struct lzs_try *t, int32_t token) {
+    if (!lzs_grow(&p->candidates, &p->candidates_room, t->end + 1, sizeof *p->candidates)) return LZS_ENOMEM;
+    p->candidates[t->end++] = token;
+    return LZS_OK;
+}
+
+/* Adds the tokens on a short way from a state to the end to those to be tried, the longest first. */
+static lzs_status find_first(lzs_grammar *g, struct lzs_try *t) {
+    const lzs_vocabulary *v = g->vocabulary;
+    const lzs_trie_node *node = v->nodes, *end = node + v->n_nodes;
+    int32_t found[4 * MAX_LEAD], n = 0, state = t->state;
+    for (int i = 0; i < MAX_LEAD; i++) {
+        struct lzs_state_note note;
+        lzs_status status = note_of(g, state, &note);
+        if (status != LZS_OK) return status;
+        while (node < end && node->byte != note.lead) node += node->size;
+        if (node >= end || note.lead < 0) break;
+        for (int32_t token = node->token; token >= 0 && n < 4 * MAX_LEAD; token = v->same[token]) found[n++] = token;
+        status = lzs_automaton_step(&g->automaton, state, (uint8_t)note.lead, &state);
+        if (status != LZS_OK) return status;
+        end = node + node->size;
+        node++;
+    }
+    for (int32_t i = 0; i < n && i < MAX_FIRST; i++) {
+        lzs_status status = add_candidate(g->proper, t, found[n - 1 - i]);
+        if (status != LZS_OK) return status;
+    }
+    return LZS_OK;
+}
+
+/* Puts what `seen` is about on the stack. */
+static lzs_status push(lzs_grammar *g, size_t seen) {
+    lzs_proper *p = g->proper;
+    if (!lzs_grow(&p->stack, &p->stack_room, p->n_stack + 1, sizeof *p->stack)) return LZS_ENOMEM;
+    const int32_t state = p->seen[seen].state, context = p->seen[seen].context, token = p->seen[seen].token;
+    p->seen[seen].search = p->search;
+    struct lzs_try *t = &p->stack[p->n_stack];
+    size_t first = p->n_stack ? t[-1].end : 0;
+    *t = (struct lzs_try){.state = state, .context = context, .token = token, .seen = seen, .lowest = p->n_stack};
+    t->first = t->at = t->end = first;
+    bool inside = p->contexts.all[context].node != 0; /* a character: few bytes can follow, and most would join */
+    lzs_status status = inside ? LZS_OK : find_first(g, t);
+    if (status == LZS_OK) p->n_stack++;
+    return status;
+}
+
+/* Lists the tokens below some nodes that may go on a character after the last token, where no word can begin. */
+static lzs_status list_nodes(lzs_grammar *g, struct lzs_try *t, size_t first, size_t end) {
+    lzs_proper *p = g->proper;
+    const lzs_vocabulary *v = g->vocabulary;
+    lzs_status status = LZS_OK;
+    uint64_t n_nodes = 0;
+    for (size_t i = first; i < end && status == LZS_OK; n_nodes++) {
+        const lzs_trie_node *node = &v->nodes[i];
+        const uint16_t depth = node->depth;
+        lzs_joint joint = depth == 1 ? LZS_EITHER : LZS_INSIDE;
+        int32_t context = LZS_NO_CONTEXT, state;
+        status = lzs_automaton_step(&g->automaton, g->path[depth - 1], node->byte, &state);
+        if (status == LZS_OK && state != LZS_DEAD) {
+            status = lzs_contexts_step(&p->contexts, p->either_path[depth - 1], node->byte, joint, &context);
+        }
+        i += context ? 1 : node->size;
+        if (!context) continue;
+        g->path[depth] = state;
+        p->either_path[depth] = context;
+        for (int32_t token = node->token; token >= 0 && status == LZS_OK; token = v->same[token]) {
+            if (lzs_spelling_joint(p->spelling, t->token, token) == LZS_EITHER) status = add_candidate(p, t, token);
+        }
+    }
+    return status == LZS_OK ? lzs_automaton_work(&g->automaton, n_nodes) : status;
+}
+
+/* The same for the next byte with which there are such tokens. */
+static lzs_status list_inside(lzs_grammar *g, struct lzs_try *t) {
+    const lzs_vocabulary *v = g->vocabulary;
+    lzs_status status = LZS_OK;
+    g->path[0] = t->state;
+    g->proper->either_path[0] = t->context;
+    t->joined = true;
+    t->at = t->end = t->first;
+    while (t->end == t->first && t->next >= 0 && status == LZS_OK) {
+        uint32_t root = v->roots[t->next];
+        if (root != LZS_NO_ROOT) status = list_nodes(g, t, root, root + v->nodes[root].size);
+        t->next = t->next < 255 ? t->next + 1 : -1;
+    }
+    return status;
+}
+
+/* Lists the next tokens that the state allows: a few, since most ways are found soon, and then ever more at a time.
+ * States that count differently have one mask for this: it allows all that they do, and each token is tried. */
+static lzs_status list_more(lzs_grammar *g, struct lzs_try *t) {
+    lzs_proper *p = g->proper;
+    const lzs_spelling *s = p->spelling;
+    size_t many = t->next ? 4 * (t->end - t->first) + MAX_FIRST : MAX_FIRST;
+    int32_t mask, state;
+    lzs_status status = lzs_automaton_clamp_high(&g->automaton, t->state, FAR, &state);
+    if (status == LZS_OK) status = lzs_grammar_mask_number(g, state, &mask);
+    if (status != LZS_OK) return status;
+    lzs_grammar_write(g, mask, p->before);
+    t->joined = s->by_scores; /* it has no words */
+    if (t->joined) lzs_spelling_forbid(s, t->token, p->before);
+    t->at = t->end = t->first;
+    while (t->end - t->first < many && t->next >= 0 && status == LZS_OK) {
+        t->next = next_bit(p->before, t->next, g->vocabulary->n_vocab);
+        if (t->next >= 0) status = add_candidate(p, t, t->next++);
+    }
+    return status == LZS_OK ? lzs_automaton_work(&g->automaton, t->end - t->first) : status;
+}
+
+/* The next token to be tried after the last one of the stack; -1 when all were. */
+static lzs_status next_token(lzs_grammar *g, struct lzs_try *t, int32_t *token) {
+    lzs_proper *p = g->proper;
+    bool inside = p->contexts.all[t->context].node != 0 && !p->spelling->by_scores;
+    lzs_status status = LZS_OK;
+    *token = -1;
+    if (t->at == t->end && t->next >= 0) status = inside ? list_inside(g, t) : list_more(g, t);
+    if (status == LZS_OK && t->at < t->end) *token = p->candidates[t->at++];
+    return status;
+}
+
+static bool way_fits(const lzs_proper *p, int32_t token, lzs_way way) {
+    return way.apart || lzs_spelling_joint(p->spelling, token, way.token) == LZS_EITHER;
+}
+
+/* Notes what the search has found: each token of the stack leads on to the next one, and the last one to `token`. */
+static lzs_status note_ways(lzs_proper *p, int32_t token) {
+    for (size_t i = p->n_stack; i > 0; i--) {
+        const struct lzs_try *t = &p->stack[i - 1];
+        lzs_way way = {i < p->n_stack ? p->stack[i].token : token, false, p->way_bytes};
+        int32_t number, apart, either;
+        lzs_status status = turn_of(p, t->state, t->context, &number);
+        if (status != LZS_OK) return status;
+        status = lzs_spelling_step(p->spelling, &p->contexts, t->context, way.token, LZS_APART, &apart);
+        if (status != LZS_OK) return status;
+        if (apart) { /* the way was found with another context if the two tokens may stand side by side */
+            lzs_joint joint = lzs_spelling_joint(p->spelling, t->token, way.token);
+            status = lzs_spelling_step(p->spelling, &p->contexts, t->context, way.token, joint, &either);
+            if (status != LZS_OK) return status;
+            way.apart = apart == either;
+        }
+        add_way(&p->turns[number], way);
+        p->way_bytes += token_bytes(p, t->token);
+    }
+    return LZS_OK;
+}
+
+/* Tries a token after the last one of the stack: *found if it leads to the goal; else it may be the last one now. */
+static lzs_status try(lzs_grammar *g, int32_t token, bool *found) {
+    lzs_proper *p = g->proper;
+    struct lzs_try *last = &p->stack[p->n_stack - 1];
+    int32_t state, context, number;
+    lzs_status status = lzs_automaton_work(&g->automaton, 1);
+    lzs_joint joint = last->joined ? LZS_EITHER : lzs_spelling_joint(p->spelling, last->token, token);
+    if (status == LZS_OK) status = lzs_spelling_step(p->spelling, &p->contexts, last->context, token, joint, &context);
+    if (status != LZS_OK || !context) return status;
+    status = lzs_grammar_spell(g, last->state, token, &state);
+    if (status != LZS_OK || state == LZS_DEAD) return status;
+    status = is_goal(g, state, context, found);
+    p->way_bytes = token_bytes(p, token);
+    if (status != LZS_OK || *found) return status;
+    status = turn_of(p, state, context, &number);
+    if (status != LZS_OK) return status;
+    for (int32_t i = 0; i < p->turns[number].n_ways; i++) {
+        const lzs_way way = p->turns[number].ways[i];
+        if (!way_fits(p, token, way)) continue;
+        *found = true;
+        p->way_bytes += way.bytes;
+        return LZS_OK;
+    }
+    size_t seen;
+    status = seen_of(p, state, context, token, &seen);
+    if (status != LZS_OK || p->seen[seen].search == NO_WAY) return status;
+    if (p->seen[seen].search == p->search) { /* it is on the stack, or depends on something that is */
+        last->lowest = 0;
+        return LZS_OK;
+    }
+    return push(g, seen);
+}
+
+/* Takes the last token from the stack: there is no way after it, unless one through a token that is still on the
+ * stack. */
+static void pop(lzs_proper *p) {
+    const struct lzs_try *t = &p->stack[--p->n_stack];
+    if (t->lowest >= p->n_stack) p->seen[t->seen].search = NO_WAY;
+    if (p->n_stack && t->lowest < p->n_stack && p->stack[p->n_stack - 1].lowest > t->lowest) {
+        p->stack[p->n_stack - 1].lowest = t->lowest;
+    }
+}
+
+static lzs_status find_way(lzs_grammar *g, int32_t state, int32_t context, int32_t token, bool *found) {
+    lzs_proper *p = g->proper;
+    size_t seen;
+    *found = false;
+    lzs_status status = seen_of(p, state, context, token, &seen);
+    if (status != LZS_OK || p->seen[seen].search == NO_WAY) return status;
+    p->n_stack = 0;
+    if (++p->search == NOT_TRIED) p->search = NO_WAY + 1;
+    status = push(g, seen);
+    while (status == LZS_OK && p->n_stack && !*found) {
+        int32_t next;
+        status = next_token(g, &p->stack[p->n_stack - 1], &next);
+        if (status != LZS_OK) break;
+        if (next < 0) {
+            pop(p);
+            continue;
+        }
+        status = try(g, next, found);
+        if (status == LZS_OK && *found) status = note_ways(p, next);
+    }
+    return status;
+}
+
 /* ---- masks ---- */
 
 static void set_bit(uint32_t *words, int32_t token) {
@@ -140,7 +568,7 @@ static void set_bit(uint32_t *words, int32_t token) {
 
 /* Allows a token from which so many bytes lead to the goal. */
 static void allow(lzs_proper *p, int32_t token, bool apart, bool either, uint32_t behind) {
-    uint32_t bytes = lzs_token_bytes(p, token) + behind;
+    uint32_t bytes = token_bytes(p, token) + behind;
     if (bytes > p->longest) p->longest = bytes;
     if (apart) set_bit(p->apart_words, token);
     if (either) set_bit(p->either_words, token);
@@ -149,13 +577,14 @@ static void allow(lzs_proper *p, int32_t token, bool apart, bool either, uint32_
 /* The turn of a state and a context, or -1 for the goal. */
 static lzs_status destination(lzs_grammar *g, int32_t state, int32_t context, int32_t *turn) {
     lzs_proper *p = g->proper;
-    struct lzs_destination *d = &p->destinations[lzs_mixed(lzs_pair_key(state, context)) % LZS_DESTINATIONS];
+    const uint64_t hash = lzs_fold(pair_key(state, context), p->of_turns.key);
+    struct lzs_destination *d = &p->destinations[hash % LZS_DESTINATIONS];
     lzs_status status = LZS_OK;
     if (d->state != state || d->context != context) {
         bool goal;
         *d = (struct lzs_destination){.turn = -1};
-        status = lzs_is_goal(g, state, context, &goal);
-        if (status == LZS_OK && !goal) status = lzs_turn_of(p, state, context, &d->turn);
+        status = is_goal(g, state, context, &goal);
+        if (status == LZS_OK && !goal) status = turn_of(p, state, context, &d->turn);
         if (status != LZS_OK) return status;
         d->state = state;
         d->context = context;
@@ -177,7 +606,8 @@ static lzs_status ask(lzs_grammar *g, int32_t token, int32_t state, int32_t cont
     if (!lzs_grow(&p->asked, &p->asked_room, p->n_asked + 1, sizeof *p->asked)) return LZS_ENOMEM;
     int32_t *first = &p->turns[number].asked;
     if (*first < 0) {
-        if (!lzs_grow(&p->asked_turns, &p->asked_turns_room, p->n_asked_turns + 1, sizeof *p->asked_turns)) return LZS_ENOMEM;
+        const size_t n = p->n_asked_turns + 1;
+        if (!lzs_grow(&p->asked_turns, &p->asked_turns_room, n, sizeof *p->asked_turns)) return LZS_ENOMEM;
         p->asked_turns[p->n_asked_turns++] = number;
     }
     p->asked[p->n_asked] = (struct lzs_asked){token, *first, apart, either};
@@ -271,7 +701,7 @@ static void go_way(lzs_proper *p, lzs_turn *turn, lzs_way way) {
     while (*link >= 0) {
         struct lzs_asked *asked = &p->asked[*link];
         bool marked = marks && s->roles[asked->token] == LZS_TOKEN_USUAL && s->merges.written[asked->token];
-        bool may = marked ? !lzs_bit(p->before, asked->token) : lzs_way_fits(p, asked->token, way);
+        bool may = marked ? !lzs_bit(p->before, asked->token) : way_fits(p, asked->token, way);
         if (may) {
             allow(p, asked->token, asked->apart, asked->either, way.bytes);
             *link = asked->next;
@@ -284,17 +714,19 @@ static void go_way(lzs_proper *p, lzs_turn *turn, lzs_way way) {
 /* Decides about all tokens that lead to a turn. */
 static lzs_status answer(lzs_grammar *g, int32_t number) {
     lzs_proper *p = g->proper;
-    /* Inside a character most bytes would join with most tokens, so that a way of one token is seldom that of another. */
+    /* Inside a character most bytes would join with most tokens, so that a way of one token is seldom that of
+     * another. */
     bool shared = p->contexts.all[p->turns[number].context].node == 0;
-    for (int32_t i = 0; shared && i < p->turns[number].n_ways; i++) go_way(p, &p->turns[number], p->turns[number].ways[i]);
+    lzs_turn *turn = &p->turns[number]; /* until a search makes other turns */
+    for (int32_t i = 0; shared && i < turn->n_ways; i++) go_way(p, turn, turn->ways[i]);
     while (p->turns[number].asked >= 0) {
         const struct lzs_asked asked = p->asked[p->turns[number].asked];
         bool found;
-        lzs_status status = lzs_find_way(g, p->turns[number].state, p->turns[number].context, asked.token, &found);
+        lzs_status status = find_way(g, p->turns[number].state, p->turns[number].context, asked.token, &found);
         if (status != LZS_OK) return status;
         p->turns[number].asked = asked.next;
         if (!found) continue;
-        allow(p, asked.token, asked.apart, asked.either, p->way_bytes - lzs_token_bytes(p, asked.token));
+        allow(p, asked.token, asked.apart, asked.either, p->way_bytes - token_bytes(p, asked.token));
         if (shared) go_way(p, &p->turns[number], p->turns[number].ways[p->turns[number].n_ways - 1]);
     }
     return LZS_OK;
@@ -304,7 +736,8 @@ static lzs_status make(lzs_grammar *g, int32_t number) {
     lzs_proper *p = g->proper;
     const lzs_vocabulary *v = g->vocabulary;
     int32_t state = p->turns[number].state, context = p->turns[number].context;
-    for (size_t i = 0; i < p->n_asked_turns; i++) p->turns[p->asked_turns[i]].asked = -1; /* left by a step that failed */
+    /* left by a step that failed */
+    for (size_t i = 0; i < p->n_asked_turns; i++) p->turns[p->asked_turns[i]].asked = -1;
     p->n_asked = p->n_asked_turns = 0;
     p->longest = 0;
     memset(p->destinations, 0, sizeof p->destinations);
@@ -323,48 +756,33 @@ static lzs_status make(lzs_grammar *g, int32_t number) {
     return LZS_OK;
 }
 
-static struct lzs_last *last_slot(const lzs_proper *p, int32_t turn, int32_t last) {
-    for (size_t at = (size_t)lzs_mixed(lzs_pair_key(turn, last));; at++) {
-        struct lzs_last *slot = &p->lasts[at & (p->lasts_size - 1)];
-        if (slot->turn < 0 || (slot->turn == turn && slot->last == last)) return slot;
+/* The mask of a turn after a token; -1 if it was not kept. The slot and tag are for adding it. */
+static int32_t last_of(const lzs_proper *p, int32_t turn, int32_t last, lzs_slot **slot, uint32_t *tag) {
+    *tag = (uint32_t)lzs_fold(pair_key(turn, last), p->of_lasts.key);
+    *slot = NULL;
+    while ((*slot = lzs_table_next(&p->of_lasts, *slot, *tag))->index) {
+        const struct lzs_last *known = &p->lasts[(*slot)->index - 1];
+        if (known->turn == turn && known->last == last) return known->mask;
     }
+    return -1;
 }
 
-static lzs_status more_lasts(lzs_proper *p) {
-    size_t size = p->lasts_size ? 2 * p->lasts_size : MIN_TABLE, old = p->lasts_size;
-    struct lzs_last *before = p->lasts, *lasts = malloc(size * sizeof *lasts);
-    if (!lasts) return LZS_ENOMEM;
-    for (size_t i = 0; i < size; i++) lasts[i].turn = -1;
-    p->lasts = lasts;
-    p->lasts_size = size;
-    for (size_t i = 0; i < old; i++) {
-        if (before[i].turn >= 0) *last_slot(p, before[i].turn, before[i].last) = before[i];
-    }
-    free(before);
-    return LZS_OK;
-}
-
-/* Keeps the mask of a turn behind a token while there is much room: it is made again in little time. */
-static lzs_status keep_last(lzs_grammar *g, int32_t turn, int32_t last, const uint32_t *words) {
+/* Keeps the mask of a turn after a token while there is much room: it is made again in little time. */
+static lzs_status keep_last(lzs_grammar *g, int32_t turn, int32_t last, const uint32_t *words, lzs_slot *slot,
+                            uint32_t tag) {
     lzs_proper *p = g->proper;
     if (g->mask_bytes > g->max_bytes / 4 || lzs_proper_used(p) > g->max_bytes / 8) return LZS_OK;
-    if (2 * (p->n_lasts + 1) > p->lasts_size) {
-        lzs_status status = more_lasts(p);
-        if (status != LZS_OK) return status;
-    }
+    if (!lzs_grow(&p->lasts, &p->lasts_room, p->n_lasts + 1, sizeof *p->lasts)) return LZS_ENOMEM;
     int32_t mask;
     lzs_status status = lzs_grammar_keep(g, words, &mask);
-    if (status != LZS_OK) return status;
-    *last_slot(p, turn, last) = (struct lzs_last){turn, last, mask};
-    p->n_lasts++;
-    return LZS_OK;
+    if (status == LZS_OK) status = lzs_table_add(&p->of_lasts, slot, tag, p->n_lasts);
+    if (status == LZS_OK) p->lasts[p->n_lasts++] = (struct lzs_last){turn, last, mask};
+    return status;
 }
 
-enum { FAR = 16 }; /* bytes to the limit of a count from which on it may be far */
-
-/* Finds a turn with the same masks, so that not every count has its own: that of the state without the counts that are far from
- * their limits. What such a state does not allow is not allowed here either. What it allows is allowed here if all its ways to
- * the goal are short enough for the counts. */
+/* Finds a turn with the same masks, so that not every count has its own: that of the state without the counts that are
+ * far from their limits. What such a state does not allow is not allowed here either. What it allows is allowed here if
+ * all its ways to the goal are short enough for the counts. */
 static lzs_status find_same(lzs_grammar *g, int32_t number) {
     lzs_proper *p = g->proper;
     const int32_t state = p->turns[number].state, context = p->turns[number].context;
@@ -373,8 +791,8 @@ static lzs_status find_same(lzs_grammar *g, int32_t number) {
     if (!g->program.n_loops || p->tokenization != LZS_TOKENIZATION_PROPER) return LZS_OK;
     lzs_status status = lzs_automaton_clamp_high(&g->automaton, state, FAR, &far);
     if (status != LZS_OK || far == state) return status;
-    status = lzs_turn_of(p, far, context, &other);
-    if (status == LZS_OK && !p->turns[other].made) { /* it is worth making where it will do */
+    status = turn_of(p, far, context, &other);
+    if (status == LZS_OK && !p->turns[other].made) { /* it is worth making if its masks will do */
         status = lzs_automaton_clamp_high(&g->automaton, state, g->vocabulary->longest, &clamped);
         if (status == LZS_OK && clamped != far) return LZS_OK;
         if (status == LZS_OK) status = make(g, other);
@@ -386,23 +804,23 @@ static lzs_status find_same(lzs_grammar *g, int32_t number) {
     return status;
 }
 
-/* The tokens that the tokenizer writes behind `last` and that lead to the goal. */
+/* The tokens that the tokenizer writes after `last` and that lead to the goal. */
 static lzs_status write_proper(lzs_grammar *g, int32_t last, int32_t state, int32_t context, uint32_t *words) {
     lzs_proper *p = g->proper;
     int32_t number;
-    lzs_status status = lzs_turn_of(p, state, context, &number);
+    lzs_status status = turn_of(p, state, context, &number);
     if (status == LZS_OK && p->turns[number].same < 0) {
         status = find_same(g, number);
         if (status != LZS_OK) p->turns[number].same = -1;
     }
     if (status != LZS_OK) return status;
     number = p->turns[number].same;
-    if (p->n_lasts) {
-        const struct lzs_last *known = last_slot(p, number, last);
-        if (known->turn >= 0) {
-            lzs_grammar_write(g, known->mask, words);
-            return LZS_OK;
-        }
+    lzs_slot *slot;
+    uint32_t tag;
+    int32_t known = last_of(p, number, last, &slot, &tag);
+    if (known >= 0) {
+        lzs_grammar_write(g, known, words);
+        return LZS_OK;
     }
     if (!p->turns[number].made) status = make(g, number);
     if (status != LZS_OK) return status;
@@ -412,7 +830,7 @@ static lzs_status write_proper(lzs_grammar *g, int32_t last, int32_t state, int3
         lzs_grammar_write(g, p->turns[number].apart, p->apart_words);
         for (size_t i = 0; i < g->vocabulary->n_words; i++) words[i] |= p->apart_words[i];
     }
-    return keep_last(g, number, last, words);
+    return keep_last(g, number, last, words, slot, tag);
 }
 
 static void allow_others(const lzs_grammar *g, uint32_t *words) {
@@ -457,18 +875,20 @@ lzs_status lzs_proper_accept(lzs_grammar *g, int32_t last, int32_t token, int32_
     lzs_proper *p = g->proper;
     const lzs_vocabulary *v = g->vocabulary;
     bool is_text = lzs_bit(v->texts, token);
-    if (g->open && !is_text) { /* the text begins anew behind it */
+    if (g->open && !is_text) { /* the text begins anew after it */
         *context = LZS_TEXT_BEGINS;
         return LZS_OK;
     }
-    if (v->is_end[token] && p->tokenization == LZS_TOKENIZATION_PROPER && !lzs_contexts_may_end(&p->contexts, *context)) {
+    if (v->is_end[token] && p->tokenization == LZS_TOKENIZATION_PROPER &&
+        !lzs_contexts_may_end(&p->contexts, *context)) {
         *state = *state == LZS_ENDED ? LZS_ENDED : LZS_DEAD;
         return LZS_OK;
     }
     lzs_status status = lzs_grammar_accept(g, *state, token, state);
     if (status != LZS_OK || *state == LZS_DEAD || !is_text) return status;
     if (last >= 0 && !lzs_bit(v->texts, last)) last = -1;
-    status = lzs_spelling_step(p->spelling, &p->contexts, *context, token, lzs_spelling_joint(p->spelling, last, token), context);
+    status = lzs_spelling_step(p->spelling, &p->contexts, *context, token,
+                               lzs_spelling_joint(p->spelling, last, token), context);
     if (status != LZS_OK || *context) return status;
     *context = LZS_ANY_CONTEXT;
     if (p->tokenization == LZS_TOKENIZATION_PROPER && !g->open) *state = LZS_DEAD;

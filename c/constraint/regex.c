@@ -1,8 +1,8 @@
 /* regex.c - a regular expression -> its syntax tree.
  *
- * The dialect is what Python's re, the regex crate of Rust and ECMAScript have in common; docs/grammar.md lists it. What they
- * read differently, and what a finite automaton cannot do, is refused with its offset and a reason. The parser keeps its open
- * groups on a stack of its own, so that its depth does not depend on the pattern.
+ * The dialect is what Python's re, the regex crate of Rust and ECMAScript have in common; docs/grammar.md lists it.
+ * What they read differently, and what a finite automaton cannot do, is refused with its offset and a reason. The
+ * parser keeps its open groups on a stack of its own, so that its depth does not depend on the pattern.
  */
 #include "regex.h"
 
@@ -15,7 +15,7 @@
 
 typedef struct group {
     size_t base;   /* the group's first node on the stack */
-    size_t n_alts; /* finished alternatives, from `base` on; the items of the one being read lie behind them */
+    size_t n_alts; /* finished alternatives, from `base` on; the items of the one being read lie after them */
     size_t offset; /* of its parenthesis */
     bool fold, dot_all; /* the flags to return to at its end */
 } group;
@@ -87,7 +87,7 @@ static lzs_status end_run(parser *p, size_t n) {
 /* ---- strings of JSON ---- */
 
 size_t lzs_json_escape(uint32_t code, uint8_t bytes[6]) {
-    static const char names[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* a character, and what stands for it behind a backslash */
+    static const char names[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* a character, and what stands for it after a backslash */
     bytes[0] = '\\';
     for (size_t i = 0; i + 1 < sizeof names; i += 2) {
         if (code != (uint8_t)names[i]) continue;
@@ -107,8 +107,10 @@ static bool in_set(const lzs_charset *set, uint32_t code) {
     return i < set->n && set->ranges[i].first <= code;
 }
 
-/* What YAML holds as it is beyond ASCII: no controls, and nothing that a reader of YAML 1.1 takes for the end of a line. */
-static const lzs_range yaml_plain[] = {{0xA0, 0x2027}, {0x202A, 0xFEFE}, {0xFF00, 0xFFFD}, {0x10000, LZS_MAX_CODE_POINT}};
+/* What YAML holds as it is beyond ASCII: no controls, and nothing that a reader of YAML 1.1 takes for the end of a
+ * line. */
+static const lzs_range yaml_plain[] = {{0xA0, 0x2027}, {0x202A, 0xFEFE}, {0xFF00, 0xFFFD},
+                                       {0x10000, LZS_MAX_CODE_POINT}};
 
 /* Whether YAML holds a character of a range beyond ASCII as it is. */
 static bool in_yaml(lzs_range range) {
@@ -143,7 +145,9 @@ static uint32_t json_set(parser *p) {
     for (uint32_t code = 0; code <= '\\' && ok; code++) {
         uint8_t bytes[6];
         size_t length = lzs_json_escape(code, bytes);
-        if (length && in_set(&p->set, code)) ok = (nodes[n++] = lzs_tree_literal(p->tree, bytes, length)) != LZS_NO_NODE;
+        if (!length || !in_set(&p->set, code)) continue;
+        nodes[n] = lzs_tree_literal(p->tree, bytes, length);
+        ok = nodes[n++] != LZS_NO_NODE;
     }
     lzs_charset_free(&others);
     return ok ? lzs_tree_alt(p->tree, nodes, n) : LZS_NO_NODE;
@@ -202,7 +206,8 @@ static lzs_status hexadecimal(parser *p, size_t offset, uint8_t letter, uint32_t
     size_t digits = letter == 'x' ? 2 : letter == 'u' ? 4 : 8;
     bool braces = more(p) && p->pattern[p->at] == '{';
     if (p->json && (letter == 'U' || (letter == 'x' && braces))) {
-        return REFUSE(p, offset, "\\%c%s is not ECMAScript: write \\xHH, \\uHHHH or \\u{H...}", letter, braces ? "{" : "");
+        return REFUSE(p, offset, "\\%c%s is not ECMAScript: write \\xHH, \\uHHHH or \\u{H...}", letter,
+                      braces ? "{" : "");
     }
     p->at += braces;
     uint64_t value = 0;
@@ -265,13 +270,18 @@ static lzs_status read_escape(parser *p, escape *e) {
         e->is_set = true;
         return shorthand(&p->set, letter, p->json) ? LZS_OK : LZS_ENOMEM;
     case 'x': case 'u': case 'U': return hexadecimal(p, offset, letter, &e->code);
-    case 'b': case 'B': return REFUSE(p, offset, "\\%c, a word boundary, is not supported: write out what may stand on both sides", letter);
+    case 'b': case 'B':
+        return REFUSE(p, offset, "\\%c, a word boundary, is not supported: write out what may stand on both sides",
+                      letter);
     case 'p': case 'P': return REFUSE(p, offset, "\\%c, a Unicode property, is not supported: list the ranges", letter);
-    case 'k': case 'g': return REFUSE(p, offset, "\\%c, a reference to a group, is not regular: write out what may come again", letter);
-    case 'a': case 'e': return REFUSE(p, offset, "\\%c is not supported: write \\x%s", letter, letter == 'a' ? "07" : "1B");
+    case 'k': case 'g':
+        return REFUSE(p, offset, "\\%c, a reference to a group, is not regular: write out what may come again", letter);
+    case 'a': case 'e':
+        return REFUSE(p, offset, "\\%c is not supported: write \\x%s", letter, letter == 'a' ? "07" : "1B");
     case 'c': case 'G': case 'X': case 'R': case 'N': case 'h': case 'H': case 'Q': case 'E':
         return REFUSE(p, offset, "\\%c is not supported: write out what it stands for", letter);
-    case 'A': case 'Z': case 'z': return REFUSE(p, offset, "\\%c, an anchor, is not supported here: write ^ or $ at the ends", letter);
+    case 'A': case 'Z': case 'z':
+        return REFUSE(p, offset, "\\%c, an anchor, is not supported here: write ^ or $ at the ends", letter);
     case '0': return octal(p, offset);
     default: break;
     }
@@ -287,7 +297,8 @@ static lzs_status read_escape(parser *p, escape *e) {
 /* Refuses what some dialects read as an operation on classes. */
 static lzs_status not_doubled(parser *p) {
     if (!next_is(p, "&&") && !next_is(p, "||") && !next_is(p, "~~") && !next_is(p, "--")) return LZS_OK;
-    return REFUSE(p, p->at, "%.2s in a class has several meanings: write a backslash before each", (const char *)p->pattern + p->at);
+    return REFUSE(p, p->at, "%.2s in a class has several meanings: write a backslash before each",
+                  (const char *)p->pattern + p->at);
 }
 
 /* One code point or set of a class, at `at`. */
@@ -370,8 +381,12 @@ static lzs_status read_count(parser *p, size_t offset, uint32_t *count) {
 
 static lzs_status read_braces(parser *p, uint32_t *min, uint32_t *max) {
     size_t offset = p->at++;
-    if (next_is(p, ",")) return REFUSE(p, offset, "a count has a least number, as in {0,5}: write \\{ for the character");
-    if (!more(p) || !is_digit(p->pattern[p->at])) return REFUSE(p, offset, "{ begins a count such as {2,5}: write \\{ for the character");
+    if (next_is(p, ",")) {
+        return REFUSE(p, offset, "a count has a least number, as in {0,5}: write \\{ for the character");
+    }
+    if (!more(p) || !is_digit(p->pattern[p->at])) {
+        return REFUSE(p, offset, "{ begins a count such as {2,5}: write \\{ for the character");
+    }
     lzs_status status = read_count(p, offset, min);
     if (status != LZS_OK) return status;
     *max = *min;
@@ -406,7 +421,8 @@ static lzs_status quantifier(parser *p) {
     }
     if (status != LZS_OK) return status;
     if (more(p) && p->pattern[p->at] == '+') return REFUSE(p, p->at, "possessive repetition is not supported");
-    if (more(p) && p->pattern[p->at] == '?') p->at++; /* lazy, which makes no difference where the whole text must match */
+    /* lazy: makes no difference, since the whole text must match */
+    if (more(p) && p->pattern[p->at] == '?') p->at++;
     if (p->n_run) { /* only its last character is repeated */
         status = end_run(p, p->last);
         if (status == LZS_OK) status = end_run(p, p->n_run);
@@ -419,7 +435,7 @@ static lzs_status quantifier(parser *p) {
 
 /* ---- groups and alternatives ---- */
 
-/* A pattern that matches somewhere has any characters on the sides where no anchor is. */
+/* A pattern that matches somewhere has any characters on the sides without an anchor. */
 static lzs_status add_sides(parser *p, uint32_t *node) {
     p->set.n = 0;
     bool ok = lzs_charset_negate(&p->set); /* all characters */
@@ -485,14 +501,17 @@ static lzs_status read_flags(parser *p, size_t offset) {
     return LZS_OK;
 }
 
-/* The name of (?P<name>...) or (?<name>...), which changes nothing; `at` is behind the <. */
+/* The name of (?P<name>...) or (?<name>...), which changes nothing; `at` is after the <. */
 static lzs_status read_name(parser *p, size_t offset) {
     size_t first = p->at;
     while (more(p) && p->pattern[p->at] < 0x80 &&
-           (is_letter(p->pattern[p->at]) || p->pattern[p->at] == '_' || (p->at > first && is_digit(p->pattern[p->at])))) {
+           (is_letter(p->pattern[p->at]) || p->pattern[p->at] == '_' ||
+            (p->at > first && is_digit(p->pattern[p->at])))) {
         p->at++;
     }
-    if (p->at == first || !more(p) || p->pattern[p->at] != '>') return REFUSE(p, offset, "the name of the group is not one");
+    if (p->at == first || !more(p) || p->pattern[p->at] != '>') {
+        return REFUSE(p, offset, "the name of the group is not one");
+    }
     p->at++;
     return LZS_OK;
 }
@@ -520,7 +539,8 @@ static lzs_status begin_group(parser *p) {
         } else {
             status = read_flags(p, offset);
             if (status == LZS_OK && p->pattern[p->at++] == ')') {
-                return offset == 0 ? LZS_OK : REFUSE(p, offset, "flags for the whole pattern must begin it: use (?i:...)");
+                return offset == 0 ? LZS_OK : REFUSE(p, offset,
+                                                     "flags for the whole pattern must begin it: use (?i:...)");
             }
         }
     }
@@ -535,7 +555,7 @@ static lzs_status begin_group(parser *p) {
     return status;
 }
 
-/* An anchor says of a whole text what holds anyway, so it may stand where it changes nothing. */
+/* An anchor says of a whole text what holds anyway, so it may stand if it changes nothing. */
 static lzs_status anchor(parser *p, size_t length, bool begins) {
     size_t offset = p->at;
     const group *g = &p->groups[p->depth];

@@ -17,7 +17,7 @@ uint64_t lzs_slice_place(const lzs_program *p, const lzs_part_range *part, uint6
     return lzs_at_op(inside << (LZS_COUNTER_BITS - bits), lzs_place_op(place) - part->first_op + 1);
 }
 
-/* The operation of the slice; false where it lies outside. */
+/* The operation of the slice; false if it lies outside. */
 static bool moved(const lzs_part_range *part, uint32_t op, uint32_t *to) {
     *to = op == part->exit ? 0 : op - part->first_op + 1;
     return op == part->exit || (op >= part->first_op && op < part->end_op);
@@ -33,7 +33,8 @@ static bool copy_loops(const lzs_program *p, const lzs_part_range *part, lzs_pro
     bool ok = true;
     for (uint32_t i = part->first_loop; i < part->end_loop; i++) {
         lzs_loop_op loop = p->loops[i];
-        ok = ok && moved(part, loop.entry, &loop.entry) && moved(part, loop.body, &loop.body) && moved(part, loop.exit, &loop.exit);
+        ok = ok && moved(part, loop.entry, &loop.entry) && moved(part, loop.body, &loop.body) && moved(part, loop.exit,
+                                                                                                       &loop.exit);
         ok = ok && moved_loop(part, loop.outer, &loop.outer);
         loop.shift = (uint8_t)(loop.shift + LZS_COUNTER_BITS - bits);
         loop.depth = (uint8_t)(loop.depth - depth);
@@ -113,7 +114,8 @@ uint32_t *lzs_slice_key(const lzs_program *p, size_t *n) {
     for (size_t i = 0; i < p->n_targets; i++) *at++ = p->targets[i];
     for (size_t i = 0; i < p->n_loops; i++) {
         const lzs_loop_op *loop = &p->loops[i];
-        const uint32_t fields[] = {loop->min, loop->max, loop->entry, loop->body, loop->exit, loop->min_bytes, loop->outer,
+        const uint32_t fields[] = {loop->min, loop->max, loop->entry, loop->body, loop->exit, loop->min_bytes,
+                                   loop->outer,
                                    (uint32_t)loop->shift | (uint32_t)loop->width << 8 | (uint32_t)loop->depth << 16 |
                                        (uint32_t)loop->nullable << 24};
         memcpy(at, fields, sizeof fields);

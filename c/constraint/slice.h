@@ -4,12 +4,12 @@
 
 #include "program.h"
 
-/* The operations of a part with the end of the text in the place of its exit. *made is false where it does not lead to its exit
- * alone. The caller frees the program in any case. */
+/* The operations of a part with the end of the text in the place of its exit. *made is false if it does not lead to its
+ * exit alone. The caller frees the program in any case. */
 lzs_status lzs_slice(const lzs_program *program, const lzs_part_range *part, lzs_program *slice, bool *made);
 
-/* All that a program is, in one form: two programs with the same key have the same places and masks. NULL when memory runs out;
- * the caller frees it. */
+/* All that a program is, in one form: two programs with the same key have the same places and masks. NULL when memory
+ * runs out; the caller frees it. */
 uint32_t *lzs_slice_key(const lzs_program *slice, size_t *n);
 
 /* A place inside the part as the slice has it, without the counters around the part, which are in *around. */

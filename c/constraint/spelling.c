@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../plan/plan.h"
 #include "utf8.h"
 
 /* ---- life ---- */
@@ -44,7 +43,8 @@ static lzs_status begin(const lzs_vocabulary *v, const uint8_t *roles, lzs_spell
     for (int32_t token = 0; roles && token < v->n_vocab; token++) {
         if (roles[token] > LZS_TOKEN_WHOLE) return LZS_EINVAL;
         bool is_text = lzs_bit(v->texts, token);
-        if (roles[token] == LZS_TOKEN_BYTE && is_text && v->begins[token + 1] - v->begins[token] != 1) return LZS_EINVAL;
+        if (roles[token] == LZS_TOKEN_BYTE && is_text && v->begins[token + 1] -
+            v->begins[token] != 1) return LZS_EINVAL;
         s->roles[token] = roles[token];
         s->some_whole |= roles[token] == LZS_TOKEN_WHOLE;
     }
@@ -56,7 +56,8 @@ static bool find_plain(lzs_spelling *s) {
     s->plain = calloc(v->n_nodes ? v->n_nodes : 1, sizeof *s->plain);
     for (size_t i = 0; s->plain && i < v->n_nodes && !s->by_scores; i++) {
         int32_t token = v->nodes[i].token;
-        s->plain[i] = token >= 0 && v->same[token] < 0 && s->roles[token] == LZS_TOKEN_USUAL && s->merges.written[token];
+        s->plain[i] = token >= 0 && v->same[token] < 0 && s->roles[token] == LZS_TOKEN_USUAL &&
+                      s->merges.written[token];
     }
     return s->plain != NULL;
 }
@@ -70,8 +71,8 @@ static lzs_status ended(lzs_status status, lzs_spelling **spelling) {
     return status;
 }
 
-lzs_status lzs_spelling_new_pairs(const lzs_vocabulary *v, const uint8_t *roles, const int32_t *pairs, size_t n, int32_t words,
-                                  int32_t whole_words, lzs_spelling **spelling) {
+lzs_status lzs_spelling_new_pairs(const lzs_vocabulary *v, const uint8_t *roles, const int32_t *pairs, size_t n,
+                                  int32_t words, int32_t whole_words, lzs_spelling **spelling) {
     *spelling = NULL;
     if (!v || (n && !pairs) || words < 0 || words > LZS_WORDS_QWEN2) return LZS_EINVAL;
     if (whole_words && words == LZS_WORDS_NONE) return LZS_EINVAL;
@@ -84,7 +85,8 @@ lzs_status lzs_spelling_new_pairs(const lzs_vocabulary *v, const uint8_t *roles,
     return ended(status, spelling);
 }
 
-lzs_status lzs_spelling_new_scores(const lzs_vocabulary *v, const uint8_t *roles, const float *scores, lzs_spelling **spelling) {
+lzs_status lzs_spelling_new_scores(const lzs_vocabulary *v, const uint8_t *roles, const float *scores,
+                                   lzs_spelling **spelling) {
     *spelling = NULL;
     if (!v || !scores) return LZS_EINVAL;
     bool *lone = calloc((size_t)v->n_vocab, sizeof *lone);
@@ -111,8 +113,9 @@ void lzs_spelling_free(lzs_spelling *s) {
 }
 
 size_t lzs_spelling_memory(const lzs_spelling *s) {
-    return sizeof *s + lzs_merges_memory(&s->merges) + (size_t)s->vocabulary->n_vocab + s->words.n_nodes * sizeof *s->words.nodes +
-           s->n_characters * sizeof *s->characters + s->vocabulary->n_nodes * sizeof *s->plain;
+    return sizeof *s + lzs_merges_memory(&s->merges) + (size_t)s->vocabulary->n_vocab +
+           s->words.n_nodes * sizeof *s->words.nodes + s->n_characters * sizeof *s->characters +
+           s->vocabulary->n_nodes * sizeof *s->plain;
 }
 
 /* ---- bytes that stand for characters ---- */
@@ -160,8 +163,8 @@ static bool begins_missing(const lzs_spelling *s, const uint8_t *bytes, size_t n
     return some_missing(s, first, last);
 }
 
-static lzs_status step_by_scores(const lzs_spelling *s, lzs_contexts *c, int32_t context, int32_t token, lzs_joint joint,
-                                 int32_t *next) {
+static lzs_status step_by_scores(const lzs_spelling *s, lzs_contexts *c, int32_t context, int32_t token,
+                                 lzs_joint joint, int32_t *next) {
     uint32_t set = c->all[context].set;
     uint32_t n = set & PENDING ? set >> PENDING_BYTES & 3 : 0;
     *next = LZS_NO_CONTEXT;
@@ -203,7 +206,8 @@ lzs_status lzs_spelling_step(const lzs_spelling *s, lzs_contexts *c, int32_t con
     }
     const lzs_vocabulary *v = s->vocabulary;
     lzs_status status = LZS_OK;
-    for (size_t i = v->begins[token]; i < v->begins[token + 1] && context && status == LZS_OK; i++, joint = LZS_INSIDE) {
+    for (size_t i = v->begins[token]; i < v->begins[token + 1] && context && status == LZS_OK; i++,
+         joint = LZS_INSIDE) {
         status = lzs_contexts_step(c, context, v->bytes[i], joint, &context);
     }
     *next = context;

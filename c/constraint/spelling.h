@@ -1,4 +1,4 @@
-/* spelling.h - how a tokenizer writes texts as tokens: the rules that join them, and the words that they are joined in. */
+/* spelling.h - how a tokenizer writes texts as tokens: it joins them by rules, word by word. */
 #ifndef LZS_SPELLING_H
 #define LZS_SPELLING_H
 
@@ -13,17 +13,18 @@ struct lzs_spelling {
     bool some_whole; /* some are LZS_TOKEN_WHOLE */
     bool by_scores; /* SentencePiece: bytes stand for characters that are not tokens */
     bool whole_words; /* a word that is a token is written as this token, whatever the rules say */
-    uint32_t *characters; /* characters that are tokens, ascending, where bytes stand for the others */
+    uint32_t *characters; /* characters that are tokens, ascending, if bytes stand for the others */
     size_t n_characters;
-    bool *plain; /* (nodes of the vocabulary) one token ends there, and it is usual and written, its bytes gone through by contexts */
+    /* (nodes of the vocabulary) one token ends there, and its bytes alone say its context: it is usual and written. */
+    bool *plain;
 };
 
-/* How a token may follow another one, or what is before a text (-1). */
+/* How a token may follow another one, or what comes before a text (-1). */
 lzs_joint lzs_spelling_joint(const lzs_spelling *spelling, int32_t last, int32_t token);
 
-/* The context behind a token; LZS_NO_CONTEXT where the tokenizer does not write it there. */
-lzs_status lzs_spelling_step(const lzs_spelling *spelling, lzs_contexts *contexts, int32_t context, int32_t token, lzs_joint joint,
-                             int32_t *next);
+/* The context after a token; LZS_NO_CONTEXT if the tokenizer does not write it there. */
+lzs_status lzs_spelling_step(const lzs_spelling *spelling, lzs_contexts *contexts, int32_t context, int32_t token,
+                             lzs_joint joint, int32_t *next);
 
 /* Takes out of a mask the tokens that cannot follow `last` in the same word. */
 void lzs_spelling_forbid(const lzs_spelling *spelling, int32_t last, uint32_t *words);

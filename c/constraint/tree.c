@@ -90,8 +90,8 @@ static bool is_free_literal(const lzs_node *node) {
     return node->kind == LZS_NODE_LITERAL && !node->shared;
 }
 
-/* The plain bytes that all literals of a list begin with. No escape and no character of several bytes is cut in two, since the characters
- * of a node are counted. */
+/* The plain bytes that all literals of a list begin with. No escape and no character of several bytes is cut in two,
+ * since the characters of a node are counted. */
 static uint32_t common_bytes(const lzs_tree *tree, const uint32_t *literals, size_t n) {
     const lzs_node *first = &tree->nodes[literals[0]];
     uint32_t same = 0;
@@ -105,7 +105,7 @@ static uint32_t common_bytes(const lzs_tree *tree, const uint32_t *literals, siz
     return same;
 }
 
-/* Sorts literals by their first bytes, where these are plain; those with another one, or none, come last. */
+/* Sorts literals by their first bytes, if these are plain; those with another one, or none, come last. */
 static bool by_first_byte(const lzs_tree *tree, uint32_t *literals, size_t n, size_t ends[257]) {
     uint32_t *sorted = malloc(n * sizeof *sorted);
     size_t begins[257] = {0};
@@ -155,8 +155,8 @@ static uint32_t join(lzs_tree *tree, uint32_t *literals, size_t n, int splits) {
     return parts[1] != LZS_NO_NODE ? lzs_tree_concat(tree, parts, 2) : LZS_NO_NODE;
 }
 
-/* One of some literals: those that begin with the same byte have it once, so that a state of the automaton has a place for each byte
- * that can follow, and not for each literal. Changes their order. */
+/* One of some literals: those that begin with the same byte have it once, so that a state of the automaton has a place
+ * for each byte that can follow, and not for each literal. Changes their order. */
 static uint32_t split(lzs_tree *tree, uint32_t *literals, size_t n, int splits) {
     size_t ends[257], n_made = 0, begin = 0;
     if (splits == 0 || n < MIN_LITERALS) return of_children(tree, LZS_NODE_ALT, literals, n);

@@ -1,7 +1,8 @@
 /* tree.h - the syntax tree of a constraint: what the parsers build and the byte automaton is made from.
  *
- * Nodes are made bottom up, and a child has a smaller number than its parent. A node may be a part of several others, which
- * are then built with a copy of it each. Every node matches at least one text, so that nothing built of them can be a dead end.
+ * Nodes are made bottom up, and a child has a smaller number than its parent. A node may be a part of several others,
+ * which are then built with a copy of it each. Every node matches at least one text, so that nothing built of them can
+ * be a dead end.
  */
 #ifndef LZS_TREE_H
 #define LZS_TREE_H
@@ -27,7 +28,7 @@ typedef struct lzs_node {
     uint32_t min, max;
     uint32_t separator; /* a node, or LZS_NO_NODE */
     uint32_t min_bytes; /* of its shortest text, at most UINT32_MAX; 0 means that the empty text matches */
-    bool shared;        /* masks inside it are kept for all grammars that have the same part: see shared.h */
+    bool shared;        /* masks inside it are kept for all grammars that have the same part: see part_masks.h */
 } lzs_node;
 
 typedef struct lzs_tree {
@@ -57,8 +58,8 @@ static inline bool lzs_node_is_optional(const lzs_node *node) {
     return node->kind == LZS_NODE_REPEAT && node->min == 0 && node->max == 1;
 }
 
-/* The fewest and most characters of a node's texts; *max is LZS_UNBOUNDED where there is no most. With `json`, an escape of
- * JSON's strings is one character. */
+/* The fewest and most characters of a node's texts; *max is LZS_UNBOUNDED if there is no most. With `json`, an escape
+ * of JSON's strings is one character. */
 void lzs_tree_characters(const lzs_tree *tree, uint32_t node, bool json, uint32_t *min, uint32_t *max);
 
 /* Makes room for one more item of an array; false when memory runs out. */

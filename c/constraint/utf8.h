@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The bytes of the well-formed character that n > 0 bytes begin with, its code point in *code; 0 when they begin with none. */
+/* The bytes of the well-formed character that n > 0 bytes begin with, its code point in *code; 0 when they begin with
+ * none. */
 static inline size_t lzs_utf8_decode(const uint8_t *bytes, size_t n, uint32_t *code) {
     uint32_t lead = bytes[0];
     if (lead < 0x80) {
@@ -24,6 +25,17 @@ static inline size_t lzs_utf8_decode(const uint8_t *bytes, size_t n, uint32_t *c
     *code = value;
     return length;
 }
+
+/* Characters of several bytes (RFC 3629): the first byte, how many follow, and the range of the second one. */
+typedef struct lzs_lead {
+    uint8_t first, last, more, second_first, second_last;
+} lzs_lead;
+
+static const lzs_lead LZS_LEADS[] = {
+    {0xC2, 0xDF, 1, 0x80, 0xBF}, {0xE0, 0xE0, 2, 0xA0, 0xBF}, {0xE1, 0xEC, 2, 0x80, 0xBF}, {0xED, 0xED, 2, 0x80, 0x9F},
+    {0xEE, 0xEF, 2, 0x80, 0xBF}, {0xF0, 0xF0, 3, 0x90, 0xBF}, {0xF1, 0xF3, 3, 0x80, 0xBF}, {0xF4, 0xF4, 3, 0x80, 0x8F},
+};
+enum { LZS_N_LEADS = sizeof LZS_LEADS / sizeof *LZS_LEADS };
 
 /* Writes the bytes of a code point, and returns their number. */
 static inline size_t lzs_utf8_encode(uint32_t code, uint8_t bytes[4]) {

@@ -2,13 +2,13 @@
 #ifndef LZS_WALK_H
 #define LZS_WALK_H
 
-#include "grammar.h"
+#include "grammar_data.h"
 
 /* The tokens that were found: a list while they are few, and then the bits of a mask. */
 typedef struct lzs_found {
     uint32_t *tokens; /* (room), in any order */
     size_t n, room;
-    const uint32_t *known; /* a mask, or NULL: tokens that the list has already, where they are found */
+    const uint32_t *known; /* a mask, or NULL: tokens of it that are found are in the list already */
     uint32_t *words;
     size_t n_words;
     bool spread; /* they are in `words`; else in `tokens` */
@@ -39,8 +39,11 @@ void lzs_walk_init(lzs_grammar *g);
 /* Adds the text tokens below a node of the tree of the vocabulary. g->path has the state before the node. */
 lzs_status lzs_walk(lzs_grammar *g, uint32_t node, lzs_found *found);
 
-/* Adds the text tokens that may follow a state, at least those with more bytes than number level - 1 of LZS_SHORT_LEVELS, or with
- * LZS_WALK_OTHERS those that are not inner ones. Nodes where a text may end are added to `exits`, which may be NULL. */
+enum { LZS_WALK_OTHERS = -1 };
+
+/* Adds the text tokens that may follow a state, at least those with more bytes than number level - 1 of
+ * LZS_SHORT_LEVELS, or with LZS_WALK_OTHERS those that are not inner ones. Nodes where a text may end are added to
+ * `exits`, which may be NULL. */
 lzs_status lzs_walk_all(lzs_grammar *g, int32_t state, int level, lzs_found *found, lzs_exits *exits);
 
 /* Adds the tokens that end a text, if one may end in a state; how many. */

@@ -63,7 +63,7 @@ static bool is_mark(int class) {
 /* ---- the automata ---- */
 
 enum {
-    BEGIN,      /* no word yet, or behind one that has ended */
+    BEGIN,      /* no word yet, or after one that has ended */
     LETTERS,
     DIGITS1,
     DIGITS2,
@@ -71,21 +71,21 @@ enum {
     APOSTROPHE, /* with which a word begins */
     THEN_E,     /* 'r or 'v; an e makes it a word */
     THEN_L,
-    NOT_E,      /* a word that begins with r or v behind an apostrophe, and does not go on with e */
+    NOT_E,      /* a word that begins with r or v after an apostrophe, and does not go on with e */
     NOT_L,
     MARK,       /* with which a word begins, so that letters may follow */
     MARKS,
-    MARKS_LINE, /* line ends behind marks */
+    MARKS_LINE, /* line ends after marks */
     LINE_COMES, /* white space of which a later character is a line end */
     LAST_LINE,  /* the last line end of white space */
-    GAP,        /* white space without a line end to come, behind which the text ends or white space follows */
+    GAP,        /* white space without a line end to come, after which the text ends or white space follows */
     LAST_SPACE, /* the space before something else */
     LAST_WHITE  /* other white space before something else */
 };
 
 #define BIT(state) (UINT32_C(1) << (state))
 
-/* The states behind the first character of a word. */
+/* The states after the first character of a word. */
 static uint32_t beginning(lzs_words_kind kind, int class) {
     bool lines = kind == LZS_WORDS_LLAMA3 || kind == LZS_WORDS_QWEN2;
     if (is_letter(class)) return BIT(LETTERS);
@@ -96,8 +96,8 @@ static uint32_t beginning(lzs_words_kind kind, int class) {
     return BIT(GAP) | (class == SPACE ? BIT(LAST_SPACE) : BIT(LAST_WHITE)) | (lines ? BIT(LINE_COMES) : 0);
 }
 
-/* One state and class: what follows in the same word, and whether another word may begin instead. Returns false where a word
- * must not begin. */
+/* One state and class: what follows in the same word, and whether another word may begin instead. Returns false if a
+ * word must not begin. */
 static bool in_words_of_gpt2(lzs_words_kind kind, int state, int class, uint32_t *joined) {
     switch (state) {
     case LETTERS:
@@ -206,7 +206,8 @@ static void make_automaton(lzs_words *w) {
     for (int state = 0; state <= LAST_WHITE; state++) {
         for (int class = 0; class < LZS_WORD_CLASSES; class++) {
             uint32_t joined = 0, apart = 0;
-            bool begins = gpt2 ? in_words_of_gpt2(w->kind, state, class, &joined) : in_words_of_llama3(state, class, &joined);
+            bool begins = gpt2 ? in_words_of_gpt2(w->kind, state, class, &joined) : in_words_of_llama3(state, class,
+                                                                                                       &joined);
             if (begins) apart = beginning(w->kind, class);
             if (state == GAP) apart = last_white(w->kind, class);
             if (state == LAST_LINE) apart &= ~BIT(LINE_COMES);
@@ -233,7 +234,8 @@ static int16_t node_of(lzs_words *w, const int16_t row[64]) {
     return (int16_t)(LZS_WORD_CLASSES + w->n_nodes++);
 }
 
-/* What follows the bytes of a character whose first code point with these bytes is `code`, `rest` bytes before its end. */
+/* What follows the bytes of a character whose first code point with these bytes is `code`, `rest` bytes before its
+ * end. */
 static bool make_node(lzs_words *w, uint32_t code, int rest, uint32_t lowest, int16_t *node) {
     int16_t row[64];
     bool any = false;
@@ -242,7 +244,8 @@ static bool make_node(lzs_words *w, uint32_t code, int rest, uint32_t lowest, in
         row[i] = -1;
         if (last < lowest || first > 0x10FFFF || (first >= 0xD800 && last <= 0xDFFF)) continue;
         if (rest == 1) {
-            row[i] = w->kind == LZS_WORDS_NONE ? OTHER : (int16_t)class_of(first, false); /* one word needs no classes */
+            /* one word needs no classes */
+            row[i] = w->kind == LZS_WORDS_NONE ? OTHER : (int16_t)class_of(first, false);
         } else if (!make_node(w, first, rest - 1, lowest, &row[i])) {
             return false;
         }
@@ -283,55 +286,33 @@ void lzs_words_free(lzs_words *w) {
 
 /* ---- contexts ---- */
 
-static size_t slot_of(const lzs_contexts *c, uint32_t set, int16_t node, uint8_t joint) {
-    uint64_t hash = ((uint64_t)set << 24 ^ (uint64_t)(uint16_t)node << 2 ^ joint) * 0x9E3779B97F4A7C15u;
-    for (size_t at = (size_t)(hash >> 32);; at++) {
-        int32_t number = c->table[at & (c->table_size - 1)];
-        if (number < 0) return at & (c->table_size - 1);
-        const lzs_context *x = &c->all[number];
-        if (x->set == set && x->node == node && x->joint == joint) return at & (c->table_size - 1);
-    }
-}
-
-static lzs_status more_table(lzs_contexts *c) {
-    size_t size = c->table_size ? 2 * c->table_size : 256;
-    int32_t *table = malloc(size * sizeof *table);
-    if (!table) return LZS_ENOMEM;
-    for (size_t i = 0; i < size; i++) table[i] = -1;
-    free(c->table);
-    c->table = table;
-    c->table_size = size;
-    for (int32_t i = 1; i < c->n; i++) c->table[slot_of(c, c->all[i].set, c->all[i].node, c->all[i].joint)] = i;
-    return LZS_OK;
-}
-
 static lzs_status intern(lzs_contexts *c, uint32_t set, int16_t node, uint8_t joint, int32_t *number) {
-    if (!set) {
-        *number = LZS_NO_CONTEXT;
-        return LZS_OK;
+    *number = LZS_NO_CONTEXT;
+    if (!set) return LZS_OK;
+    uint32_t tag = (uint32_t)lzs_fold((uint64_t)set << 24 ^ (uint64_t)(uint16_t)node << 2 ^ joint, c->table.key);
+    lzs_slot *slot = NULL;
+    while ((slot = lzs_table_next(&c->table, slot, tag))->index) {
+        const lzs_context *x = &c->all[slot->index - 1];
+        *number = (int32_t)slot->index - 1;
+        if (x->set == set && x->node == node && x->joint == joint) return LZS_OK;
     }
-    if (2 * ((size_t)c->n + 1) > c->table_size) {
-        lzs_status status = more_table(c);
-        if (status != LZS_OK) return status;
-    }
-    size_t slot = slot_of(c, set, node, joint);
-    if (c->table[slot] < 0) {
-        if (!lzs_grow(&c->all, &c->room, (size_t)c->n + 1, sizeof *c->all)) return LZS_ENOMEM;
-        c->all[c->n] = (lzs_context){set, node, joint, NULL};
-        c->table[slot] = c->n++;
-    }
-    *number = c->table[slot];
-    return LZS_OK;
+    if (!lzs_grow(&c->all, &c->room, (size_t)c->n + 1, sizeof *c->all)) return LZS_ENOMEM;
+    c->all[c->n] = (lzs_context){set, node, joint, NULL};
+    *number = c->n;
+    lzs_status status = lzs_table_add(&c->table, slot, tag, (size_t)c->n);
+    c->n += status == LZS_OK;
+    return status;
 }
 
 lzs_status lzs_contexts_init(lzs_contexts *c, const lzs_words *words) {
     *c = (lzs_contexts){.words = words};
-    if (!lzs_grow(&c->all, &c->room, 3, sizeof *c->all)) return LZS_ENOMEM;
+    if (lzs_table_init(&c->table, 0) != LZS_OK || !lzs_grow(&c->all, &c->room, 3, sizeof *c->all)) return LZS_ENOMEM;
     c->all[c->n++] = (lzs_context){0}; /* LZS_NO_CONTEXT */
     int32_t number;
     uint32_t all = words->kind == LZS_WORDS_NONE ? BIT(BEGIN) : BIT(LAST_WHITE + 1) - 1;
     lzs_status status = intern(c, BIT(BEGIN), 0, 0, &number);
-    if (status == LZS_OK) status = intern(c, all, 0, LZS_EITHER, &number); /* a joint of its own keeps it apart from the first */
+    /* a joint of its own keeps it apart from the first */
+    if (status == LZS_OK) status = intern(c, all, 0, LZS_EITHER, &number);
     return status;
 }
 
@@ -342,11 +323,11 @@ lzs_status lzs_contexts_of(lzs_contexts *c, uint32_t set, int32_t *context) {
 void lzs_contexts_free(lzs_contexts *c) {
     for (int32_t i = 0; i < c->n; i++) free(c->all[i].next);
     free(c->all);
-    free(c->table);
+    free(c->table.slots);
 }
 
 size_t lzs_contexts_memory(const lzs_contexts *c) {
-    size_t bytes = c->room * sizeof *c->all + c->table_size * sizeof *c->table;
+    size_t bytes = c->room * sizeof *c->all + lzs_table_memory(&c->table);
     for (int32_t i = 0; i < c->n; i++) bytes += c->all[i].next ? 3 * 256 * sizeof(int32_t) : 0;
     return bytes;
 }

@@ -3,10 +3,10 @@
 #define LZS_STATE_H
 
 #include "../constraint/cursor.h"
-#include "../constraint/mask.h"
 #include "free_text.h"
 #include "llama_rng.h"
 #include "loop.h"
+#include "mask.h"
 #include "stuck.h"
 
 typedef struct lzs_state {

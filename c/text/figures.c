@@ -1,8 +1,9 @@
 /* figures.c - counts the n-grams of words, the lines and the paragraphs of a text that repeat earlier ones.
  *
  * Only n-grams of words that occur more than once are listed and numbered: the others need no more than to be counted
- * together. An n-gram can repeat only if the (n - 1)-grams at its two ends do, so the n-grams of the next length are pairs of
- * neighbours in the list, and comparing them is comparing pairs of numbers. In ordinary text the list soon gets short.
+ * together. An n-gram can repeat only if the (n - 1)-grams at its two ends do, so the n-grams of the next length are
+ * pairs of neighbours in the list, and comparing them is comparing pairs of numbers. In ordinary text the list soon
+ * gets short.
  *
  * Datatrove compares its duplicate 5- to 10-grams without the spaces between their words ("ab c" equals "a bc"), so
  * they are stretches of the joined words. Two of them can be equal only if their first 16 bytes are (24 and 32 for the
@@ -10,9 +11,9 @@
  * one word in twenty, and only there are n-grams looked up.
  *
  * A text longer than LZS_TEXT_PIECE bytes is cut into pieces, and everything is sized by one piece: for n words with b
- * bytes, the arrays take 24 n bytes, or 16 n + b for the joined words, and a hash table up to 48 n. Lines and paragraphs
- * need no more. The time is linear for every text: each word is hashed and compared as a part of at most 45 n-grams, and
- * as the end of at most 30 pairs.
+ * bytes, the arrays take 24 n bytes, or 16 n + b for the joined words, and a hash table up to 48 n. Lines and
+ * paragraphs need no more. The time is linear for every text: each word is hashed and compared as a part of at most 45
+ * n-grams, and as the end of at most 30 pairs.
  */
 #include "text.h"
 
@@ -36,7 +37,7 @@ typedef struct piece {
     const int32_t *ids;    /* (n) */
     size_t n;
     void *block; /* holds the arrays below; those of the joined words replace those of the n-grams of numbers */
-    table table; /* of n-grams */
+    lzs_table table; /* of n-grams */
     size_t n_listed;
 
     /* n-grams of numbers that occur more than once, n = 1..5, and up to 30 where some occur often */
@@ -84,7 +85,7 @@ static lzs_status piece_init(piece *p) {
     p->heads = p->joined_at + n;
     p->listed = p->heads + n;
     p->joined = (uint8_t *)(p->listed + n);
-    return lzs_text_table_init(&p->table, n);
+    return lzs_table_init(&p->table, n);
 }
 
 /* Splits a span of the text at stretches of `least` or more line feeds, as Python's re.split does, and adds up the
@@ -143,12 +144,12 @@ static lzs_status list_words(piece *p, size_t *n_distinct) {
         uint32_t id = (uint32_t)p->ids[i];
         if (!are_small) {
             uint32_t tag = (uint32_t)lzs_fold(id, p->table.key);
-            slot *found = NULL;
-            do found = table_next(&p->table, found, tag);
+            lzs_slot *found = NULL;
+            do found = lzs_table_next(&p->table, found, tag);
             while (found->index && p->ids[p->first[found->index - 1]] != p->ids[i]);
             id = found->index ? found->index - 1 : (uint32_t)*n_distinct;
             p->first[id] = found->index ? p->first[id] : (uint32_t)i;
-            lzs_status status = found->index ? LZS_OK : table_add(&p->table, found, tag, id);
+            lzs_status status = found->index ? LZS_OK : lzs_table_add(&p->table, found, tag, id);
             if (status != LZS_OK) return status;
         }
         *n_distinct += !p->counts[id]++;
@@ -170,13 +171,13 @@ static lzs_status list_words(piece *p, size_t *n_distinct) {
 static lzs_status list_grams(piece *p, uint64_t *n_repeats) {
     const uint32_t once = UINT32_MAX;
     size_t n_pairs = 0, n_kept = 0, n_grams = 0;
-    if (p->n_listed) lzs_text_table_clear(&p->table);
+    if (p->n_listed) lzs_table_clear(&p->table);
     for (size_t k = 0; k + 1 < p->n_listed; k++) {
         uint32_t prefix = p->grams[k], suffix = p->grams[k + 1], i = p->at[k];
         if (p->at[k + 1] != i + 1) continue;
         uint32_t tag = (uint32_t)lzs_fold((uint64_t)prefix << 32 | suffix, p->table.key);
-        slot *found = NULL;
-        do found = table_next(&p->table, found, tag);
+        lzs_slot *found = NULL;
+        do found = lzs_table_next(&p->table, found, tag);
         while (found->index && (p->prefix[found->index - 1] != prefix || p->suffix[found->index - 1] != suffix));
         size_t id = found->index ? found->index - 1 : n_grams;
         if (found->index) {
@@ -187,7 +188,7 @@ static lzs_status list_grams(piece *p, uint64_t *n_repeats) {
             p->first[id] = i;
             p->counts[id] = 1;
             n_grams++;
-            lzs_status status = table_add(&p->table, found, tag, id);
+            lzs_status status = lzs_table_add(&p->table, found, tag, id);
             if (status != LZS_OK) return status;
         }
         p->at[n_pairs] = i;
@@ -252,8 +253,8 @@ static inline void note_hash(uint64_t *seen, uint64_t *twice, size_t hash) {
 
 /* Removes the words from the list at which no n-gram, and so no longer one, can start that occurs more than once. It
  * can only if the n-gram has fewer than `head` bytes, or if its first `head` bytes follow another listed word as well,
- * however many words they are there. A first pass over the list collects the hashes of these bytes in `seen`, and those that it
- * meets again in `twice`. */
+ * however many words they are there. A first pass over the list collects the hashes of these bytes in `seen`, and those
+ * that it meets again in `twice`. */
 static void narrow_list(piece *p, size_t n, size_t head) {
     uint64_t *seen = p->bits, *twice = p->bits + p->n_bits / 64;
     memset(p->bits, 0, p->n_bits / 4);
@@ -261,7 +262,7 @@ static void narrow_list(piece *p, size_t n, size_t head) {
     for (size_t k = 0; k < p->n_listed; k++) {
         size_t i = p->listed[k];
         if (p->joined_at[p->n] - p->joined_at[i] < head) break;
-        p->heads[i] = hash_bytes(p->joined + p->joined_at[i], head, p->table.key) & (uint32_t)(p->n_bits - 1);
+        p->heads[i] = lzs_hash_bytes(p->joined + p->joined_at[i], head, p->table.key) & (uint32_t)(p->n_bits - 1);
         note_hash(seen, twice, p->heads[i]);
     }
     size_t kept = 0;
@@ -274,10 +275,10 @@ static void narrow_list(piece *p, size_t n, size_t head) {
     p->n_listed = kept;
 }
 
-/* Adds up the characters of the n-grams, n >= 5, that equal an earlier one; after one of them goes on behind it. Only those
- * whose hash is there twice are looked up. */
+/* Adds up the characters of the n-grams, n >= 5, that equal an earlier one; after one of them goes on after it. Only
+ * those whose hash is there twice are looked up. */
 static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters) {
-    table *t = &p->table;
+    lzs_table *t = &p->table;
     size_t next = 0, n_listed = p->n_listed, n_bits = 64;
     while (n_listed && p->listed[n_listed - 1] + n > p->n) n_listed--;
     if (!n_listed) return LZS_OK;
@@ -286,19 +287,19 @@ static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters)
     memset(p->bits, 0, n_bits / 4);
     for (size_t k = 0; k < n_listed; k++) {
         size_t i = p->listed[k];
-        p->heads[i] = hash_bytes(p->joined + p->joined_at[i], p->joined_at[i + n] - p->joined_at[i], t->key);
+        p->heads[i] = lzs_hash_bytes(p->joined + p->joined_at[i], p->joined_at[i + n] - p->joined_at[i], t->key);
         note_hash(seen, twice, p->heads[i] & (n_bits - 1));
     }
-    lzs_text_table_clear(t);
+    lzs_table_clear(t);
     for (size_t k = 0; k < n_listed; k++) {
         size_t i = p->listed[k], at = p->heads[i] & (n_bits - 1);
         if (i < next || !(twice[at / 64] >> at % 64 & 1)) continue;
         size_t length = p->joined_at[i + n] - p->joined_at[i];
         const uint8_t *joined = p->joined + p->joined_at[i];
         uint32_t tag = p->heads[i];
-        slot *found = NULL;
+        lzs_slot *found = NULL;
         do {
-            found = table_next(t, found, tag);
+            found = lzs_table_next(t, found, tag);
             if (!found->index) break;
             size_t other = found->index - 1;
             if (p->joined_at[other + n] - p->joined_at[other] != length) continue;
@@ -308,7 +309,7 @@ static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters)
             *characters += count_characters(joined, length);
             next = i + n;
         } else {
-            lzs_status status = table_add(t, found, tag, i);
+            lzs_status status = lzs_table_add(t, found, tag, i);
             if (status != LZS_OK) return status;
         }
     }
@@ -318,7 +319,8 @@ static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters)
 /* Counts the 4-grams of the last words and the distinct ones of them, and the 4-grams with a word after them that
  * occurred before, given the list of 4-grams. */
 static void figures_of_list(piece *p, lzs_figures *figures) {
-    size_t n_grams = p->n >= 4 ? p->n - 3 : 0, from = p->n > TAIL ? p->n - TAIL : 0, n_tail = n_grams - from, n_repeats = 0;
+    size_t n_grams = p->n >= 4 ? p->n - 3 : 0, from = p->n > TAIL ? p->n - TAIL : 0;
+    size_t n_tail = n_grams - from, n_repeats = 0;
     if (n_grams < from) n_tail = 0;
     memset(p->prefix, 0, p->n_grams * sizeof *p->prefix);
     for (size_t k = 0; k < p->n_listed; k++) {
@@ -330,8 +332,8 @@ static void figures_of_list(piece *p, lzs_figures *figures) {
     figures->tail_distinct += n_tail - n_repeats;
 }
 
-/* Counts the n-grams that occur often, given the list of shorter ones. An n-gram cannot occur more often than its beginning
- * does, so most texts end this before it begins. */
+/* Counts the n-grams that occur often, given the list of shorter ones. An n-gram cannot occur more often than its
+ * beginning does, so most texts end this before it begins. */
 static lzs_status count_frequent(piece *p, uint64_t *frequent) {
     for (;;) {
         uint64_t often = 0, n_repeats;
@@ -383,7 +385,7 @@ static lzs_status word_figures(piece *p, lzs_figures *figures, size_t *longest) 
     if (made != LZS_OK) return made;
     join_words(p);
     free(p->table.slots); /* Few n-grams are looked up from here on, and a small table is quickly cleared. */
-    lzs_status status = lzs_text_table_init(&p->table, 0);
+    lzs_status status = lzs_table_init(&p->table, 0);
     for (size_t n = 5; n <= 10 && status == LZS_OK; n++) {
         if (n % 2) narrow_list(p, n, n < 6 ? 16 : n < 8 ? 24 : 32);
         status = duplicate_characters(p, n, &figures->duplicate_characters[n - 5]);
@@ -391,9 +393,9 @@ static lzs_status word_figures(piece *p, lzs_figures *figures, size_t *longest) 
     return status;
 }
 
-/* Returns where the piece ends that starts at `from`, and moves *word behind its last word: at the end of the text, if
- * the rest has at most LZS_TEXT_PIECE bytes; else after the last word that fits; else after the first word, if that is too
- * long; else within the white space, of which there is more than a piece. */
+/* Returns where the piece ends that starts at `from`, and moves *word after its last word: at the end of the text, if
+ * the rest has at most LZS_TEXT_PIECE bytes; else after the last word that fits; else after the first word, if that is
+ * too long; else within the white space, of which there is more than a piece. */
 static size_t piece_end(size_t from, size_t n, const lzs_span *words, size_t n_words, size_t *word) {
     size_t first = *word, limit = n - from > LZS_TEXT_PIECE ? from + LZS_TEXT_PIECE : n;
     while (*word < n_words && words[*word].end <= limit) ++*word;

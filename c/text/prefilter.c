@@ -36,8 +36,8 @@ static bool are_valid(limits need) {
 }
 
 /* Finds the long runs of bytes that count, the first of them for runs[ROOM], and whether there may be shorter ones with
- * a period of `least` bytes or more. No more than `most` bytes in a row come twice in the text: a run of period p has at
- * least (copies - 1) p of them, and length - p. */
+ * a period of `least` bytes or more. No more than `most` bytes in a row come twice in the text: a run of period p has
+ * at least (copies - 1) p of them, and length - p. */
 static lzs_status scan_bytes(const uint8_t *text, size_t n, limits need, uint64_t least, uint64_t most,
                              lzs_repetition *runs, size_t *n_runs, bool *some_short) {
     uint64_t few = need.long_copies < need.copies ? need.long_copies : need.copies, max_period = most / (few - 1);
@@ -65,7 +65,8 @@ static bool covers_half(const lzs_repetition *runs, size_t n_runs, size_t n) {
 }
 
 /* Whether spans with these numbers, of which no more than `most` in a row come twice, have a run that counts. */
-static lzs_status scan_spans(const lzs_span *spans, const int32_t *ids, size_t n, limits need, size_t most, bool *found) {
+static lzs_status scan_spans(const lzs_span *spans, const int32_t *ids, size_t n, limits need, size_t most,
+                             bool *found) {
     lzs_repetition runs[ROOM];
     size_t n_runs = 0;
     uint64_t few = need.long_copies < need.copies ? need.long_copies : need.copies, max_period = most / (few - 1);
@@ -105,9 +106,9 @@ static lzs_status split_and_number(const uint8_t *text, size_t n, int32_t kind, 
     return lzs_intern(text, n, units->spans, units->n, units->ids, &n_distinct);
 }
 
-/* Returns an upper bound of the bytes in a row that come twice in a text, of whose words no more than `longest` in a row
- * come twice. All words that are in such bytes but the first and the last are the same in both places, from end to end; so
- * the bytes begin and end within, or next to, longest + 4 words in a row. */
+/* Returns an upper bound of the bytes in a row that come twice in a text, of whose words no more than `longest` in a
+ * row come twice. All words that are in such bytes but the first and the last are the same in both places, from end to
+ * end; so the bytes begin and end within, or next to, longest + 4 words in a row. */
 static size_t most_bytes(const lzs_span *words, size_t n_words, size_t n, size_t longest) {
     size_t most = 0;
     if (longest >= n_words || n_words - longest <= 4) return n;
@@ -118,9 +119,10 @@ static size_t most_bytes(const lzs_span *words, size_t n_words, size_t n, size_t
     return most;
 }
 
-/* Makes the figures of a text, and whether its words have a run that counts. *most is an upper bound of the bytes in a row
- * that come twice. */
-static lzs_status scan_words(const uint8_t *text, size_t n, limits need, lzs_figures *figures, bool *found, size_t *most) {
+/* Makes the figures of a text, and whether its words have a run that counts. *most is an upper bound of the bytes in a
+ * row that come twice. */
+static lzs_status scan_words(const uint8_t *text, size_t n, limits need, lzs_figures *figures, bool *found,
+                             size_t *most) {
     numbered words;
     size_t longest = 0;
     lzs_status status = split_and_number(text, n, LZS_SPLIT_WORDS, n / 2 + 1, &words);
@@ -152,7 +154,8 @@ static lzs_status scan_normalized(const uint8_t *text, size_t n, limits need, co
     lzs_repetition runs[ROOM];
     size_t n_normalized, n_runs;
     lzs_status status = lzs_normalize(text, n, fold, n_fold, normalized, &n_normalized, NULL, 0);
-    if (status == LZS_OK) status = scan_bytes(normalized, n_normalized, need, 2, n_normalized, runs, &n_runs, some_short);
+    if (status == LZS_OK) status = scan_bytes(normalized, n_normalized, need, 2, n_normalized, runs, &n_runs,
+                                              some_short);
     if (status == LZS_OK) *some_long = any_run(runs, n_runs, 2);
     free(normalized);
     return status;

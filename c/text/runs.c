@@ -335,7 +335,7 @@ static lzs_status scan_period(scan *s, const search *look) {
                 status = record(s, at - left, left + right + period, period);
                 if (status != LZS_OK) return status;
             }
-            at += right + look->step; /* a mismatch follows, and the next run starts behind it */
+            at += right + look->step; /* a mismatch follows, and the next run starts after it */
         }
     }
     if (kept < i) memmove(known->runs + kept, known->runs + i, (known->n - i) * sizeof *known->runs);

@@ -1,8 +1,9 @@
 /* stuck.c - finds the stretches of a text that say next to nothing new, with or without a period.
  *
- * The definition of old and new units, and the score, are those of c/state/stuck.c, which finds the same in a text that is
- * being written; here the whole text is there, so that a stretch has an end, too. Equal n-grams are known by the first of
- * them, which lies in a list by its hash and counts those of the window: a unit costs the same however often its n-gram comes.
+ * The definition of old and new units, and the score, are those of c/state/stuck.c, which finds the same in a text that
+ * is being written; here the whole text is there, so that a stretch has an end, too. Equal n-grams are known by the
+ * first of them, which lies in a list by its hash and counts those of the window: a unit costs the same however often
+ * its n-gram comes.
  */
 #include "text.h"
 
@@ -25,7 +26,7 @@ typedef struct ngrams {
 static uint32_t first_of(ngrams *g, uint32_t end) {
     const size_t n = (size_t)g->rules->ngram, n_bytes = n * sizeof *g->ids;
     const int32_t *gram = g->ids + end - n;
-    uint32_t *head = &g->heads[hash_bytes((const uint8_t *)gram, n_bytes, g->key) & (g->n_heads - 1)], at = *head;
+    uint32_t *head = &g->heads[lzs_hash_bytes((const uint8_t *)gram, n_bytes, g->key) & (g->n_heads - 1)], at = *head;
     while (at && memcmp(g->ids + at - n, gram, n_bytes)) at = g->links[at - 1];
     g->links[end - 1] = at ? at | LATER : *head;
     if (!at) *head = end;

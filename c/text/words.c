@@ -9,8 +9,6 @@
  */
 #include "text.h"
 
-#include <stdlib.h>
-
 /* ---- white space ---- */
 
 enum { OTHER, SPACE, MAYBE }; /* MAYBE is the first byte of a longer character that may be white space */
@@ -151,45 +149,12 @@ lzs_status lzs_split(const uint8_t *text, size_t n, int32_t kind, lzs_span *span
     return *n_spans > capacity ? LZS_ESPACE : LZS_OK;
 }
 
-/* ---- hash table of indices ---- */
-
-#define LEAST_SLOTS 64
-
-lzs_status lzs_text_table_init(table *t, size_t expected) {
-    *t = (table){.n_slots = LEAST_SLOTS};
-    while (t->n_slots < expected) t->n_slots *= 2;
-    t->slots = calloc(t->n_slots, sizeof *t->slots);
-    t->key = lzs_hash_key(t->slots);
-    return t->slots ? LZS_OK : LZS_ENOMEM;
-}
-
-void lzs_text_table_clear(table *t) {
-    memset(t->slots, 0, t->n_slots * sizeof *t->slots);
-    t->used = 0;
-}
-
-lzs_status lzs_text_table_grow(table *t) {
-    size_t n_slots = 2 * t->n_slots;
-    slot *slots = n_slots > SIZE_MAX / sizeof *slots / 4 ? NULL : calloc(n_slots, sizeof *slots);
-    if (!slots) return LZS_ENOMEM;
-    for (slot *old = t->slots; old < t->slots + t->n_slots; old++) {
-        if (!old->index) continue;
-        size_t at = old->tag & (n_slots - 1);
-        while (slots[at].index) at = (at + 1) & (n_slots - 1);
-        slots[at] = *old;
-    }
-    free(t->slots);
-    t->slots = slots;
-    t->n_slots = n_slots;
-    return LZS_OK;
-}
-
 /* ---- numbers of spans ---- */
 
 #define SMALL 65536 /* spans whose table is made so large that it has room for all of them, and seldom two in a place */
 
-/* A span with what is compared first: its length, and its bytes if they are fewer than 8 and 8 can be loaded, as of most
- * words; else 0. */
+/* A span with what is compared first: its length, and its bytes if they are fewer than 8 and 8 can be loaded, as of
+ * most words; else 0. */
 typedef struct key {
     uint64_t word;
     size_t length;
@@ -221,8 +186,8 @@ lzs_status lzs_intern(const uint8_t *text, size_t n, const lzs_span *spans, size
     if ((!text && n) || ((!spans || !ids) && n_spans) || !n_distinct || n_spans > INT32_MAX) return LZS_EINVAL;
     *n_distinct = 0;
     if (!text) text = (const uint8_t *)""; /* C forbids memcpy and memcmp of NULL, even for empty spans */
-    table t;
-    lzs_status status = lzs_text_table_init(&t, n_spans < SMALL ? 2 * n_spans : n_spans);
+    lzs_table t;
+    lzs_status status = lzs_table_init(&t, n_spans < SMALL ? 2 * n_spans : n_spans);
     for (size_t i = 0; i < n_spans && status == LZS_OK; i++) {
         lzs_span span = spans[i];
         if (span.start > span.end || span.end > n) {
@@ -231,15 +196,15 @@ lzs_status lzs_intern(const uint8_t *text, size_t n, const lzs_span *spans, size
         }
         key of_span = key_of(text, n, span);
         uint32_t tag = of_span.is_short ? (uint32_t)lzs_fold(of_span.length ^ of_span.word, t.key)
-                                        : hash_bytes(text + span.start, of_span.length, t.key);
-        slot *found = NULL;
-        do found = table_next(&t, found, tag);
+                                        : lzs_hash_bytes(text + span.start, of_span.length, t.key);
+        lzs_slot *found = NULL;
+        do found = lzs_table_next(&t, found, tag);
         while (found->index && !are_equal(text, n, span, of_span, spans[found->index - 1]));
         if (found->index) {
             ids[i] = ids[found->index - 1];
         } else {
             ids[i] = (int32_t)t.used;
-            status = table_add(&t, found, tag, i);
+            status = lzs_table_add(&t, found, tag, i);
         }
     }
     *n_distinct = t.used;

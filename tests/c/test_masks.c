@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "constraint/mask.h"
+#include "state/mask.h"
 
 enum { N_VOCAB = 70, N_WORDS = (N_VOCAB + 31) / 32, MAX_TOKENS = 400 };
 

@@ -292,7 +292,7 @@ static void test_words_that_collide(void) {
             word[2 * pair + 1] ^= UINT64_C(1) << 63 | UINT64_C(1) << 31;
         }
         if (i == 0) state = random_bits(&state) | 1;
-        hashes[i] = hash_bytes((const uint8_t *)word, sizeof word, state);
+        hashes[i] = lzs_hash_bytes((const uint8_t *)word, sizeof word, state);
     }
     qsort(hashes, N, sizeof *hashes, ascending);
     size_t n_equal = 0;
