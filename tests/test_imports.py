@@ -192,6 +192,7 @@ def test_the_scan_sees_what_it_should(tmp_path: Path) -> None:
         ("torch", "hf"),
         ("transformers", None),
         ("httpx", "probing/client"),
+        ("jinja2", "reports/page"),
         ("vllm", "vllm/processor"),
         ("sglang", "sglang/processor"),
     ],

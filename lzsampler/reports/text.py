@@ -97,6 +97,11 @@ def percent(share: float) -> str:
     return f"{value:.0f} %" if value in (0, 100) else f"{value:#.3g} %"
 
 
+def between(low: float, high: float) -> str:
+    """Return an interval of shares, 0..1, in percent: 8.75 to 31.9 %."""
+    return f"{percent(low).removesuffix(' %')} to {percent(high)}"
+
+
 def whole(share: float) -> str:
     """Return a share, 0..1, in whole percent: 38 %."""
     return f"{100 * share:.0f} %"
