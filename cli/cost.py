@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -30,7 +29,6 @@ RATES = ("cost", "lost")
 _WHAT, _HOW, _OUTPUT = "What is measured", "How", "Output"
 _FILE = click.Path(path_type=Path)
 _BAD_FILES = 5  # that are named
-_WHOLE = 10_000  # columns of a table that goes to no terminal, where nothing is cut
 _TABLES = tuple(f"{ending}{packed}" for ending in (".csv", ".tsv") for packed in ("", ".gz", ".zst"))
 _STRANGE = 5.0  # nats a token; good models of prose have 2 to 4
 
@@ -99,7 +97,7 @@ def cost(paths: tuple[str, ...], **flags: Any) -> None:
         click.echo(json.dumps(made.to_json()))
     else:
         colored = console.colored(sys.stdout)
-        console.print(made.table(shutil.get_terminal_size((_WHOLE, 0)).columns, color=colored))
+        console.print(made.table(console.columns, color=colored))
         say_if_unfit(made, flags)
     for bad in made.bad[:_BAD_FILES]:
         console.error(str(bad))

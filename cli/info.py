@@ -36,6 +36,8 @@ def info(model: Path | None, as_json: bool) -> None:
     if as_json:
         console.json(facts)
         return
+    from rich.table import Table
+
     rows = {
         "file": f"{facts['file']}, {_size(facts['size'])}{_part(facts)}",
         "name": facts["name"],
@@ -49,8 +51,10 @@ def info(model: Path | None, as_json: bool) -> None:
         "chat template": _template(facts["chat_template"]),
         "license": facts["license"],
     }
+    grid = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
     for title, value in rows.items():
-        click.echo(f"{title:15} {visible(str(value), _LONGEST) if value else 'not given'}")
+        grid.add_row(title, visible(str(value), _LONGEST) if value else "not given")
+    console.draw(grid)
 
 
 def _parameters(facts: dict[str, Any]) -> str:

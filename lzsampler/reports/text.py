@@ -2,14 +2,12 @@
 
 import json
 import re
-import unicodedata
 from typing import Any
 
 from ..util.harmless import steers
 
 _SPACE = re.compile(r"\s+")
 _LINE_ENDS = frozenset("\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
-_NO_WIDTH = frozenset(("Mn", "Me", "Cf"))
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # What ends or opens something in HTML, and what line readers cut at though JSON lets it stand.
 _JSON_HTML = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\x7f\x85\u2028\u2029"}
@@ -30,11 +28,9 @@ def visible(text: str, longest: int = 300) -> str:
 
 def columns(text: str) -> int:
     """Return how many columns of a terminal a visible text takes: 2 for wide characters, 0 for combining ones."""
-    return sum(0 if unicodedata.combining(c) or unicodedata.category(c) in _NO_WIDTH else _wide(c) for c in text)
+    from rich.cells import cell_len  # as in the tables that the text goes into
 
-
-def _wide(character: str) -> int:
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return cell_len(text)
 
 
 def fit(text: str, width: int) -> str:
@@ -51,12 +47,10 @@ def fit_ends(text: str, width: int) -> str:
 
 
 def _beginning(text: str, width: int) -> str:
-    """Return as much of a visible text as ``width`` columns hold."""
-    end, used = 0, 0
-    while end < len(text) and used + columns(text[end]) <= width:
-        used += columns(text[end])
-        end += 1
-    return text[:end]
+    """Return as much of a visible text as ``width`` columns hold; a wide character at its end becomes a space."""
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, min(width, columns(text)))
 
 
 def scalar(text: str) -> str:
