@@ -2,6 +2,8 @@
 
 What is alike within a cluster says less than as many independent records would: an interval that takes them to be
 independent covered the true rate in 52 % of simulations with 50 conversations of 10 messages, instead of 95 %.
+
+The formulas are written out: statsmodels, which has some of them, needs pandas and scipy.
 """
 
 import math
