@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
@@ -70,7 +69,9 @@ class Console:
     @property
     def columns(self) -> int:
         """How wide a line may be: as COLUMNS says, or the terminal; without one there is no bound."""
-        return shutil.get_terminal_size((_WHOLE, 0)).columns
+        from shutil import get_terminal_size  # not needed for every command
+
+        return get_terminal_size((_WHOLE, 0)).columns
 
     def json(self, value: object) -> None:
         """Print a value as one line of JSON to stdout. Characters that steer a terminal are escapes."""
