@@ -2,7 +2,6 @@
 
 import glob
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -309,7 +308,7 @@ def _table(summary: "Summary") -> str:
     from lzsampler.reports.audit_terminal import terminal_table
     from lzsampler.util.stats import records_needed
 
-    table = terminal_table(summary, shutil.get_terminal_size((110, 0)).columns, color=console.colored(sys.stdout))
+    table = terminal_table(summary, console.columns, color=console.colored(sys.stdout))
     n = summary.total.records
     high = summary.total.interval("looping").high
     if n and not summary.total.looping and high > _ENOUGH:

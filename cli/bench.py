@@ -1,4 +1,7 @@
-"""`lzs bench`: what sampling costs on a model and what the LZ penalty adds, or what MXFP4 and a draft gain."""
+"""`lzs bench`: what sampling costs on a model and what the LZ penalty adds, or what MXFP4 and a draft gain.
+
+A row is printed when it is measured. rich needs all rows of a table first, so the widths are fixed by hand.
+"""
 
 import json
 import re

@@ -4,13 +4,18 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from typing import Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
 from lzsampler.util.harmless import harmless
 
 from .help import option, options
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_WHOLE = 10_000  # columns of what goes to no terminal: nothing is cut there, and no line is broken
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,6 +59,19 @@ class Console:
     def print(self, text: str) -> None:
         """Print to stdout, with the escape sequences of ``text`` only if stdout takes colours."""
         click.echo(text, color=self.colored(sys.stdout))
+
+    def draw(self, *parts: "RenderableType") -> None:
+        """Print tables and lines of rich to stdout, below each other."""
+        from lzsampler.reports.terminal import drawn
+
+        self.print(drawn(parts, self.columns, color=self.colored(sys.stdout)))
+
+    @property
+    def columns(self) -> int:
+        """How wide a line may be: as COLUMNS says, or the terminal; without one there is no bound."""
+        from shutil import get_terminal_size  # not needed for every command
+
+        return get_terminal_size((_WHOLE, 0)).columns
 
     def json(self, value: object) -> None:
         """Print a value as one line of JSON to stdout. Characters that steer a terminal are escapes."""

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 RATES = ("cost", "lost")
 _WHAT, _HOW, _OUTPUT = "What is measured", "How", "Output"
 _BAD_FILES = 5  # that are named
-_WHOLE = 10_000  # columns of a table that is not for a terminal: nothing is cut
 _TABLES = tuple(f"{ending}{packed}" for ending in (".csv", ".tsv") for packed in ("", ".gz", ".zst"))
 _STRANGE = 5.0  # nats a token; good models of prose have 2 to 4
 
@@ -115,7 +113,7 @@ def cost(options: CostOptions, paths: tuple[str, ...]) -> None:
         click.echo(json.dumps(made.to_json()))
     else:
         colored = console.colored(sys.stdout)
-        console.print(costs_table(made, shutil.get_terminal_size((_WHOLE, 0)).columns, color=colored))
+        console.print(costs_table(made, console.columns, color=colored))
         say_if_unfit(made, model=options.model, format=options.format)
     for bad in made.bad[:_BAD_FILES]:
         console.error(str(bad))

@@ -1,4 +1,7 @@
-"""`lzs demo`: three prompts decoded greedily without and with the LZ penalty, side by side."""
+"""`lzs demo`: three prompts decoded greedily without and with the LZ penalty, side by side.
+
+The texts are laid out by hand: a table of rich cannot bound how many lines a cell takes.
+"""
 
 import shutil
 import sys

@@ -1,6 +1,7 @@
 """`lzs bench --four`: a model as it is, in MXFP4, with a draft, and with both."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,10 @@ from .progress import progress
 from .sampling import with_tokens
 
 if TYPE_CHECKING:
-    from lzsampler.decoding.speedup import Quartiles, Timed
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from lzsampler.decoding.speedup import Timed
     from lzsampler.llama.model import Prompt
     from lzsampler.params import Params
     from lzsampler.quantizing.four import Four
@@ -78,7 +82,7 @@ def measure(params: "Params", options: "BenchOptions") -> None:
 
         click.echo(json.dumps({**made.to_json(), "params": to_json(params)}))
     else:
-        click.echo(described(made, brief=console.quiet))
+        console.draw(*described(made, brief=console.quiet))
     if options.output is not None:
         write(options.output, FOUR, made)
 
@@ -95,11 +99,11 @@ def _prompts(path: Path) -> "list[Prompt]":
     return [task.prompt for task in tasks]
 
 
-def described(four: "Four", *, brief: bool) -> str:
-    """Return the figures as a table, with what they mean around it unless ``brief``."""
-    rows = [_HEAD, *(_row(name, made, four) for name, made in four.ways.items())]
+def described(four: "Four", *, brief: bool) -> "Iterator[RenderableType]":
+    """Yield the figures as a table, with what they mean around it unless ``brief``."""
     if brief:
-        return "\n".join(rows)
+        yield _table(four)
+        return
     threads = counted(four.n_threads, "thread")
     base, scaled, draft = (n / 1e6 for n in (four.weights["base"], four.weights["MX"], four.draft_weights))
     converted = ", converted for this" if four.converted else ""
@@ -107,35 +111,50 @@ def described(four: "Four", *, brief: bool) -> str:
         f"{four.target}: base {four.type}{converted}, {base:,.0f} MB of weights, MXFP4 {scaled:,.0f} MB; draft "
         f"{four.draft}, {draft:,.0f} MB, blocks of {four.n_max}; {threads}; {four.texts} texts in each way"
     )
-    return "\n".join([harmless(about), *rows, _FOOT.format(four.bandwidth / 1e9)])
+    yield harmless(about)
+    yield _table(four)
+    yield _FOOT.format(four.bandwidth / 1e9)
 
 
-_HEAD = """\
-              tokens  times the base, median (quartiles)  accepted, tokens  time, %:             at most  the
-            a second  decoding           with the prompt         %  a call  draft  target  rest  a second article"""
 _FOOT = """\
-at most: what {:.1f} GB/s from memory allow, if a call reads every weight once. the article: of Figures 7 and 8, about;
-7 billion weights, MXFP6, FP16 as the base, blocks of 7, an accelerator (docs/speculative.md)"""
+times the base: median and quartiles. at most: what {:.1f} GB/s from memory allow,
+if a call reads every weight once. the article: of Figures 7 and 8, about;
+7 billion weights, MXFP6, FP16 as the base, blocks of 7, an accelerator
+(docs/speculative.md)"""
 
 
-def _row(name: str, made: "Timed", four: "Four") -> str:
+def _table(four: "Four") -> "Table":
+    """Return a column for each way, so that the table fits into 80 columns."""
+    from lzsampler.reports.terminal import table
+
+    rows = table()
+    rows.add_column(no_wrap=True)
+    for name in four.ways:
+        rows.add_column(name, justify="right", no_wrap=True)
+    made = [_figures(name, timed, four) for name, timed in four.ways.items()]
+    for figure in made[0]:
+        rows.add_row(figure, *(figures[figure] for figures in made))
+    return rows
+
+
+def _figures(name: str, made: "Timed", four: "Four") -> dict[str, str]:
     from lzsampler.quantizing.four import ARTICLE
 
+    low, median, high = made.speedup
+    whole_low, whole_median, whole_high = made.speedup_whole
     drafted = made.tokens_per_call > 1 or made.draft_share > 0
-    accepted, calls, draft = (
-        (f"{100 * made.acceptance:.0f}", f"{made.tokens_per_call:.2f}", f"{100 * made.draft_share:.1f}")
-        if drafted
-        else ("", "", "")
-    )
     least, most = ARTICLE[name]
-    article = f"{least:g}" if least == most else f"{least:g}-{most:g}"
-    return (
-        f"{name:12}{1e3 / made.ms[1]:8.1f}  {_times(made.speedup):19}{_times(made.speedup_whole):19}{accepted:>5}"
-        f"{calls:>8}{draft:>7}{100 * made.target_share:>8.1f}{100 * made.other_share:>6.1f}"
-        f"{four.bounds[name]:10.0f} {article}"
-    )
-
-
-def _times(given: "Quartiles") -> str:
-    low, middle, high = given
-    return f"{middle:.2f} ({low:.2f}, {high:.2f})"
+    return {
+        "tokens a second": f"{1e3 / made.ms[1]:.1f}",
+        "times the base": f"{median:.2f}",
+        "  quartiles": f"{low:.2f}, {high:.2f}",
+        "  with the prompt": f"{whole_median:.2f}",
+        "  quartiles of that": f"{whole_low:.2f}, {whole_high:.2f}",
+        "accepted, %": f"{100 * made.acceptance:.0f}" if drafted else "",
+        "tokens a call": f"{made.tokens_per_call:.2f}" if drafted else "",
+        "time in the draft, %": f"{100 * made.draft_share:.1f}" if drafted else "",
+        "time in the target, %": f"{100 * made.target_share:.1f}",
+        "time in the rest, %": f"{100 * made.other_share:.1f}",
+        "at most, a second": f"{four.bounds[name]:.0f}",
+        "the article": f"{least:g}" if least == most else f"{least:g} to {most:g}",
+    }

@@ -45,6 +45,8 @@ def info(options: InfoOptions, model: Path | None) -> None:
     if options.as_json:
         console.json(facts)
         return
+    from rich.table import Table
+
     rows = {
         "file": f"{facts['file']}, {_size(facts['size'])}{_part(facts)}",
         "name": facts["name"],
@@ -58,8 +60,10 @@ def info(options: InfoOptions, model: Path | None) -> None:
         "chat template": _template(facts["chat_template"]),
         "license": facts["license"],
     }
+    grid = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
     for title, value in rows.items():
-        click.echo(f"{title:15} {visible(str(value), _LONGEST) if value else 'not given'}")
+        grid.add_row(title, visible(str(value), _LONGEST) if value else "not given")
+    console.draw(grid)
 
 
 def _parameters(facts: dict[str, Any]) -> str:

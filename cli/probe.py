@@ -2,8 +2,6 @@
 
 import json
 import os
-import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +14,9 @@ from .help import GroupedCommand
 from .progress import progress
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
     from lzsampler.probing.finding import Finding, Probe
 
 _SERVER, _OUTPUT = "Server", "Output"
@@ -91,7 +92,7 @@ def probe_command(options: ProbeOptions, url: str) -> None:
     if options.as_json:
         console.json(found.to_json())
     else:
-        console.print(_table(found, quiet=console.quiet))
+        console.draw(*_parts(found, console.quiet))
     if missing:
         console.error(f"--require {', '.join(missing)}")
     if missing or not found.ok:
@@ -124,15 +125,8 @@ def _show(method: str, path: str, body: dict[str, Any] | None, came: str) -> Non
     console.detail(f"  {visible(came, _SHOWN)}")
 
 
-def _table(found: "Probe", *, quiet: bool) -> str:
-    """Return the findings as lines for the terminal; with ``quiet`` only those that are wrong."""
-    from lzsampler.reports.terminal import drawn
-
-    width = max(shutil.get_terminal_size().columns, 60)
-    return drawn(_parts(found, quiet), width, color=console.colored(sys.stdout))
-
-
-def _parts(found: "Probe", quiet: bool) -> Iterator[Any]:
+def _parts(found: "Probe", quiet: bool) -> Iterator["RenderableType"]:
+    """Yield the findings as lines and tables; with ``quiet`` only those that are wrong."""
     from rich.text import Text
 
     from lzsampler.reports.text import visible
@@ -154,17 +148,17 @@ def _parts(found: "Probe", quiet: bool) -> Iterator[Any]:
         yield Text(verdict, "bold red" if wrong else "bold")
 
 
-def _rows(findings: "list[Finding]") -> Any:
-    from rich.table import Table
+def _rows(findings: "list[Finding]") -> "Table":
     from rich.text import Text
 
+    from lzsampler.reports.terminal import table
     from lzsampler.reports.text import visible
 
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim", show_edge=False)
-    table.add_column("check", no_wrap=True)
-    table.add_column("answer", no_wrap=True)
-    table.add_column("evidence", ratio=1)
+    rows = table()
+    rows.add_column("check", no_wrap=True)
+    rows.add_column("answer", no_wrap=True)
+    rows.add_column("evidence")
     for finding in findings:
         style = "bold red" if finding.wrong else _COLOURS[finding.answer]
-        table.add_row(Text(finding.check), Text(_answer(finding), style), Text(visible(finding.evidence, _LONGEST)))
-    return table
+        rows.add_row(Text(finding.check), Text(_answer(finding), style), Text(visible(finding.evidence, _LONGEST)))
+    return rows

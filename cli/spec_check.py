@@ -16,6 +16,8 @@ from .options import ModelOptions, open_model, refused_download
 from .progress import progress
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from lzsampler.decoding.spec_check import SpecCheck
 
 _CHECK = "Check"
@@ -67,15 +69,21 @@ def spec_check_command(options: SpecCheckOptions) -> None:
         click.echo(json.dumps({"model": model.path.name, "draft": draft and draft.path.name, **checked.to_json()}))
     else:
         if not console.quiet:
-            click.echo(_table(checked))
+            console.draw(_table(checked))
         click.echo(in_flags(checked.verdict))
     if not checked.same:
         click.get_current_context().exit(_DIFFERENT)
 
 
-def _table(checked: "SpecCheck") -> str:
-    rows = ["text   draft   temp  accepted  tokens a call"]
+def _table(checked: "SpecCheck") -> "Table":
+    from lzsampler.reports.terminal import table
+
+    rows = table()
+    for head in ("text", "draft"):
+        rows.add_column(head)
+    for head in ("temp", "accepted", "tokens a call"):
+        rows.add_column(head, justify="right")
     for row in checked.kept:
         share = "-" if row.acceptance is None else f"{100 * row.acceptance:.0f} %"
-        rows.append(f"{row.text:<7}{row.draft:<7}{row.temperature:5.1f}{share:>10}{row.tokens_per_call:15.1f}")
-    return "\n".join(rows)
+        rows.add_row(row.text, row.draft, f"{row.temperature:.1f}", share, f"{row.tokens_per_call:.1f}")
+    return rows

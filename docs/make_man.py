@@ -1,5 +1,7 @@
 """Write docs/lzs.1, the manual page of the command line, from the help of its commands.
 
+click-man would write a page for each command, and list its options without their groups.
+
 python docs/make_man.py            # writes docs/lzs.1
 python docs/make_man.py --print    # prints it instead, for the test that it is current
 """
@@ -41,8 +43,7 @@ def section(title: str, command: click.Command, ctx: click.Context) -> list[str]
         lines.append(f".SS {escaped(heading)}")
         for names, text in rows:
             lines += [".TP", f".B {escaped(names)}", escaped(text)]
-    formatter = click.HelpFormatter()
-    command.format_epilog(ctx, formatter)
+    command.format_epilog(ctx, click.HelpFormatter())  # lzs audit makes its epilog then
     return lines + paragraphs(command.epilog or "")
 
 

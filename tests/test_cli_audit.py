@@ -77,6 +77,17 @@ def test_it_prints_a_table(folder: Path) -> None:
     assert "\x1b" not in done.stdout
 
 
+def test_what_goes_to_no_terminal_is_not_cut(tmp_path: Path) -> None:
+    """And what looks like markup of rich is text."""
+    unit = "[red]again[/red] " + " ".join(f"word{i}" for i in range(20)) + " "
+    (tmp_path / "a.txt").write_text(unit * 30)
+    plain = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    assert f'"{unit.strip()}" ×30 ' in audit(tmp_path / "a.txt", env=plain).stdout
+    lines = audit(tmp_path / "a.txt", env={**plain, "COLUMNS": "80"}).stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any("…" in line for line in lines)
+
+
 def test_json_is_the_summary(folder: Path, tmp_path: Path) -> None:
     made = summary(folder, "--by", "model,file", "-o", tmp_path / "summary.json")
     assert made == json.loads((tmp_path / "summary.json").read_text("utf-8"))

@@ -126,9 +126,13 @@ def floods(handler: Any) -> None:
 
 
 TROUBLE: dict[str, tuple[Callable[[Any], object], str]] = {
-    "no HTTP": (
+    "no answer": (
         lambda h: h.wfile.write(b"SSH-2.0-server\r\n"),
-        "URL does not answer as an HTTP server: SSH-2.0-server",
+        "URL does not answer as an HTTP server: Server disconnected without sending a response\n",
+    ),
+    "no HTTP": (
+        lambda h: h.wfile.write(b"SSH-2.0-server\r\n\r\n"),
+        "URL does not answer as an HTTP server: illegal status line: 'SSH-2.0-server'",
     ),
     "redirect": (
         lambda h: h.send(301, b"", Location="https://there/v1"),

@@ -212,12 +212,15 @@ def test_command(tmp_path: Path) -> None:
     drawn = tmp_path / "four.svg"
     done = lzs_four("-md", "tale-1m", "--prompts", str(prompts), "-o", str(drawn), temporary=folder)
     assert done.returncode == 0, done.stderr
-    about, *head, base, mx, speculation, both, _, source = done.stdout.splitlines()
+    about, head, *rows = done.stdout.splitlines()
     assert "base BF16, converted for this" in about
-    assert [row.split()[0] for row in (base, mx, speculation, both)] == list(WAYS)
-    assert "Figures 7 and 8" in done.stdout
-    assert "docs/speculative.md" in source
-    assert max(map(len, head)) <= 120
+    assert head.split() == list(WAYS)
+    table, foot = rows[:12], " ".join(rows[12:])
+    assert [row[:22].strip() for row in table][::11] == ["tokens a second", "the article"]
+    assert table[-1].split()[2:] == ["1", "2", "1.5", "to", "2", "4"]
+    assert "Figures 7 and 8" in foot
+    assert "docs/speculative.md" in foot
+    assert max(map(len, rows)) <= 80
     assert drawn.read_text().startswith("<svg")
     assert not list(folder.iterdir())
     done = lzs_four("-md", "tale-1m", "--json", "--spec-draft-n-max", "2", "--temp", "0.7", temporary=folder)

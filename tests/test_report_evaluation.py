@@ -18,8 +18,9 @@ from lzsampler.decoding.recovery import LoopPolicy
 from lzsampler.evaluation.grid import Grid, Setting
 from lzsampler.evaluation.tasks import BadRow
 from lzsampler.params import PENALTIES, PRESETS
-from lzsampler.reports.charts import Cell, decline, heat, ruler, trend
+from lzsampler.reports.charts import Cell, decline, ruler, trend
 from lzsampler.reports.eval_markdown import markdown_table
+from lzsampler.reports.page import environment
 from lzsampler.reports.text import percent
 
 TASKS = ("sort", "add")
@@ -279,7 +280,8 @@ def test_charts_of_any_figures() -> None:
             ET.fromstring(svg)
         for value in re.findall(r'="(-?[\d.]+)%"', chart):
             assert -10 <= float(value) <= 110
-    table = heat([("", ["<a>"])], "<b>", [("<c>", [Cell("<d>", '"e"', "loop", 7.0)])])
+    macros: Any = environment().get_template("macros.html").module
+    table = macros.heat([("", ["<a>"])], "<b>", [("<c>", [[Cell("<d>", '"e"', "loop", 7.0)]])])
     assert "&lt;d&gt;" in table
     assert "s10" in table
     ET.fromstring(table)
@@ -366,7 +368,10 @@ def test_kinds_are_compared_at_their_own_temperatures(tmp_path: Path) -> None:
     for heading in ("Each kind at its best strength", "In the terms of other work", "Loops and answers"):
         labels = re.findall(r'<th scope="row">(.*?)</th>', section(page, heading).split('class="heat"')[0])
         assert labels == [row[0] for row in tasks[1:]]
-    best = [cells(row)[2] for row in re.findall(r"<tr>.*?</tr>", section(page, "Each kind at its best strength"))[1:5]]
+    best = [
+        cells(row)[2]
+        for row in re.findall(r"<tr>.*?</tr>", section(page, "Each kind at its best strength"), re.DOTALL)[1:5]
+    ]
     assert [cell.split(" %")[0] for cell in best] == ["30.0", "2.50", "50.0", "0"]
     head = text_of(page.split('<dl class="tiles">')[0].split("</h1>")[1])
     # repetition has no loop, but loses accuracy, which lz does not

@@ -16,6 +16,7 @@ from audits import HOSTILE, clean, finding, hostile, hostile_summary, looping, s
 from browsing import attacks, check_harmless, counting_server, dom
 from lzsampler.auditing.records import RULES, BadRecord, Finding, Level
 from lzsampler.auditing.summary import Group, Summary, wasted_tokens
+from lzsampler.reports import charts
 from lzsampler.reports.audit_groups import ordered, selected
 from lzsampler.reports.audit_html import write_html
 from lzsampler.reports.charts import histogram, scatter, stripes
@@ -114,6 +115,27 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
     assert any("<img src=x onerror=" in name for name in shown)  # as data, whole
     texts = ["".join(p[1] for p in data_of(page, f"t{i}")["fields"][0]["pieces"]) for i in range(len(HOSTILE))]
     assert sorted(texts) == sorted(record.texts[0][1] for record in hostile())
+
+
+def test_a_text_that_looks_like_a_template_is_text(tmp_path: Path) -> None:
+    text = "{{ 7 * 7 }} {% include 'page.html' %} {# <b> #} "
+    record = looping(0, unit=text, id=text, file=text, groups={text: text})
+    write_html(tmp_path / "r.html", summary_of([record], by=(text,), bad=(BadRecord(text, 1, text),)), [record])
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    escaped = html.escape(text.strip()).replace("&#x27;", "&#39;")
+    assert (
+        page.split('<script type="application/json"')[0].count(escaped) == 5
+    )  # the group thrice, and the bad record twice
+
+
+def test_no_template_takes_a_value_for_markup() -> None:
+    """What is markup comes from charts.py, as `Markup`; the filter "safe" would let a text of a record in."""
+    templates = sorted((Path(charts.__file__).parent / "templates").glob("*.html"))
+    assert len(templates) == 6
+    for template in templates:
+        assert not re.search(
+            r"\bsafe\b|autoescape|\|\s*(?:e|escape|forceescape|urlize|xmlattr)\b", template.read_text("utf-8")
+        )
 
 
 def test_samples_are_the_worst_in_order_and_bounded() -> None:

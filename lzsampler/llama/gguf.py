@@ -2,7 +2,8 @@
 
 Layout (little-endian, versions 2 and 3): magic, version, number of tensors, number of metadata pairs; the pairs
 (key, type, value); a record for each tensor (name, shape, type, offset); padding to `general.alignment`; the weights.
-The sizes in the header reveal an incomplete download before llama.cpp opens the file.
+The sizes in the header reveal an incomplete download before llama.cpp opens the file. The package gguf cannot read such
+a file.
 """
 
 import mmap

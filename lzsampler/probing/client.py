@@ -1,20 +1,19 @@
 """HTTP for `probe`: JSON to and from a server, with each way in which a server can fail as one line.
 
-It is urllib's: a probe asks one question at a time, and needs neither a pool of connections nor retries.
+A probe asks one question at a time. Each has a connection of its own, and none is asked twice.
 """
 
-import http.client
 import json
+import re
 import socket
 import ssl
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Timer
-from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
+
+import httpx
 
 from .._values import shown
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
@@ -22,7 +21,7 @@ from ..errors import ArgumentError, ArgumentTypeError, LzsError
 OnRequest = Callable[[str, str, "dict[str, Any] | None", str], object]
 
 _LONGEST_ANSWER = 16 * 2**20  # bytes
-_PIECE = 2**16
+_BYTES = re.compile(r"bytearray\(b(.*)\)")  # h11 shows what it does not understand as a value of Python
 _SHOWN = 200  # characters of an error's message
 _ENDINGS = ("/chat/completions", "/completions", "/models", "/v1")  # what people copy along with the address
 
@@ -40,60 +39,34 @@ class NotThere(Refused):
     """The server has nothing at this path (404, 405, 501)."""
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirect is an error: a key must not follow it, and a probe tests the server that was named."""
+class _Deadline:
+    """The end of a whole exchange: after ``seconds`` its connection is cut. httpx's own timeout is that of a piece.
 
-    def redirect_request(self, *_: Any) -> None:
-        return None
+    ``passed``: whether that has happened; what came before may then look like a whole answer.
+    """
 
+    def __init__(self, seconds: float) -> None:
+        self.passed = False
+        self._socket: socket.socket | None = None
+        self._timer = Timer(seconds, self._cut)
+        self._timer.daemon = True
 
-class _Bounded:
-    """A connection whose ``timeout`` is that of the whole header, too: a socket's is that of each piece of it."""
+    def __enter__(self) -> "_Deadline":
+        self._timer.start()
+        return self
 
-    timeout: Any
-    sock: Any
-    late = False
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
 
-    def getresponse(self) -> http.client.HTTPResponse:
-        """Return the response when its header is there. TimeoutError if that takes too long."""
-        timer = Timer(self.timeout, self._cut)
-        timer.daemon = True
-        timer.start()
-        try:
-            response: http.client.HTTPResponse = super().getresponse()  # type: ignore[misc]
-        except (OSError, http.client.HTTPException):
-            if self.late:
-                raise TimeoutError from None
-            raise
-        finally:
-            timer.cancel()
-        if self.late:  # a header that was cut off may look whole
-            response.close()
-            raise TimeoutError
-        return response
+    def trace(self, event: str, about: dict[str, Any]) -> None:
+        """Take the socket of a connection that httpx has opened (its extension "trace"), or the one that is TLS's."""
+        if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
+            self._socket = about["return_value"].get_extra_info("socket")
 
     def _cut(self) -> None:
-        self.late = True
-        with suppress(OSError, AttributeError):
-            self.sock.shutdown(socket.SHUT_RDWR)
-
-
-class _Connection(_Bounded, http.client.HTTPConnection):
-    pass
-
-
-class _SecureConnection(_Bounded, http.client.HTTPSConnection):
-    pass
-
-
-class _Http(urllib.request.HTTPHandler):
-    def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_Connection, request)
-
-
-class _Https(urllib.request.HTTPSHandler):
-    def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_SecureConnection, request, context=self._context)  # type: ignore[attr-defined]
+        self.passed = True
+        with suppress(OSError, AttributeError):  # it is not open yet, or not any more
+            self._socket.shutdown(socket.SHUT_RDWR)  # type: ignore[union-attr]
 
 
 class Client:
@@ -117,13 +90,17 @@ class Client:
         self.timeout = timeout
         self.requests = 0
         self._on_request = on_request
-        self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        self._headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+        }
         self.has_key = bool(api_key)
         if api_key:
             if not (api_key.isascii() and api_key.isprintable()):
                 raise ArgumentError("api_key must be printable ASCII characters without line ends")
             self._headers["Authorization"] = f"Bearer {api_key}"
-        self._opener = urllib.request.build_opener(_NoRedirects, _Http, _Https)
+        self._tls = ssl.create_default_context()  # trusts what the system trusts; httpx has a list of its own
 
     def get(self, path: str) -> dict[str, Any]:
         """Return the object at a path below ``/v1``; raises as `post`."""
@@ -137,12 +114,10 @@ class Client:
         return self._ask("POST", path, body)
 
     def _ask(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
-        sent = None if body is None else json.dumps(body).encode("utf-8")
-        request = urllib.request.Request(f"{self.base}{path}", sent, self._headers, method=method)
         self.requests += 1
         outcome = ""
         try:
-            data = self._read(request)
+            data = self._read(method, path, None if body is None else json.dumps(body).encode("utf-8"))
             answer = _object(data, f"{self.base}{path}{self._added}")
             # Some servers say what is wrong with a status of 200.
             if answer.get("error") and not {"choices", "data"} & answer.keys():
@@ -156,49 +131,45 @@ class Client:
             if self._on_request is not None:
                 self._on_request(method, path, body, outcome)
 
-    def _read(self, request: urllib.request.Request) -> bytes:
-        deadline = monotonic() + self.timeout
-        try:
-            with self._opener.open(request, timeout=self.timeout) as response:
-                return self._body(response, deadline)
-        except urllib.error.HTTPError as error:
-            with error:
-                raise self._failure(error, deadline) from None
-        except TimeoutError:
-            raise self._too_slow() from None
-        except urllib.error.URLError as error:
-            if isinstance(error.reason, TimeoutError):
-                raise self._too_slow() from None
-            raise LzsError(f"cannot connect to {self.shown}: {_why(error.reason)}") from None
-        except http.client.IncompleteRead:
-            raise LzsError(f"{self.shown} closed the connection in the middle of an answer") from None
-        except (http.client.HTTPException, OSError) as error:
-            raise LzsError(f"{self.shown} does not answer as an HTTP server: {_why(error)}") from None
+    def _read(self, method: str, path: str, sent: bytes | None) -> bytes:
+        answered = False
+        with _Deadline(self.timeout) as deadline, httpx.Client(verify=self._tls, timeout=self.timeout) as client:
+            more: dict[str, Any] = {"content": sent, "headers": self._headers, "extensions": {"trace": deadline.trace}}
+            try:
+                with client.stream(method, f"{self.base}{path}", **more) as response:
+                    answered = True
+                    if not response.is_success:
+                        raise self._failure(response)
+                    data = self._body(response)
+                    if deadline.passed:
+                        raise self._too_slow()
+                    return data
+            except httpx.HTTPError as error:
+                if deadline.passed or isinstance(error, httpx.TimeoutException):
+                    raise self._too_slow() from None
+                if isinstance(error, httpx.ConnectError):
+                    raise LzsError(f"cannot connect to {self.shown}: {_why(error)}") from None
+                if answered:
+                    raise LzsError(f"{self.shown} closed the connection in the middle of an answer") from None
+                raise LzsError(f"{self.shown} does not answer as an HTTP server: {_why(error)}") from None
 
-    def _body(self, response: Any, deadline: float) -> bytes:
-        pieces, size = [], 0
-        length = response.length  # None where the server does not say
-        while length is None or size < length:
-            piece = response.read1(_PIECE if length is None else min(_PIECE, length - size))
-            if not piece:
-                break
-            pieces.append(piece)
-            size += len(piece)
-            if size > _LONGEST_ANSWER:
+    def _body(self, response: httpx.Response) -> bytes:
+        data = bytearray()
+        for piece in response.iter_raw():
+            data += piece
+            if len(data) > _LONGEST_ANSWER:
                 raise LzsError(f"{self.shown} sent an answer of more than {_LONGEST_ANSWER // 2**20} MiB")
-            if monotonic() > deadline:
-                raise self._too_slow()
-        if length is not None and size < length:  # read1() does not say so
-            raise http.client.IncompleteRead(b"", length - size)
-        return b"".join(pieces)
+        return bytes(data)
 
     def _too_slow(self) -> LzsError:
         return LzsError(f"{self.shown} did not answer in {self.timeout:g} seconds: give a longer --timeout")
 
-    def _failure(self, error: urllib.error.HTTPError, deadline: float) -> LzsError:
-        status = error.code
-        if 300 <= status < 400:
-            there = error.headers.get("Location") or "another address"
+    def _failure(self, response: httpx.Response) -> LzsError:
+        status = response.status_code
+        if (
+            300 <= status < 400
+        ):  # not followed: a key stays with its server, and the probe tests the server that is named
+            there = response.headers.get("Location") or "another address"
             return LzsError(f"{self.shown} redirects to {_clean(there)}: give the address of the server itself")
         if status in (401, 403):
             what = "refuses this API key" if self.has_key else "asks for an API key: give --api-key"
@@ -206,8 +177,8 @@ class Client:
         if status == 429:
             return LzsError(f"{self.shown} has had too many requests (HTTP 429): try again later")
         reason = ""
-        with suppress(OSError, http.client.HTTPException, LzsError):  # the status says enough
-            reason = _clean(_message(self._body(error.fp, deadline)))
+        with suppress(httpx.HTTPError, LzsError):  # the status says enough
+            reason = _clean(_message(self._body(response)))
         if status == 503:
             return LzsError(f"{self.shown} is not ready ({Refused(status, reason)}): try again later")
         return (NotThere if status in (404, 405, 501) else Refused)(status, reason)
@@ -222,10 +193,11 @@ def base_of(url: str) -> str:
         raise ArgumentTypeError(f"url must be a string, got {shown(url)}")
     try:
         parts = urlsplit(url.strip())
+        httpx.URL(url.strip())  # which may refuse more
         host = (parts.hostname or "").encode("idna").decode("ascii")
         known = parts.scheme in ("http", "https") and (parts.port or 1) > 0 and host != "" and parts.path.isascii()
         known = known and all(c.isprintable() and not c.isspace() for c in url.strip())
-    except ValueError:
+    except (ValueError, httpx.InvalidURL):
         known = False
     if not known:
         raise ArgumentError(f"url must be an address such as http://localhost:8000/v1, got {url!r}")
@@ -272,7 +244,11 @@ def _clean(text: str) -> str:
     return " ".join(line.split())[:_SHOWN]
 
 
-def _why(error: object) -> str:
+def _why(error: BaseException) -> str:
+    system: BaseException | None = error
+    while system is not None and not isinstance(system, OSError):  # which httpx wraps, twice
+        system = system.__cause__ or system.__context__
+    error = system or error
     if isinstance(error, ConnectionRefusedError):
         return "nothing listens there"
     if isinstance(error, socket.gaierror):
@@ -282,4 +258,4 @@ def _why(error: object) -> str:
         return f"its certificate is not trusted ({reason}); SSL_CERT_FILE=FILE names the certificate that signed it"
     if isinstance(error, ssl.SSLError):
         return f"TLS fails ({error.reason or error}); is it http:// rather than https://?"
-    return _clean(str(error)) or type(error).__name__
+    return _clean(_BYTES.sub(r"\1", str(error))).rstrip(".") or type(error).__name__

@@ -10,8 +10,8 @@ from ..auditing.clusters import Property
 from ..auditing.records import Audited
 from ..auditing.summary import Group, Summary, begins, loops, wasted_tokens
 from .audit_groups import literal_rule, selected, turns_of
-from .terminal import drawn
-from .text import columns, count, fit, percent, visible, whole
+from .terminal import drawn, table
+from .text import between, columns, count, fit, percent, visible, whole
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -78,8 +78,7 @@ def _rate(of: Property, group: Group) -> str:
 
 
 def _interval(of: Property, group: Group) -> str:
-    low, high = group.interval(of)
-    return f"{percent(low).removesuffix(' %')} to {percent(high)}"
+    return between(*group.interval(of))
 
 
 # Title and cell, from the first that is left out where a terminal is narrow to the last; _ORDER is that of the table.
@@ -95,7 +94,6 @@ _ORDER = ("n", "loop rate", "95 % interval", "start", "period", "wasted")
 
 
 def _table(summary: Summary, width: int) -> "list[RenderableType]":
-    from rich.table import Table
     from rich.text import Text
 
     shown = selected(summary, GROUPS)
@@ -109,18 +107,18 @@ def _table(summary: Summary, width: int) -> "list[RenderableType]":
         kept.pop(0)
     figures = [figure for figure in _ORDER if figure in kept]
     room = max(min(longest, width - sum(2 + widths[f] for f in figures)), 1)
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim", show_edge=False)
-    table.add_column(Text(fit(title, room)), width=room, no_wrap=True)
+    made = table()
+    made.add_column(Text(fit(title, room)), width=room, no_wrap=True)
     for figure in figures:
-        table.add_column(Text(figure), justify="right", width=widths[figure], no_wrap=True)
+        made.add_column(Text(figure), justify="right", width=widths[figure], no_wrap=True)
     for i, (name, group) in enumerate(rows):
         shade = "red" if group.looping else "green"
         figures_of = [Text(cells[f][i], shade if f == "loop rate" else "") for f in figures]
-        table.add_row(Text(fit(name, room)), *figures_of, style="bold" if i == len(rows) - 1 else None)
+        made.add_row(Text(fit(name, room)), *figures_of, style="bold" if i == len(rows) - 1 else None)
     if len(summary.groups) == len(shown):
-        return [table]
+        return [made]
     rest = counted(len(summary.groups) - len(shown), "more group that wastes", "more groups that waste")
-    return [table, Text(fit(f"... and {rest} less (-o summary.json lists all)", width))]
+    return [made, Text(fit(f"... and {rest} less (-o summary.json lists all)", width))]
 
 
 def _name(values: tuple[str, ...]) -> str:
@@ -164,8 +162,7 @@ def _turns(summary: Summary, width: int) -> "list[RenderableType]":
     from rich.text import Text
 
     n, of = summary.turn_loops, summary.turn_conversations
-    low, high = summary.turn_interval
-    rate = f"{percent(summary.turn_loop_rate)} (95 % interval {percent(low).removesuffix(' %')} to {percent(high)})"
+    rate = f"{percent(summary.turn_loop_rate)} (95 % interval {between(*summary.turn_interval)})"
     loop = f"{n:,} of {counted(of, 'conversation loops', 'conversations loop')} over turns (LZR012)"
     lines: list[RenderableType] = [Text(fit(f"{loop}: {rate}", width), "bold")]
     for record in summary.worst_turns:

@@ -1,9 +1,13 @@
-"""The picture of a small automaton as an SVG: states from left to right, by their distance from the beginning."""
+"""The picture of a small automaton as an SVG: states from left to right, by their distance from the beginning.
+
+It is drawn by hand, since at most `MAX_DRAWN` states in columns need no library of graphs.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
+
+from markupsafe import Markup
 
 from .._values import counted
 from ..constraint.automaton import Automaton
@@ -16,7 +20,7 @@ _STEP_X, _STEP_Y, _LEFT, _TOP, _RADIUS = 150, 90, 60, 90, 16  # pixels
 _LABEL = 18  # characters of a label; all of it is the title, which a browser shows
 _SHOWN = {0x20: "␣", 0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r"}
 # An SVG in an <img> follows the reader's setting of light or dark.
-_STYLE = """
+_STYLE = Markup("""
 text { font: 12px ui-monospace, "DejaVu Sans Mono", monospace; fill: #1f2328; text-anchor: middle; stroke: #ffffff }
 text { stroke-width: 3px; paint-order: stroke }
 .page { fill: #ffffff } .state { fill: #f6f8fa; stroke: #1f2328 } .end { fill: none; stroke: #1f2328 }
@@ -26,7 +30,7 @@ text { stroke-width: 3px; paint-order: stroke }
   .end { stroke: #e6edf3 }
   .edge { stroke: #9198a1 } .tip { fill: #9198a1 } .one { fill: #033a16 }
 }
-"""
+""")
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ def _places(kept: list[int], edges: list[_Edge]) -> dict[int, tuple[int, int]]:
     return places
 
 
-def _edge(edge: _Edge, places: dict[int, tuple[int, int]]) -> str:
+def _edge(edge: _Edge, places: dict[int, tuple[int, int]]) -> Markup:
     (x, y), (x2, y2) = places[edge.begin], places[edge.end]
     r = _RADIUS
     if edge.begin == edge.end:
@@ -129,7 +133,7 @@ def _edge(edge: _Edge, places: dict[int, tuple[int, int]]) -> str:
         path = f"M{begin[0]:.1f},{begin[1]:.1f} Q{cx:.1f},{cy:.1f} {end[0]:.1f},{end[1]:.1f}"
         at = (round((x + x2) / 4 + cx / 2), round((y + y2) / 4 + cy / 2 - 6))
     short = edge.label if len(edge.label) <= _LABEL else edge.label[: _LABEL - 1] + "…"
-    label = tag("text", tag("title", escape(edge.label)), escape(short), x=at[0], y=at[1])
+    label = tag("text", tag("title", edge.label), short, x=at[0], y=at[1])
     return tag("path", d=path, class_="edge", marker_end="url(#tip)") + label
 
 
@@ -139,14 +143,14 @@ def _towards(begin: tuple[float, float], end: tuple[float, float], by: float) ->
     return begin[0] + by * dx / length, begin[1] + by * dy / length
 
 
-def _state(automaton: Automaton, number: int, place: tuple[int, int]) -> str:
+def _state(automaton: Automaton, number: int, place: tuple[int, int]) -> Markup:
     state = automaton.states[number]
     kind = "state one" if state.allowed == 1 else "state"
     parts = [tag("circle", cx=place[0], cy=place[1], r=_RADIUS, class_=kind)]
     if state.matches:
         parts.append(tag("circle", cx=place[0], cy=place[1], r=_RADIUS - 4, class_="end"))
     parts.append(tag("text", str(number), x=place[0], y=place[1] + 4))
-    return "".join(parts)
+    return Markup().join(parts)
 
 
 def _text(data: bytes) -> str:

@@ -1,15 +1,17 @@
-"""Charts of the HTML reports as inline SVG, and heat maps as tables.
+"""Charts of the HTML reports as inline SVG.
 
 They stretch with the page: x is in percent of the width, y and the text in pixels, so that nothing gets too small on a
-phone. Colours are classes (report.css): a strict Content-Security-Policy allows no style attributes.
+phone. Colours are classes (report.css): a strict Content-Security-Policy allows no style attributes. The charts are
+drawn by hand, because a few shapes that follow the page's style sheet need no plotting library.
 """
 
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from html import escape
 from itertools import pairwise
 from typing import NamedTuple
+
+from markupsafe import Markup, escape
 
 from .._values import counted
 from .text import count, percent
@@ -43,21 +45,26 @@ class Mark(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A cell of a heat map: ``shade``, 0..1, of the colour of ``kind`` behind a text, with more in a ``title``."""
+    """A cell of a heat map: a text on the colour of ``kind`` in a ``shade`` of 0 to 1, with more in a ``title``."""
 
     text: str
     title: str
     kind: str
     shade: float
 
+    @property
+    def step(self) -> int:
+        """The shade as one of the classes s0 to s10."""
+        return round(_STEPS * min(max(self.shade, 0.0), 1.0))
 
-def tag(name: str, *content: str, **attributes: object) -> str:
-    """Return an element; content is markup already, attributes are text (class_ for class, _ for -)."""
-    given = "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"' for key, value in attributes.items())
-    return f"<{name}{given}>{''.join(content)}</{name}>"
+
+def tag(name: str, *content: str, **attributes: object) -> Markup:
+    """Return an element; text is escaped, `Markup` is taken as it is; class_ is written for class and _ for -."""
+    given = "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items())
+    return Markup(f"<{name}{given}>{''.join(map(escape, content))}</{name}>")
 
 
-def whisker(low: float, rate: float, high: float, top: float, kind: str) -> str:
+def whisker(low: float, rate: float, high: float, top: float, kind: str) -> Markup:
     """Return a rate as a dot with its interval, on a scale from 0 to ``top``."""
     scale = 100 / top if top else 0.0
     parts = [
@@ -69,10 +76,10 @@ def whisker(low: float, rate: float, high: float, top: float, kind: str) -> str:
     return _svg(22, parts, label, "whisker")
 
 
-def ruler(top: float, most: int = 3) -> str:
+def ruler(top: float, most: int = 3) -> Markup:
     """Return the scale below whiskers that end at ``top``: 0 and round rates, about ``most`` of them."""
     if top <= 0:
-        return ""
+        return Markup()
     step = _nice(top / most)
     ticks = [i * step for i in range(int(top / step * (1 + 1e-9)) + 1)]
     parts = [_line(0, 1, 100, 1, "scale")]
@@ -82,13 +89,13 @@ def ruler(top: float, most: int = 3) -> str:
     return tag("svg", *parts, width="100%", height=20, aria_hidden="true", class_="ruler")
 
 
-def bar(value: float, top: float, label: str, kind: str) -> str:
+def bar(value: float, top: float, label: str, kind: str) -> Markup:
     """Return a bar on a scale from 0 to ``top``."""
     width = 100 * value / top if top else 0.0
     return _svg(22, [_rect(0, 6, max(width, 0.3 if value else 0), 10, f"bar {kind}", rx=2)], label, "whisker")
 
 
-def histogram(starts: Sequence[float]) -> str:
+def histogram(starts: Sequence[float]) -> Markup:
     """Return how many records begin to loop where, in 20 steps of their length."""
     bins = [0] * BINS
     for start in starts:
@@ -116,7 +123,7 @@ def histogram(starts: Sequence[float]) -> str:
     return _plot(labels, parts, said)
 
 
-def scatter(points: Sequence[tuple[int, float]]) -> str:
+def scatter(points: Sequence[tuple[int, float]]) -> Markup:
     """Return period and copies of loops on logarithmic scales; lines of equal length go through it."""
     wide = _decades(max((period for period, _ in points), default=1))
     high = _decades(max((copies for _, copies in points), default=1))
@@ -140,7 +147,7 @@ def scatter(points: Sequence[tuple[int, float]]) -> str:
         title = f"period {period:,}, {copies:,.4g} copies" if len(cell) == 1 else f"{len(cell):,} loops like this"
         circles.append(_Circle(x, y, min(3 + 1.2 * math.sqrt(len(cell) - 1), 14)))
         centre = {"cx": _pc(x), "cy": _px(y), "r": _px(circles[-1].r)}
-        marks.append(tag("circle", tag("title", escape(title)), **centre, class_="point"))
+        marks.append(tag("circle", tag("title", title), **centre, class_="point"))
     notes = _Notes(circles)
     for power in range(2, math.ceil(wide + high)):  # period * copies = 10 ** power
         left, right = max(0, power - high), min(wide, power)
@@ -156,7 +163,7 @@ def scatter(points: Sequence[tuple[int, float]]) -> str:
     return _plot(labels, parts, f"Period and copies of {counted(len(points), 'loop')} on logarithmic scales")
 
 
-def stripes(bands: Sequence[tuple[float, float]]) -> str:
+def stripes(bands: Sequence[tuple[float, float]]) -> Markup:
     """Return texts as lines of equal length, with the part that loops, (start, end) in 0..1, in colour."""
     pitch = 3 if len(bands) > 40 else 6
     parts = []
@@ -167,7 +174,7 @@ def stripes(bands: Sequence[tuple[float, float]]) -> str:
     return _svg(pitch * len(bands), parts, said, "stripes")
 
 
-def trend(series: Sequence[tuple[str, Sequence[Point]]], top: float, said: str) -> str:
+def trend(series: Sequence[tuple[str, Sequence[Point]]], top: float, said: str) -> Markup:
     """Return rates with their intervals over a number; ``series``: (kind, points), the first behind the others.
 
     ``top``: the end of the scale. Points are joined in their order.
@@ -197,7 +204,7 @@ def trend(series: Sequence[tuple[str, Sequence[Point]]], top: float, said: str) 
     return _plot(labels, parts, said, _PANEL)
 
 
-def decline(series: Sequence[tuple[str, Sequence[tuple[float, float]]]], end: float, said: str) -> str:
+def decline(series: Sequence[tuple[str, Sequence[tuple[float, float]]]], end: float, said: str) -> Markup:
     """Return shares, 0..1, that fall over a number from 0 to ``end``; ``series``: (kind, points), the first behind."""
 
     def height(share: float) -> float:
@@ -216,7 +223,7 @@ def decline(series: Sequence[tuple[str, Sequence[tuple[float, float]]]], end: fl
     return _plot(labels, parts, said, _PANEL)
 
 
-def tradeoff(marks: Sequence[Mark], unit: str, said: str) -> str:
+def tradeoff(marks: Sequence[Mark], unit: str, said: str) -> Markup:
     """Return points by what they gain, upwards from 0 to 100 %, and what they pay, to the right; the front is joined.
 
     Points below 0 stand at the lower edge. ``unit``: that of what is paid.
@@ -240,7 +247,7 @@ def tradeoff(marks: Sequence[Mark], unit: str, said: str) -> str:
         kind = "none" if mark.none else _LITERAL if mark.best else "loop"
         circles.append(_Circle(place(mark.x), height(mark.y), 6 if mark.best else 4))
         centre = {"cx": _pc(circles[-1].x), "cy": _px(circles[-1].y), "r": circles[-1].r}
-        parts.append(tag("circle", tag("title", escape(mark.title)), **centre, class_=f"dot {kind}"))
+        parts.append(tag("circle", tag("title", mark.title), **centre, class_=f"dot {kind}"))
     notes = _Notes(circles)
     for mark in best:
         x, y = place(mark.x), height(mark.y)
@@ -256,36 +263,6 @@ def tradeoff(marks: Sequence[Mark], unit: str, said: str) -> str:
         parts.append(_text(place(x), _HEIGHT + 18, f"{x:g} {unit}" if last else f"{x:g}", "end" if last else "middle"))
     labels = [(_HEIGHT * level, f"{100 * level:g} %") for level in (0.0, 0.5, 1.0)]
     return _plot(labels, parts, said)
-
-
-def heat(heads: Sequence[tuple[str, Sequence[str]]], corner: str, rows: Sequence[tuple[str, Sequence[Cell]]]) -> str:
-    """Return a heat map as a table. ``heads``: (title, its columns); ``rows``: (title, a cell for each column)."""
-    over = [tag("th", escape(title), scope="colgroup", colspan=len(columns)) for title, columns in heads]
-    starts = {sum(len(columns) for _, columns in heads[:i]) for i in range(1, len(heads))}
-    below = [
-        tag("th", escape(column), scope="col", **_gap(i in starts))
-        for i, column in enumerate(column for _, columns in heads for column in columns)
-    ]
-    body = [
-        tag("tr", tag("th", escape(title), scope="row"),
-            *(tag("td", escape(cell.text), title=cell.title, class_=_shade(cell, i in starts))
-              for i, cell in enumerate(cells)))
-        for title, cells in rows
-    ]  # fmt: skip
-    named = tag("th", escape(corner), scope="col", rowspan=2 if any(title for title, _ in heads) else 1)
-    lines = [tag("tr", named, *over), tag("tr", *below)] if any(t for t, _ in heads) else [tag("tr", named, *below)]
-    table = tag("table", tag("thead", *lines), tag("tbody", *body), class_="heat")
-    said = " ".join(filter(None, [*(title for title, _ in heads), f"by {corner}"]))
-    return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=said)
-
-
-def _gap(yes: bool) -> dict[str, object]:
-    return {"class_": "gap"} if yes else {}
-
-
-def _shade(cell: Cell, gap: bool) -> str:
-    step = round(_STEPS * min(max(cell.shade, 0.0), 1.0))
-    return f"{cell.kind} s{step}" + (" gap" if gap else "")
 
 
 class _Circle(NamedTuple):
@@ -310,7 +287,7 @@ class _Notes:
     """
 
     def __init__(self, circles: Sequence[_Circle]) -> None:
-        self.parts: list[str] = []
+        self.parts: list[Markup] = []
         self._circles = circles
         self._taken: list[tuple[float, float, float, float]] = []
 
@@ -336,29 +313,29 @@ class _Notes:
         )
 
 
-def _plot(labels: list[tuple[float, str]], parts: list[str], said: str, height: int = _HEIGHT) -> str:
+def _plot(labels: list[tuple[float, str]], parts: Sequence[str], said: str, height: int = _HEIGHT) -> Markup:
     """Return a chart with the labels of its y axis, (pixels above the x axis, text), at the left."""
-    marks = [tag("text", escape(text), x=38, y=_px(height - above + 4), text_anchor="end") for above, text in labels]
+    marks = [tag("text", text, x=38, y=_px(height - above + 4), text_anchor="end") for above, text in labels]
     y_axis = tag("svg", *marks, width=44, height=height + _AXIS, aria_hidden="true", class_="scale-y")
     return tag("div", y_axis, _svg(height + _AXIS, parts, said, "plotted"), class_="plot")
 
 
-def _svg(height: int, parts: list[str], label: str, kind: str) -> str:
+def _svg(height: int, parts: Sequence[str], label: str, kind: str) -> Markup:
     return tag("svg", *parts, width="100%", height=height, role="img", aria_label=label, class_=kind)
 
 
-def _rect(x: float, y: float, width: float, height: float, kind: str, title: str = "", rx: float = 0) -> str:
-    inside = tag("title", escape(title)) if title else ""
+def _rect(x: float, y: float, width: float, height: float, kind: str, title: str = "", rx: float = 0) -> Markup:
+    inside = tag("title", title) if title else ""
     size = {"x": _pc(x), "y": _px(y), "width": _pc(width), "height": _px(height)}
     return tag("rect", inside, **size, **({"rx": rx} if rx else {}), class_=kind)
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
     return tag("line", x1=_pc(x1), y1=_px(y1), x2=_pc(x2), y2=_px(y2), class_=kind)
 
 
-def _text(x: float, y: float, text: str, anchor: str, kind: str = "tick", **more: object) -> str:
-    return tag("text", escape(text), x=_pc(x), y=_px(y), **more, text_anchor=anchor, class_=kind)
+def _text(x: float, y: float, text: str, anchor: str, kind: str = "tick", **more: object) -> Markup:
+    return tag("text", text, x=_pc(x), y=_px(y), **more, text_anchor=anchor, class_=kind)
 
 
 def _pc(value: float) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._values import counted
-from .terminal import drawn
+from .terminal import drawn, table
 from .text import columns, fit, fit_ends, percent, visible
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ def costs_table(costs: "Costs", width: int, *, color: bool = False) -> str:
     A row begins with the kind of its setting, if the settings have several, and its name. Kinds of texts have a column
     each, as many as there is room for; a last line says how many are missing.
     """
-    from rich.table import Table
     from rich.text import Text
 
     width = max(width, 20)
@@ -42,16 +41,16 @@ def costs_table(costs: "Costs", width: int, *, color: bool = False) -> str:
     if left - kind_room < _LEAST // 2:  # the names, which differ, come before their kinds
         kind_room = 0
     room = max(min(longest, left - kind_room), 1)
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim", show_edge=False)
+    made = table()
     if kind_room:
-        table.add_column("kind", width=kind_room - 2, no_wrap=True)
-    table.add_column("setting", width=room, no_wrap=True)
+        made.add_column("kind", width=kind_room - 2, no_wrap=True)
+    made.add_column("setting", width=room, no_wrap=True)
     for i in kept:
-        table.add_column(Text(every[i].head), justify="right", width=widths[i], no_wrap=True)
+        made.add_column(Text(every[i].head), justify="right", width=widths[i], no_wrap=True)
     for row, name in enumerate(names):
         first = [Text(kinds[row])] if kind_room else []
-        table.add_row(*first, Text(fit_ends(name, room)), *(Text(cells[i][row]) for i in kept))
-    parts: list[RenderableType] = [Text(_headline(costs), "bold"), "", table]
+        made.add_row(*first, Text(fit_ends(name, room)), *(Text(cells[i][row]) for i in kept))
+    parts: list[RenderableType] = [Text(_headline(costs), "bold"), "", made]
     missing = len(every) - len(kept)
     if missing:
         parts.append(f"... and {counted(missing, 'more column')} (-o cost.html has all)")

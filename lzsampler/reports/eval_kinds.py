@@ -1,16 +1,12 @@
-"""`kinds_section`: what the kinds of settings in a report of an evaluation are, in a sentence each."""
+"""`kind_in_words`: what a kind of settings in a report of an evaluation is, in a sentence."""
 
-from html import escape
 from typing import TYPE_CHECKING
 
 from ..decoding.parts import PARTS
 from ..params import PENALTIES, Params
-from .charts import tag
-from .text import visible
 
 if TYPE_CHECKING:
     from ..evaluation.grid import Setting
-    from ..evaluation.results import Results
 
 _FORMULAS = {
     "rate": "by the difference of the compression rate",
@@ -26,16 +22,7 @@ _PENALTIES = {
 }
 
 
-def kinds_section(results: "Results") -> str:
-    """Return a section that names the penalties of every kind of settings."""
-    rows = [
-        tag("div", tag("dt", escape(visible(kind))), tag("dd", escape(_said(results.settings(kind=kind)))))
-        for kind in results.kinds
-    ]
-    return tag("section", tag("h2", "What the kinds are"), tag("dl", *rows, class_="kinds-of"))
-
-
-def _said(settings: "list[Setting]") -> str:
+def kind_in_words(settings: "list[Setting]") -> str:
     """Return what the settings of a kind have in common, by their parameters, since anybody may name a kind."""
     params = [setting.params for setting in settings]
     said = [

@@ -1,4 +1,7 @@
-"""`markdown_table`: the settings of an evaluation as lm-eval prints its tasks, for a terminal or a README."""
+"""`markdown_table`: the settings of an evaluation as lm-eval prints its tasks, for a terminal or a README.
+
+It is made by hand: the Markdown tables of rich have no marks of alignment, and would break cells on a narrow terminal.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence

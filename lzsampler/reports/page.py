@@ -1,83 +1,97 @@
 """`write_page`: one page for the browser that contains everything it shows and loads nothing.
 
-Figures and charts are markup made in Python; the table of samples and their texts are JSON that report.js shows as text
-(textContent), never as markup. The Content-Security-Policy allows that script and that style sheet, by their hashes,
-and forbids everything else.
+The templates (templates/*.html) escape every value that is no markup yet. The table of samples and their texts are JSON
+that report.js shows as text (textContent), never as markup. The Content-Security-Policy allows that script and that
+style sheet, by their hashes, and forbids everything else.
 """
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
-from html import escape
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from string import Template
-from typing import TYPE_CHECKING
+from statistics import median
+from typing import TYPE_CHECKING, Any
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from .._values import counted, noun
 from ..auditing.records import RULES
 from ..util.files import replacing
 from ..util.json_text import json_html
-from .charts import tag
-from .text import visible
+from . import charts
+from .text import between, count, percent, visible, whole
 
 if TYPE_CHECKING:
     from .samples import Sample
 
 
 def write_page(
-    path: str | Path,
-    *,
-    command: str,
-    title: str,
-    header: str,
-    main: str,
-    footer: str,
-    by: Sequence[str],
-    samples: "Sequence[Sample]",
+    path: str | Path, template: str, *, by: Sequence[str], samples: "Sequence[Sample]", **values: Any
 ) -> None:
     """Write a report as one HTML file that works offline.
 
-    ``command``: the command that made the report; ``title``: text; ``header``, ``main``, ``footer``: markup. ``by``:
-    names of the columns of each sample's ``row["by"]``. LzsError if the file cannot be written.
+    ``values``: what the template shows. ``by``: names of the columns of each sample's ``row["by"]``. LzsError if the
+    file cannot be written.
     """
+    from .. import __version__
+
     style, script = _resource("report.css"), _resource("report.js")
     data = {"by": [visible(key) for key in by], "rules": RULES, "samples": [sample.row for sample in samples]}
-    page = Template(_resource("report.html")).substitute(
-        policy=_policy(style, script),
-        style=style,
-        script=script,
-        command=escape(command),
-        title=escape(title),
-        header=header,
-        main=main,
-        footer=footer,
-        data=json_html(data).decode(),
-        texts="\0",  # the one place where the file is cut; escape() and JSON leave none
+    page = (
+        environment()
+        .get_template(template)
+        .stream(
+            values,
+            version=__version__,
+            policy=_policy(style, script),
+            style=Markup(style),
+            script=Markup(script),
+            data=Markup(json_html(data).decode()),
+            samples=samples,
+            texts=(Markup(sample.page.decode()) for sample in samples),
+        )
     )
-    head, tail = page.split("\0")
+    page.enable_buffering(100)
     with replacing(path) as file:
-        file.write(head.encode())
-        for i, sample in enumerate(samples):
-            file.write(b'<script type="application/json" id="t%d">' % i + sample.page + b"</script>\n")
-        file.write(tail.encode())
+        page.dump(file, "utf-8")
 
 
-def samples_section(about: str) -> str:
-    """Return the section for the table of samples, with a sentence about them."""
-    missing = tag("p", "The table of samples needs JavaScript; the figures above do not.")
-    parts = [tag("h2", "Samples"), tag("p", escape(about), class_="soft"), tag("noscript", missing)]
-    return tag("section", *parts, tag("div", id="table"), id="samples")
-
-
-def figure(title: str, what: str, content: str) -> str:
-    """Return a chart with its heading and a line of explanation."""
-    caption = tag("figcaption", tag("h2", escape(title)), tag("p", escape(what), class_="soft"))
-    return tag("figure", caption, content)
-
-
-def tiles(figures: Iterable[tuple[str, str]]) -> str:
-    """Return figures side by side, given as (value, what it is)."""
-    return tag("dl", *(tag("div", tag("dt", what), tag("dd", value)) for value, what in figures), class_="tiles")
+@cache
+def environment() -> Environment:
+    """Return what all templates share: a figure that is None is a dash, and a misspelt name is an error."""
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).with_name("templates")),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    made.filters.update({
+        "between": _dash(lambda interval: between(*interval)),
+        "count": _dash(count),
+        "median": lambda values: median(values) if values else None,
+        "number": _dash(lambda n, form=",": format(n, form)),
+        "percent": _dash(percent),
+        "points": _points,
+        "sd": _dash(lambda sd: f"{100 * sd:.2g}"),
+        "visible": visible,
+        "whole": _dash(whole),
+    })  # fmt: skip
+    made.globals.update({
+        "bar": charts.bar,
+        "counted": counted,
+        "histogram": charts.histogram,
+        "noun": noun,
+        "ruler": charts.ruler,
+        "scatter": charts.scatter,
+        "stripes": charts.stripes,
+        "tradeoff": charts.tradeoff,
+        "whisker": charts.whisker,
+    })  # fmt: skip
+    return made
 
 
 def scale(values: Iterable[float]) -> float:
@@ -85,34 +99,25 @@ def scale(values: Iterable[float]) -> float:
     return min(1.0, 1.08 * max(values, default=1.0)) or 1.0
 
 
-def bad_rows(
-    title: str,
-    heads: Sequence[str],
-    rows: Iterable[tuple[str, int, str]],
-    rest: int,
-    note: str = "Not counted in any rate.",
-) -> str:
-    """Return a section about what could not be read: rows of (file, line or 0, reason), and how many more there are."""
-    made = [
-        tag("tr", tag("td", escape(visible(file))), tag("td", str(line or "–"), class_="number"),
-            tag("td", escape(visible(reason))))
-        for file, line, reason in rows
-    ]  # fmt: skip
-    head = tag("tr", *(tag("th", name, scope="col") for name in heads))
-    more = tag("p", f"… and {rest:,} more", class_="soft") if rest > 0 else ""
-    table = tag("table", tag("thead", head), tag("tbody", *made), class_="bad")
-    return tag("section", tag("h2", title), tag("p", escape(note), class_="soft"), table, more)
+def _dash(write: Callable[..., str]) -> Callable[..., str]:
+    return lambda value, *how: "–" if value is None else write(value, *how)
+
+
+def _points(share: float) -> str:
+    """Return a difference of shares in percentage points, with its sign."""
+    return f"{100 * share:+.1f}".replace("-", "−").replace("+0.0", "0").replace("−0.0", "0")
 
 
 def _resource(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _policy(style: str, script: str) -> str:
+def _policy(style: str, script: str) -> Markup:
     def source(text: str) -> str:
         return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
-    return (
+    # Markup, so that the quotes stay readable: nothing in it is from outside.
+    return Markup(
         f"default-src 'none'; script-src {source(script)}; style-src {source(style)}; img-src data:; base-uri 'none'; "
         "form-action 'none'"
     )

@@ -1,4 +1,4 @@
-"""`drawn`: tables and lines of rich as a text for a terminal, with the settings that all commands share."""
+"""`table` and `drawn`: tables and lines of rich as a text for a terminal, with the settings that all commands share."""
 
 import re
 from collections.abc import Iterable
@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.table import Table
 
 _LINE_END = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)  # spaces there are padding
+
+
+def table() -> "Table":
+    """Return a table without lines, whose columns stand two spaces apart."""
+    from rich.table import Table
+
+    return Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim", show_edge=False)
 
 
 def drawn(parts: "Iterable[RenderableType]", width: int, *, color: bool) -> str:

@@ -1,13 +1,11 @@
 """Text from strangers, made safe to show, and numbers in the form that people read."""
 
 import re
-import unicodedata
 
 from ..util.harmless import steers
 
 _SPACE = re.compile(r"\s+")
 _LINE_ENDS = frozenset("\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
-_NO_WIDTH = frozenset(("Mn", "Me", "Cf"))
 
 
 def visible(text: str, longest: int = 300) -> str:
@@ -24,11 +22,9 @@ def visible(text: str, longest: int = 300) -> str:
 
 def columns(text: str) -> int:
     """Return how many columns of a terminal a visible text takes: 2 for wide characters, 0 for combining ones."""
-    return sum(0 if unicodedata.combining(c) or unicodedata.category(c) in _NO_WIDTH else _wide(c) for c in text)
+    from rich.cells import cell_len  # as in the tables that the text goes into
 
-
-def _wide(character: str) -> int:
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return cell_len(text)
 
 
 def fit(text: str, width: int) -> str:
@@ -45,12 +41,10 @@ def fit_ends(text: str, width: int) -> str:
 
 
 def _beginning(text: str, width: int) -> str:
-    """Return as much of a visible text as ``width`` columns hold."""
-    end, used = 0, 0
-    while end < len(text) and used + columns(text[end]) <= width:
-        used += columns(text[end])
-        end += 1
-    return text[:end]
+    """Return as much of a visible text as ``width`` columns hold; a wide character at its end becomes a space."""
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, min(width, columns(text)))
 
 
 def count(n: float) -> str:
@@ -69,6 +63,11 @@ def percent(share: float) -> str:
     if 99.9 < value < 100:
         return ">99.9 %"
     return f"{value:.0f} %" if value in (0, 100) else f"{value:#.3g} %"
+
+
+def between(low: float, high: float) -> str:
+    """Return an interval of shares, 0..1, in percent: 8.75 to 31.9 %."""
+    return f"{percent(low).removesuffix(' %')} to {percent(high)}"
 
 
 def whole(share: float) -> str:

@@ -1,4 +1,7 @@
-"""What a rate measured on some records says about all records: intervals, tests, and the number of records needed."""
+"""What a rate measured on some records says about all records: intervals, tests, and the number of records needed.
+
+These few formulas are written out so that no user has to install scipy; the tests compare them with it.
+"""
 
 import math
 from collections.abc import Sequence
