@@ -56,11 +56,6 @@ size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab) {
     return most < (size_t)n_vocab ? most : (size_t)n_vocab;
 }
 
-/* The tokens that the draw can choose from, where it needs a list of them. */
-static int32_t max_candidates(const lzs_params *params, int32_t n_vocab) {
-    return params->pick == LZS_PICK_LLAMA_DIST ? n_vocab : 0;
-}
-
 /* Makes a sampler of whole and valid settings, whose lists are those of `classes`. It takes over one use of these, also when it
  * fails; they are NULL when there was no memory for them. */
 static lzs_status make(int32_t n_vocab, const lzs_params *params, lzs_token_classes *classes, lzs_backend *shared,
@@ -84,8 +79,7 @@ static lzs_status make(int32_t n_vocab, const lzs_params *params, lzs_token_clas
     if (status == LZS_OK) status = lzs_edit_list_init(&s->edits, &s->params, s->log2_vocab, looked_at);
     if (status == LZS_OK && !shared) {
         s->owns_backend = true;
-        size_t n_edits = lzs_edits_max(&s->params, n_vocab);
-        status = lzs_backend_new(n_vocab, n_edits, max_candidates(&s->params, n_vocab), &s->backend);
+        status = lzs_backend_new(n_vocab, lzs_edits_max(&s->params, n_vocab), &s->backend);
     }
     if (status != LZS_OK) {
         lzs_sampler_free(s);
@@ -109,8 +103,7 @@ lzs_status lzs_sampler_new_shared(int32_t n_vocab, const lzs_params *params, lzs
     if (!backend || lzs_params_invalid(params, n_vocab)) return LZS_EINVAL;
     lzs_params whole;
     lzs_params_whole(params, &whole);
-    bool room = n_vocab <= backend->n_vocab && lzs_edits_max(&whole, n_vocab) <= backend->max_edits &&
-                max_candidates(&whole, n_vocab) <= backend->list.capacity;
+    bool room = n_vocab <= backend->n_vocab && lzs_edits_max(&whole, n_vocab) <= backend->max_edits;
     return room ? make(n_vocab, &whole, lzs_token_classes_new(&whole), backend, sampler) : LZS_ESPACE;
 }
 
@@ -177,16 +170,12 @@ lzs_status lzs_sampler_set_params(lzs_sampler *s, const lzs_params *params) {
     lzs_token_classes_put(NULL, &next); /* its own are valid, and long */
     if (lzs_params_invalid(&next, s->n_vocab) || lzs_params_fixed(&next, &s->params)) return LZS_EINVAL;
     lzs_token_classes_put(s->classes, &next);
-    uint64_t seed = next.seed;
-    next.seed = s->params.seed;
     lzs_edit_list_settings(&s->edits, &s->params, &next, s->log2_vocab);
     s->params = next;
-    lzs_sampler_set_seed(s, seed);
     return LZS_OK;
 }
 
 void lzs_sampler_set_seed(lzs_sampler *s, uint64_t seed) {
-    if (s->state.rng && (uint32_t)seed != (uint32_t)s->params.seed) lzs_llama_rng_seed(s->state.rng, (uint32_t)seed);
     s->params.seed = seed;
 }
 
@@ -323,7 +312,6 @@ const lzs_edit *lzs_edits(lzs_sampler *s, size_t *n) {
 static lzs_status plan_without_mask(lzs_sampler *s, lzs_plan *plan) {
     lzs_plan_settings(plan, s->n_vocab, &s->params);
     plan->position = s->state.position;
-    if (s->state.rng) plan->uniform = lzs_llama_rng_uniform(s->state.rng, s->state.position);
     return lzs_sampler_edits(s, &plan->edits, &plan->n_edits);
 }
 

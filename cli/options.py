@@ -134,10 +134,6 @@ sampling_options = options(
         help="cut keeps exactly --top-k tokens, keep also those equal to the last",
     ),
     option(
-        _SAMPLING, "--pick", type=click.Choice(["race", "llama"]), default="race",
-        help="how a token is drawn; llama draws bit for bit as llama.cpp does",
-    ),
-    option(
         _SAMPLING, "-l", "--logit-bias", multiple=True, metavar="ID+BIAS",
         help="add BIAS to the logit of token ID: 15043+1, 15043-1; ID-inf forbids the token; repeatable",
     ),

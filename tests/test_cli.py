@@ -114,7 +114,6 @@ def test_flags_reach_the_sampler() -> None:
         "--frequency-method": ("frequency_method", "multiplicative"),
         "--presence-method": ("presence_method", "multiplicative"),
         "--ties": ("ties", "keep"),
-        "--pick": ("pick", "llama"),
         "--temp": ("temperature", 0.7),
         "--seed": ("seed", 5),
         "--dry-multiplier": ("dry_multiplier", 0.8),

@@ -57,9 +57,8 @@ void lzs_truncate(lzs_backend *b, const lzs_plan *plan, lzs_candidates *c);
 /* All that stays, by token id: the first `capacity` ids and logits. Returns their number (collect.c). */
 size_t lzs_collect(lzs_backend *b, const lzs_candidates *c, int32_t *ids, float *logits, size_t capacity);
 
-/* The draws (race.c, llama_dist.c). LZS_ESPACE from the second when the list is too short. */
+/* The draw (race.c). */
 int32_t lzs_race_pick(lzs_backend *b, const lzs_candidates *c, const lzs_plan *plan);
-lzs_status lzs_llama_dist_pick(lzs_backend *b, const lzs_candidates *c, const lzs_plan *plan, int32_t *token);
 
 /* Picks a token and turns the row into what lzs_backend_process makes of it, in one go. */
 lzs_status lzs_backend_sample_and_process(lzs_backend *b, float *row, const lzs_plan *plan, int32_t *token);

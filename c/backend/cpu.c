@@ -22,17 +22,15 @@ static size_t n_scratch(const lzs_backend *b) {
     return words > n ? words : n;
 }
 
-lzs_status lzs_backend_new(int32_t n_vocab, size_t max_edits, int32_t max_candidates, lzs_backend **backend) {
+lzs_status lzs_backend_new(int32_t n_vocab, size_t max_edits, lzs_backend **backend) {
     *backend = NULL;
-    if (n_vocab < 1 || n_vocab > LZS_MAX_VOCAB || max_candidates < 0) return LZS_EINVAL;
+    if (n_vocab < 1 || n_vocab > LZS_MAX_VOCAB) return LZS_EINVAL;
     lzs_backend *b = calloc(1, sizeof *b);
     if (!b) return LZS_ENOMEM;
     b->n_vocab = n_vocab;
     b->max_edits = max_edits < (size_t)n_vocab ? max_edits : (size_t)n_vocab;
     b->kernels = lzs_kernels_best();
     b->list.capacity = LZS_LIST;
-    if (max_candidates > LZS_LIST) b->list.capacity = max_candidates < n_vocab ? max_candidates : n_vocab;
-    if (b->list.capacity < LZS_LIST) b->list.capacity = LZS_LIST;
     b->allowed = lzs_room(NULL, lzs_mask_words(n_vocab), sizeof *b->allowed);
     b->values = lzs_room(NULL, b->max_edits, sizeof *b->values);
     b->maxima = lzs_room(NULL, n_groups(n_vocab), sizeof *b->maxima);
@@ -167,22 +165,15 @@ void lzs_backend_end(lzs_backend *b, const lzs_candidates *c) {
     b->all_allowed = true;
 }
 
-static lzs_status pick(lzs_backend *b, const lzs_candidates *c, const lzs_plan *plan, int32_t *token) {
-    if (plan->temperature == 0.0f) {
-        *token = c->top.argmax;
-    } else if (plan->pick == LZS_PICK_LLAMA_DIST) {
-        return lzs_llama_dist_pick(b, c, plan, token);
-    } else {
-        *token = lzs_race_pick(b, c, plan);
-    }
-    return LZS_OK;
+static int32_t pick(lzs_backend *b, const lzs_candidates *c, const lzs_plan *plan) {
+    return plan->temperature == 0.0f ? c->top.argmax : lzs_race_pick(b, c, plan);
 }
 
 static lzs_status sample(lzs_backend *b, const float *row, const lzs_plan *plan, int32_t *token) {
     lzs_candidates c;
     *token = -1;
     lzs_status status = lzs_backend_begin(b, row, plan, &c);
-    if (status == LZS_OK) status = pick(b, &c, plan, token);
+    if (status == LZS_OK) *token = pick(b, &c, plan);
     lzs_backend_end(b, &c);
     return status;
 }
@@ -269,7 +260,7 @@ lzs_status lzs_backend_sample_and_process(lzs_backend *b, float *row, const lzs_
     lzs_candidates c;
     *token = -1;
     lzs_status status = lzs_backend_begin(b, row, plan, &c);
-    if (status == LZS_OK) status = pick(b, &c, plan, token);
+    if (status == LZS_OK) *token = pick(b, &c, plan);
     if (status == LZS_OK) process(b, &c, plan, row);
     lzs_backend_end(b, &c);
     return status;

@@ -92,11 +92,6 @@ typedef enum lzs_ties {
     LZS_TIES_KEEP = 1 /* Every token equal to the last one kept stays too, as in transformers and vLLM. */
 } lzs_ties;
 
-typedef enum lzs_pick {
-    LZS_PICK_RACE = 0,      /* exponential race (Gumbel-max) on Philox4x32-10: docs/determinism.md */
-    LZS_PICK_LLAMA_DIST = 1 /* bit for bit what llama.cpp's `dist` draws: mt19937, two words a draw, double sums */
-} lzs_pick;
-
 /* An addend for the logit of one token, as OpenAI's and llama.cpp's logit_bias. */
 typedef struct lzs_logit_bias {
     int32_t token;
@@ -143,8 +138,7 @@ typedef struct lzs_params {
     float top_p;               /* 0..1; 1 is off; 0 keeps one token */
     float min_p;               /* 0..1; 0 is off */
     int32_t ties;              /* lzs_ties */
-    int32_t pick;              /* [fixed] lzs_pick */
-    uint64_t seed;             /* of the sequence; LZS_PICK_LLAMA_DIST takes its low 32 bits, as llama.cpp's seeds are */
+    uint64_t seed;             /* of the sequence */
     const int32_t *exempt; /* [fixed] tokens that no penalty touches; copied; may be NULL when n_exempt is 0 */
     size_t n_exempt;
     const lzs_logit_bias *logit_bias; /* [fixed] copied; several for one token add up, the smallest first; may be NULL when
@@ -189,10 +183,8 @@ typedef struct lzs_plan {
     float top_p;
     float min_p;
     int32_t ties;
-    int32_t pick;
     uint64_t seed;
     uint64_t position; /* tokens accepted so far: together with the seed it keys the draw */
-    double uniform;    /* LZS_PICK_LLAMA_DIST: the number in [0, 1) that decides; else 0 */
 } lzs_plan;
 
 typedef struct lzs_sampler lzs_sampler;
@@ -229,9 +221,8 @@ LZS_API uint64_t lzs_sequence_seed(uint64_t seed, uint64_t sequence);
 /* ---- backend: rows of logits and plans -> tokens ---- */
 
 /* Scratch memory for rows of up to n_vocab logits and plans of up to max_edits edits. It keeps nothing between calls, so
- * all samplers of a thread can share one. max_candidates is the number of tokens that LZS_PICK_LLAMA_DIST can choose
- * from; 0 is enough for everything else. */
-LZS_API lzs_status lzs_backend_new(int32_t n_vocab, size_t max_edits, int32_t max_candidates, lzs_backend **backend);
+ * all samplers of a thread can share one. */
+LZS_API lzs_status lzs_backend_new(int32_t n_vocab, size_t max_edits, lzs_backend **backend);
 LZS_API void lzs_backend_free(lzs_backend *backend);
 
 /* The bytes that a backend holds. */
@@ -263,8 +254,7 @@ LZS_API lzs_status lzs_plan_read(const void *bytes, size_t n, lzs_plan *plan);
 /* ---- sampler: the state of one sequence, with its settings ---- */
 
 /* Makes a sampler with a backend of its own, or one that uses a backend which others share and which must outlive it.
- * LZS_ESPACE when the shared backend has less room than the sampler may need: n_vocab logits, lzs_edits_max edits and, for
- * LZS_PICK_LLAMA_DIST, n_vocab candidates. */
+ * LZS_ESPACE when the shared backend has less room than the sampler may need: n_vocab logits and lzs_edits_max edits. */
 LZS_API lzs_status lzs_sampler_new(int32_t n_vocab, const lzs_params *params, lzs_sampler **sampler);
 LZS_API lzs_status lzs_sampler_new_shared(int32_t n_vocab, const lzs_params *params, lzs_backend *backend,
                                           lzs_sampler **sampler);

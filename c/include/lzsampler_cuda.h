@@ -85,7 +85,7 @@ LZS_API size_t lzs_batch_memory(const lzs_batch *batch);
  *
  * Settings of a slot, whose penalties the device finds in the histories of its steps; `history`, `structure` (which needs the
  * grammar that a sampler has: lzs_batch_set_plan), the loop and stuck detectors are not looked at. Everything is copied before this
- * returns. LZS_EINVAL for what lzs_params_invalid names and for another pick than LZS_PICK_RACE; LZS_ESPACE where its lists
+ * returns. LZS_EINVAL for what lzs_params_invalid names; LZS_ESPACE where its lists
  * and sets have more than max_listed items. Not for a stream that is being captured. */
 LZS_API lzs_status lzs_batch_set_params(lzs_batch *batch, int32_t slot, const lzs_params *params, void *stream);
 

@@ -78,7 +78,7 @@ lzs_status lzs_llama_grammar_new(int32_t n_vocab, const lzs_llama_functions *fun
     g->n_head = n_head;
     g->n_best = n_best <= MOST_ASKED ? n_best : 0;
     size_t n_edits = g->penalties ? lzs_edits_max(&g->penalties->params, n_vocab) : 0;
-    lzs_status status = lzs_backend_new(n_vocab, n_edits, 0, &g->backend);
+    lzs_status status = lzs_backend_new(n_vocab, n_edits, &g->backend);
     g->data = lzs_room(NULL, (size_t)n_vocab, sizeof *g->data);
     g->row = lzs_room(NULL, (size_t)n_vocab, sizeof *g->row);
     if (status != LZS_OK || !g->data || !g->row) {

@@ -71,7 +71,6 @@ const char *lzs_sampling_invalid(const lzs_params *p) {
     if (!lzs_within(p->top_p, 0.0f, 1.0f)) return "top_p";
     if (!lzs_within(p->min_p, 0.0f, 1.0f)) return "min_p";
     if (!lzs_choice(p->ties, LZS_TIES_KEEP)) return "ties";
-    if (!lzs_choice(p->pick, LZS_PICK_LLAMA_DIST)) return "pick";
     return NULL;
 }
 
@@ -112,7 +111,6 @@ const char *lzs_params_fixed(const lzs_params *given, const lzs_params *other) {
     if (a->loop_max_pattern != b->loop_max_pattern) return "loop_max_pattern";
     if (a->loop_min_pattern != b->loop_min_pattern) return "loop_min_pattern";
     if (a->loop_min_count != b->loop_min_count) return "loop_min_count";
-    if (a->pick != b->pick) return "pick";
     if (a->stuck_threshold != b->stuck_threshold) return "stuck_threshold";
     if (a->stuck_ngram != b->stuck_ngram) return "stuck_ngram";
     if (a->stuck_min_count != b->stuck_min_count) return "stuck_min_count";

@@ -11,7 +11,7 @@
  * another size. */
 bool lzs_params_whole(const lzs_params *given, lzs_params *whole);
 
-/* As lzs_params_invalid, for the temperature, the truncation and the pick alone. */
+/* As lzs_params_invalid, for the temperature and the truncation alone. */
 const char *lzs_sampling_invalid(const lzs_params *params);
 
 /* Whether a list is one of tokens. */

@@ -22,12 +22,6 @@ lzs_status lzs_state_init(lzs_state *state, const lzs_params *p, const lzs_histo
         state->stuck = lzs_stuck_new(p);
         if (!state->stuck) status = LZS_ENOMEM;
     }
-    if (status == LZS_OK && p->pick == LZS_PICK_LLAMA_DIST) {
-        state->rng = malloc(sizeof *state->rng);
-        if (!state->rng) return LZS_ENOMEM;
-        lzs_llama_rng_init(state->rng, (uint32_t)p->seed);
-        status = lzs_llama_rng_reserve(state->rng, 0);
-    }
     return status;
 }
 
@@ -43,7 +37,6 @@ lzs_status lzs_state_copy(lzs_state *to, const lzs_state *from) {
     if (status == LZS_OK && to->free_text) status = lzs_free_text_copy(to->free_text, from->free_text);
     if (status == LZS_OK) status = lzs_masks_copy(&to->masks, &from->masks);
     if (status == LZS_OK && from->cursor.grammar) status = room_for_allowed(to);
-    if (status == LZS_OK && to->rng) status = lzs_llama_rng_copy(to->rng, from->rng);
     if (status != LZS_OK) {
         lzs_state_reset(to);
         return status;
@@ -61,8 +54,6 @@ void lzs_state_free(lzs_state *state) {
     free(state->free_text);
     lzs_masks_free(&state->masks);
     free(state->allowed);
-    if (state->rng) lzs_llama_rng_free(state->rng);
-    free(state->rng);
     free(state->detector);
     free(state->stuck);
 }
@@ -83,7 +74,6 @@ size_t lzs_state_memory(const lzs_state *state) {
     if (state->allowed) bytes += state->masks.n_words * sizeof *state->allowed;
     if (state->detector) bytes += lzs_detector_memory(state->detector);
     if (state->stuck) bytes += lzs_stuck_memory(state->stuck);
-    if (state->rng) bytes += sizeof *state->rng + lzs_llama_rng_memory(state->rng);
     return bytes;
 }
 
@@ -135,10 +125,6 @@ lzs_status lzs_state_look(lzs_state *state) {
 }
 
 lzs_status lzs_state_accept(lzs_state *state, int32_t token) {
-    if (state->rng) {
-        lzs_status status = lzs_llama_rng_reserve(state->rng, state->position + 1);
-        if (status != LZS_OK) return status;
-    }
     lzs_status status = lzs_history_append(&state->history, &token, 1);
     if (status != LZS_OK) return status;
     state->position++;

@@ -5,7 +5,6 @@
 #include "../constraint/cursor.h"
 #include "../constraint/mask.h"
 #include "free_text.h"
-#include "llama_rng.h"
 #include "loop.h"
 #include "stuck.h"
 
@@ -17,7 +16,6 @@ typedef struct lzs_state {
     uint32_t *allowed; /* (masks.n_words) what grammar and masks allow; NULL until there is a grammar */
     lzs_detector *detector; /* NULL when no loops are looked for */
     lzs_stuck_detector *stuck; /* NULL unless texts that are stuck are looked for */
-    lzs_llama_rng *rng;     /* NULL unless the pick is LZS_PICK_LLAMA_DIST */
     uint64_t position;      /* accepted tokens */
 } lzs_state;
 

@@ -70,7 +70,7 @@ class Batch:
 
         ``stream``: that of the steps, see `sample`. ``history``, ``structure`` (for a grammar, `set_plan`) and the
         detectors of ``params`` are not looked at: a step says where the penalties begin. ValueError for settings that
-        do not fit, such as ``pick="llama"``.
+        do not fit.
         """
         if not isinstance(params, Params):
             raise ArgumentTypeError(f"params must be a Params, got {params!r}")

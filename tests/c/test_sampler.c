@@ -112,7 +112,6 @@ static void test_parameters(void) {
     REFUSED(min_p, 1.1f);
     REFUSED(min_p, NAN);
     REFUSED(ties, 2);
-    REFUSED(pick, 2);
     REFUSED(dry_multiplier, -1.0f);
     REFUSED(dry_multiplier, NAN);
     REFUSED(dry_base, 0.5f);

@@ -79,7 +79,6 @@ static lzs_params settings(int which) {
     p.stuck_threshold = 30;
     p.stuck_ngram = 2;
     p.stuck_window = 64;
-    if (which % 5 == 4) p.pick = LZS_PICK_LLAMA_DIST;
     return p;
 }
 
