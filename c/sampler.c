@@ -19,10 +19,6 @@ const char *lzs_kernels_name(void) {
     return lzs_kernels_best()->name;
 }
 
-float lzs_kernels_scan(const float *x, int32_t n) {
-    return lzs_kernels_best()->scan(x, n);
-}
-
 uint64_t lzs_sequence_seed(uint64_t seed, uint64_t sequence) {
     return lzs_derived_seed(seed, sequence);
 }

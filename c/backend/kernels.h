@@ -127,8 +127,6 @@ typedef struct lzs_nearest_price {
 
 typedef struct lzs_kernels {
     const char *name;
-    /* The maximum and nothing else, as fast as the row can be read: what benches call the floor. No logit is NaN. */
-    float (*scan)(const float *x, int32_t n);
     /* Fills the maxima of the groups (16 a stretch; -inf where nothing is allowed) and those of the stretches. Returns
      * whether an allowed logit is NaN, and then they may be anything. */
     bool (*max)(const lzs_row *row, float *maxima, float *best);

@@ -3,12 +3,6 @@
 
 #include "kernels.h"
 
-static float scalar_scan(const float *x, int32_t n) {
-    float max = -INFINITY;
-    for (int32_t i = 0; i < n; i++) max = x[i] > max ? x[i] : max;
-    return max;
-}
-
 static float scalar_max_of_group(const lzs_row *row, int32_t group) {
     float max = -INFINITY;
     for (int32_t id = group * LZS_GROUP; id < (group + 1) * LZS_GROUP && id < row->n; id++) {
@@ -134,7 +128,6 @@ static void scalar_price_nearest(const lzs_token_entry *entries, int32_t n, int3
 }
 
 const lzs_kernels lzs_kernels_scalar = {
-    "scalar",     scalar_scan,   scalar_max,        scalar_max_of_group, scalar_gather, scalar_count,
-    scalar_weigh, scalar_sum,    scalar_bounds,     scalar_contenders,   scalar_open,   scalar_run,
-    scalar_extend, scalar_find_long, scalar_price_nearest,
+    "scalar",      scalar_max,        scalar_max_of_group, scalar_gather, scalar_count,  scalar_weigh,     scalar_sum,
+    scalar_bounds, scalar_contenders, scalar_open,         scalar_run,    scalar_extend, scalar_find_long, scalar_price_nearest,
 };

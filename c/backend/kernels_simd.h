@@ -21,17 +21,6 @@ LZS_FN static inline float loaded_one(const lzs_row *row, int32_t i) {
     return lzs_allowed(row->mask, i) ? row->x[i] : -INFINITY;
 }
 
-LZS_FN static float simd_scan(const float *x, int32_t n) {
-    vf several[4] = {v_set(-INFINITY), v_set(-INFINITY), v_set(-INFINITY), v_set(-INFINITY)};
-    int32_t i = 0;
-    for (; n - i >= 4 * V_LANES; i += 4 * V_LANES) {
-        for (int v = 0; v < 4; v++) several[v] = v_max(v_load(x + i + v * V_LANES), several[v]);
-    }
-    float rest = lzs_kernels_scalar.scan(x + i, n - i);
-    float max = v_greatest(v_max(v_max(several[0], several[1]), v_max(several[2], several[3])));
-    return rest > max ? rest : max;
-}
-
 /* The lanes' maxima of a group; notes whether a logit is NaN, with which the result may be anything. */
 LZS_FN LZS_INLINE vf max_of_lanes(const lzs_row *row, int32_t i, vm *unordered, bool masked) {
     vf max[2]; /* two, because one maximum waits for the one before */
@@ -486,7 +475,6 @@ LZS_FN static void simd_price_nearest(const lzs_token_entry *entries, int32_t n,
 }
 
 const lzs_kernels LZS_TABLE = {
-    LZS_NAME, simd_scan,   simd_max,        simd_max_of_group, simd_gather, simd_count,  simd_weigh,
-    simd_sum, simd_bounds, simd_contenders, simd_open,         simd_run,    simd_extend, simd_find_long,
-    simd_price_nearest,
+    LZS_NAME,    simd_max,        simd_max_of_group, simd_gather, simd_count,  simd_weigh,     simd_sum,
+    simd_bounds, simd_contenders, simd_open,         simd_run,    simd_extend, simd_find_long, simd_price_nearest,
 };

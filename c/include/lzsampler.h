@@ -197,9 +197,6 @@ LZS_API const char *lzs_version(void);
  * ones that the environment variable LZS_KERNELS names (meant for tests); a name that does not run here is ignored. */
 LZS_API const char *lzs_kernels_name(void);
 
-/* The maximum of a row by a bare loop of those kernels: the lower bound that benchmarks compare with. */
-LZS_API float lzs_kernels_scan(const float *x, int32_t n);
-
 /* One line of English for a status; never NULL. */
 LZS_API const char *lzs_strerror(int status);
 
@@ -210,9 +207,6 @@ LZS_API void lzs_params_init_size(lzs_params *params, size_t size);
 /* The name of a field that is out of range for this vocabulary, or NULL when all is well ("n_vocab" when the size of
  * the vocabulary itself is). */
 LZS_API const char *lzs_params_invalid(const lzs_params *params, int32_t n_vocab);
-
-/* The name of a [fixed] number in which two valid settings differ, or NULL. Lists are not compared. */
-LZS_API const char *lzs_params_fixed(const lzs_params *a, const lzs_params *b);
 
 /* The seed of sequence number `sequence` among several that share a user's seed. Sequences with one seed would draw with
  * the same noise: the same prompt would give the same text each time. */
@@ -279,7 +273,7 @@ LZS_API void lzs_sampler_free(lzs_sampler *sampler);
 LZS_API lzs_status lzs_sampler_params(const lzs_sampler *sampler, lzs_params *params);
 
 /* New settings from the next step on, the seed included: to change one of them, begin with lzs_sampler_params. LZS_EINVAL,
- * with nothing changed, when they are out of range or differ in a [fixed] number (lzs_params_fixed says in which); the lists
+ * with nothing changed, when they are out of range or differ in a [fixed] number; the lists
  * and sets of tokens (exempt, logit_bias, dry_breakers, lz_separators, lz_commas) are not looked at and stay as they are. */
 LZS_API lzs_status lzs_sampler_set_params(lzs_sampler *sampler, const lzs_params *params);
 
@@ -487,9 +481,6 @@ typedef struct lzs_lookup lzs_lookup;
  * with the text. */
 LZS_API lzs_status lzs_lookup_new(int32_t window, lzs_lookup **lookup);
 LZS_API void lzs_lookup_free(lzs_lookup *lookup);
-
-/* The bytes that it holds. */
-LZS_API size_t lzs_lookup_memory(const lzs_lookup *lookup);
 
 /* Appends n tokens of any value, in time that is linear in the window. LZS_EFULL above INT32_MAX tokens; LZS_ENOMEM. After an
  * error nothing has changed. */

@@ -11,6 +11,9 @@
  * another size. */
 bool lzs_params_whole(const lzs_params *given, lzs_params *whole);
 
+/* The name of a [fixed] number in which two valid settings differ, or NULL. Lists are not compared. */
+const char *lzs_params_fixed(const lzs_params *a, const lzs_params *b);
+
 /* As lzs_params_invalid, for the temperature and the truncation alone. */
 const char *lzs_sampling_invalid(const lzs_params *params);
 

@@ -34,10 +34,6 @@ void lzs_lookup_free(lzs_lookup *lookup) {
     free(lookup);
 }
 
-size_t lzs_lookup_memory(const lzs_lookup *lookup) {
-    return sizeof *lookup + lookup->room * sizeof *lookup->tokens + lzs_match_index_memory(&lookup->index);
-}
-
 lzs_status lzs_lookup_append(lzs_lookup *lookup, const int32_t *tokens, size_t n) {
     if (n == 0) return LZS_OK;
     if (!tokens) return LZS_EINVAL;
