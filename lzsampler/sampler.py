@@ -26,7 +26,7 @@ _OWNERS = {"user": lib.LZS_MASK_USER, "grammar": lib.LZS_MASK_GRAMMAR}
 MAX_VOCAB: int = lib.LZS_MAX_VOCAB
 _S = TypeVar("_S", bound="Sampler")
 _ATTRIBUTES = {"n_vocab", "params", "grammar", "handle", "in_use", "_token", "_stepped"}  # a sampler's own
-_EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit of lzsampler.h
+_EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit of lzsampler_plan.h
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ import pytest
 
 from native import ROOT, check_example, compiler, run, tool
 
+SAMPLER = ("lzsampler.h", *(f"lzsampler_{name}.h" for name in ("explain", "grammar", "plan", "threads", "verify")))
 LIBRARIES = {  # the headers whose functions each exports
-    "lzsampler": ("lzsampler.h", "lzsampler_grammar.h"),
-    "lzsampler_llama": ("lzsampler.h", "lzsampler_grammar.h", "lzsampler_llama.h"),
+    "lzsampler": SAMPLER,
+    "lzsampler_llama": (*SAMPLER, "lzsampler_llama.h"),
     "lzsampler_text": ("lzsampler_text.h",),
 }
 

@@ -1,4 +1,4 @@
-"""A penalty is a file of its own, a name in c/penalty/penalty.h and fields in c/include/lzsampler.h.
+"""A penalty is a file of its own, a name in c/penalty/penalty.h and fields in public headers.
 
 The toy watches the text as the LZ penalty and DRY do: it has a window, a bit set of tokens that end a repetition, a
 strength and fields in explanations. A program compares it with its definition, after rewinds, in clones and in copies.
@@ -96,6 +96,8 @@ EDITS = {  # what is written into files that are there: before what, and what
     "penalty/penalty.h": [("X(dry)", "X(dry) X(toy)"), ("X(lz_commas)", "X(lz_commas) X(toy_stops)")],
     "include/lzsampler.h": [
         ("} lzs_params;", FIELDS),
+    ],
+    "include/lzsampler_explain.h": [
         ("} lzs_explanation;", "    int32_t toy_length;\n    float toy_bias;\n} lzs_explanation;"),
     ],
 }
@@ -103,7 +105,8 @@ EDITS = {  # what is written into files that are there: before what, and what
 PROGRAM = r"""
 #include <stdio.h>
 #include <string.h>
-#include <lzsampler.h>
+#include <lzsampler_explain.h>
+#include <lzsampler_plan.h>
 
 enum { N_VOCAB = 40, MOST = 400, WINDOW = 30 };
 

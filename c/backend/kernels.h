@@ -17,7 +17,7 @@
 #  include <intrin.h>
 #endif
 
-#include "../include/lzsampler.h"
+#include "../include/lzsampler_plan.h"
 #include "../state/token_entry.h"
 #include "noise.h"
 

@@ -110,9 +110,9 @@ typedef struct lzs_figures {
 LZS_API lzs_status lzs_text_figures(const uint8_t *text, size_t n, const lzs_span *words, const int32_t *ids,
                                     size_t n_words, lzs_figures *figures);
 
-/* Computes the figures of n numbers, such as the tokens of a text, as lzs_text_figures does for words with these numbers,
- * but in one piece. `words` is n; figures that need characters, lines or paragraphs are 0. The numbers are 0 or more.
- * Memory: at most 80 bytes a number. */
+/* Computes the figures of n numbers, such as the tokens of a text, as lzs_text_figures does for words with these
+ * numbers, but in one piece. `words` is n; figures that need characters, lines or paragraphs are 0. The numbers are 0
+ * or more. Memory: at most 80 bytes a number. */
 LZS_API lzs_status lzs_number_figures(const int32_t *numbers, size_t n, lzs_figures *figures);
 
 /* Writes the normalized text, in which repetitions that differ in digits, case or white space are exact. First each
@@ -186,15 +186,15 @@ typedef struct lzs_stuck_stretch {
     uint64_t score;
 } lzs_stuck_stretch;
 
-/* Finds the stretches of a text that say next to nothing new. `ids` are the numbers of its units, words as lzs_intern gives
- * them or tokens. An n-gram of `ngram` units is old when it ended at min_count - 1 or more of the `window` places before; a
- * unit is old when an old n-gram contains it. Unit by unit, a score rises by 1 for each old one and falls by `weight`, to 0
- * at least, for each new one (a CUSUM: Page 1954). A stretch begins where the score leaves 0 and ends at its highest score,
- * the last of equal ones; it is over when the score is 0 again or `threshold` below the highest, from where it begins anew
- * at 0. Those whose score reaches the threshold are found, in order. The first of them begins where lzs_stuck_found says of
- * the same units. *n_found is their number. If it exceeds `capacity`, the first `capacity` are written and the function
- * returns LZS_ESPACE. n is below 2^31. Time: in proportion to n and `ngram`, whatever the other rules are. Memory: at most 16
- * bytes a unit. */
+/* Finds the stretches of a text that say next to nothing new. `ids` are the numbers of its units, words as lzs_intern
+ * gives them or tokens. An n-gram of `ngram` units is old when it ended at min_count - 1 or more of the `window` places
+ * before; a unit is old when an old n-gram contains it. Unit by unit, a score rises by 1 for each old one and falls by
+ * `weight`, to 0 at least, for each new one (a CUSUM: Page 1954). A stretch begins where the score leaves 0 and ends at
+ * its highest score, the last of equal ones; it is over when the score is 0 again or `threshold` below the highest,
+ * from where it begins anew at 0. Those whose score reaches the threshold are found, in order. The first of them begins
+ * where lzs_stuck_found says of the same units. *n_found is their number. If it exceeds `capacity`, the first
+ * `capacity` are written and the function returns LZS_ESPACE. n is below 2^31. Time: in proportion to n and `ngram`,
+ * whatever the other rules are. Memory: at most 16 bytes a unit. */
 LZS_API lzs_status lzs_stuck_stretches(const int32_t *ids, size_t n, const lzs_stuck_rules *rules,
                                        lzs_stuck_stretch *found, size_t capacity, size_t *n_found);
 

@@ -7,7 +7,7 @@
 #define LZS_COUNTED_H
 
 #include "../backend/arithmetic.h"
-#include "../include/lzsampler.h"
+#include "../include/lzsampler_plan.h"
 
 /* The tokens that the repetition, frequency and presence penalties look at: 0 when all are off, SIZE_MAX for all. */
 static inline size_t lzs_count_window(const lzs_params *p) {

@@ -3,6 +3,7 @@
 #define LZS_PENALTY_H
 
 #include "../constraint/grammar.h"
+#include "../include/lzsampler_explain.h"
 #include "counted.h"
 #include "paper.h"
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "../backend/arithmetic.h"
-#include "../include/lzsampler.h"
+#include "../include/lzsampler_plan.h"
 
 /* The 32-bit words of a mask. */
 LZS_DEVICE static inline size_t lzs_mask_words(int32_t n_vocab) {

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "../include/lzsampler_verify.h"
 #include "../room.h"
 #include "../state/match_index.h"
 

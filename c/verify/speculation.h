@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "../include/lzsampler.h"
+#include "../include/lzsampler_verify.h"
 
 /* What a target says of a block: a row of logits for each position, or the picked tokens. */
 typedef struct lzs_target {

@@ -7,6 +7,7 @@
 #include "allocations.h"
 #include "check.h"
 #include "llama/abi.h"
+#include "lzsampler_explain.h"
 #include "lzsampler_llama.h"
 
 enum { N_VOCAB = 300, N_WORDS = (N_VOCAB + 31) / 32 };

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "include/lzsampler.h"
+#include "lzsampler_verify.h"
 
 enum { MOST = 700, ASKED = 9 };
 

@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "constraint/mask.h"
+#include "lzsampler_plan.h"
 
 enum { N_VOCAB = 70, N_WORDS = (N_VOCAB + 31) / 32, MAX_TOKENS = 400 };
 

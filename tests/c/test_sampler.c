@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "lzsampler.h"
+#include "lzsampler_explain.h"
+#include "lzsampler_plan.h"
 
 static lzs_sampler *new_sampler(int32_t n_vocab, const lzs_params *params) {
     lzs_sampler *s;

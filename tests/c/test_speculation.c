@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "lzsampler_verify.h"
 #include "sampler.h"
 #include "verify/rejection.h"
 

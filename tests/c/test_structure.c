@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "grammar_case.h"
+#include "lzsampler_verify.h"
 #include "plan/params.h"
 #include "sampler.h"
 
