@@ -45,23 +45,23 @@ static int32_t length_at(const lzs_watch *w, size_t n, int32_t distance) {
     return suffix < unbroken ? suffix : unbroken;
 }
 
-static void fold(lzs_edit_list *e, const lzs_history *h, const lzs_params *p, float log2_vocab) {
+static void find(lzs_token_table *found, const lzs_history *h, const lzs_params *p, float log2_vocab) {
     const lzs_watch *w = &h->watches[LZS_WATCH_toy];
+    (void)p;
     (void)log2_vocab;
     lzs_match_walk walk = {.reach = lzs_watched(h, w), .least = 1};
     while (lzs_match_walk_on(&walk, &w->index, h->kernels)) {
         for (int32_t i = walk.n - 1; i >= 0; i--) {
             const int32_t distance = walk.base - walk.found[i], length = length_at(w, h->n, distance);
             const int32_t token = h->tokens[h->n - (size_t)distance];
-            lzs_token_entry *entry = &e->found.entries[lzs_token_table_take(&e->found, token)];
+            lzs_token_entry *entry = &found->entries[lzs_token_table_take(found, token)];
             if (length > entry->count) entry->count = length;
         }
     }
-    for (uint32_t i = 0; i < e->found.n; i++) {
-        if (!e->found.entries[i].count) continue;
-        lzs_edit *edit = lzs_edit_of_found(e, h, &e->found.entries[i]);
-        edit->bias = lzs_finite(edit->bias - p->toy_penalty * (float)e->found.entries[i].count);
-    }
+}
+
+static float price(const lzs_params *p, int32_t length) {
+    return p->toy_penalty * (float)length;
 }
 
 static void explain(lzs_explanation *e, const lzs_history *h, const lzs_params *p, float log2_vocab) {
@@ -81,7 +81,8 @@ const lzs_penalty lzs_penalty_toy = {
     .fixed = fixed,
     .watch = watch,
     .most = most,
-    .fold = fold,
+    .find = find,
+    .price = price,
     .explain = explain,
 };
 """

@@ -115,13 +115,29 @@ static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_param
     }
 }
 
+/* The edit of a token of e->found, which is a new one if it has none. */
+static lzs_edit *edit_of_found(lzs_edit_list *e, const lzs_history *h, lzs_token_entry *entry) {
+    if (entry->last < 0) entry->last = lzs_token_table_find(&h->table, entry->token);
+    if (entry->last < 0) {
+        entry->last = (int32_t)e->n;
+        e->edits[e->n++] = (lzs_edit){entry->token, 1.0f, 0.0f};
+    }
+    return &e->edits[entry->last];
+}
+
 /* The penalties that find their tokens themselves. */
 static void fold_others(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
     lzs_token_table_clear(&e->found);
-    for (const lzs_penalty *const *row = lzs_penalties; *row; row++) {
-        if (!(*row)->fold) continue;
+    for (size_t p = 0; p < LZS_N_PENALTIES; p++) {
+        if (!lzs_penalties[p]->find || !h->watches[p].index.window) continue;
         for (uint32_t i = 0; i < e->found.n; i++) e->found.entries[i].count = 0;
-        (*row)->fold(e, h, params, log2_vocab);
+        lzs_penalties[p]->find(&e->found, h, params, log2_vocab);
+        for (uint32_t i = 0; i < e->found.n; i++) {
+            lzs_token_entry *entry = &e->found.entries[i];
+            if (!entry->count) continue;
+            lzs_edit *edit = edit_of_found(e, h, entry);
+            edit->bias = lzs_finite(edit->bias - lzs_penalties[p]->price(params, entry->count));
+        }
     }
 }
 
