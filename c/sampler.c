@@ -7,7 +7,7 @@
 
 #include "backend/arithmetic.h"
 #include "backend/kernels.h"
-#include "plan/params.h"
+#include "penalty/params.h"
 #include "room.h"
 #include "state/sorted_tokens.h"
 

@@ -13,7 +13,7 @@ TOY = r"""
 /* toy.c - the length of the longest repetition that a token goes on with, up to toy_window, times toy_penalty. */
 #include <float.h>
 
-#include "../plan/params.h"
+#include "../plan/ranges.h"
 #include "penalty.h"
 
 static void set_defaults(lzs_params *p) {

@@ -18,7 +18,7 @@
 #endif
 
 #include "../include/lzsampler_plan.h"
-#include "../state/token_entry.h"
+#include "token_entry.h"
 #include "noise.h"
 
 typedef struct lzs_row {

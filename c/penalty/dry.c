@@ -7,7 +7,7 @@
  */
 #include "dry.h"
 
-#include "../plan/params.h"
+#include "../plan/ranges.h"
 #include "penalty.h"
 
 static void set_defaults(lzs_params *p) {

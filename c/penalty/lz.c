@@ -6,7 +6,7 @@
  */
 #include <float.h>
 
-#include "../plan/params.h"
+#include "../plan/ranges.h"
 #include "penalty.h"
 #include "price.h"
 

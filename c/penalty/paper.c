@@ -8,7 +8,7 @@
  */
 #include <float.h>
 
-#include "../plan/params.h"
+#include "../plan/ranges.h"
 #include "../room.h"
 #include "penalty.h"
 

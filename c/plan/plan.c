@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "params.h"
+#include "ranges.h"
 
 typedef struct fixed {
     uint32_t magic, version;

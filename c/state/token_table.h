@@ -7,7 +7,7 @@
 #define LZS_TOKEN_TABLE_H
 
 #include "../include/lzsampler.h"
-#include "token_entry.h"
+#include "../backend/token_entry.h"
 
 typedef struct lzs_token_table {
     lzs_token_entry *entries; /* (n of capacity) in any order */

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "../plan/params.h"
+#include "../plan/ranges.h"
 #include "../room.h"
 #include "../sampler.h"
 #include "../state/sorted_tokens.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "plan/params.h"
+#include "penalty/params.h"
 #include "sampler.h"
 
 enum { N_VOCAB = 400 };

@@ -5,7 +5,7 @@
 
 #include "grammar_case.h"
 #include "lzsampler_verify.h"
-#include "plan/params.h"
+#include "penalty/params.h"
 #include "sampler.h"
 
 static lzs_vocabulary *vocabulary;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "../../penalty/token_classes.h"
-#include "../../plan/params.h"
+#include "../../penalty/params.h"
 #include "machine.h"
 #include "settings.h"
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "../penalty/penalty.h"
-#include "plan.h"
+#include "../plan/ranges.h"
+#include "penalty.h"
 
 /* The struct of the first interface; later fields follow it. */
 #define FIRST_SIZE offsetof(lzs_params, logit_bias)
@@ -42,36 +42,12 @@ bool lzs_params_whole(const lzs_params *given, lzs_params *whole) {
     return true;
 }
 
-bool lzs_tokens_valid(const int32_t *list, size_t n, int32_t n_vocab) {
-    if (n && !list) return false;
-    for (size_t i = 0; i < n; i++) {
-        if (list[i] < 0 || list[i] >= n_vocab) return false;
-    }
-    return true;
-}
-
-bool lzs_token_set_valid(const uint32_t *words, size_t n, int32_t n_vocab) {
-    return n == 0 || (words && n == lzs_mask_words(n_vocab));
-}
-
 static bool biases(const lzs_logit_bias *list, size_t n, int32_t n_vocab) {
     if (n && !list) return false;
     for (size_t i = 0; i < n; i++) {
         if (list[i].token < 0 || list[i].token >= n_vocab || !(list[i].bias <= FLT_MAX)) return false;
     }
     return true;
-}
-
-const char *lzs_sampling_invalid(const lzs_params *p) {
-    if (p->temperature != 0.0f && !lzs_within(p->temperature, LZS_MIN_TEMPERATURE, LZS_MAX_TEMPERATURE)) {
-        return "temperature";
-    }
-    if (!lzs_choice(p->temperature_last, 1)) return "temperature_last";
-    if (p->top_k < 0) return "top_k";
-    if (!lzs_within(p->top_p, 0.0f, 1.0f)) return "top_p";
-    if (!lzs_within(p->min_p, 0.0f, 1.0f)) return "min_p";
-    if (!lzs_choice(p->ties, LZS_TIES_KEEP)) return "ties";
-    return NULL;
 }
 
 const char *lzs_params_invalid(const lzs_params *given, int32_t n_vocab) {
