@@ -1,7 +1,8 @@
-/* hash.h - keyed hashes, for tables whose keys somebody else may choose, and fingerprints of strings. Both libraries use them.
+/* hash.h - keyed hashes, for tables whose keys somebody else may choose, and fingerprints of strings. Both libraries
+ * use them.
  *
- * A key comes from addresses of the call, which no input can foresee. Without it nobody can find words that share a place of a table
- * more often than chance has them do.
+ * A key comes from addresses of the call, which no input can foresee. Without it nobody can find words that share a
+ * place of a table more often than chance has them do.
  */
 #ifndef LZS_HASH_H
 #define LZS_HASH_H
@@ -12,7 +13,7 @@
 #  include <intrin.h>
 #endif
 
-/* lzs_fold where there are no products of 128 bits. */
+/* lzs_fold without products of 128 bits. */
 static inline uint64_t lzs_fold_portably(uint64_t a, uint64_t b) {
     uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;
     uint64_t middle = a_high * b_low + (a_low * b_low >> 32), other = a_low * b_high + (uint32_t)middle;
@@ -36,10 +37,12 @@ static inline uint64_t lzs_fold(uint64_t a, uint64_t b) {
 /* A key for lzs_fold, from a block of the heap and the stack. */
 static inline uint64_t lzs_hash_key(const void *heap) {
     const char stack = 0;
-    return lzs_fold((uint64_t)(uintptr_t)heap ^ UINT64_C(0xA0761D6478BD642F), (uint64_t)(uintptr_t)&stack ^ UINT64_C(0x9E3779B97F4A7C15)) | 1;
+    return lzs_fold((uint64_t)(uintptr_t)heap ^ UINT64_C(0xA0761D6478BD642F),
+                    (uint64_t)(uintptr_t)&stack ^ UINT64_C(0x9E3779B97F4A7C15)) | 1;
 }
 
-/* ---- fingerprints (Karp and Rabin 1987): the units of a string as the digits of a number modulo 2^61 - 1, in a base that is a key ---- */
+/* ---- fingerprints (Karp and Rabin 1987): the units of a string as the digits of a number modulo 2^61 - 1, in a base
+ * that is a key ---- */
 
 #define LZS_PRINT_MODULUS ((UINT64_C(1) << 61) - 1)
 

@@ -1,5 +1,5 @@
-/* sampler.c - a sampler: the state of one sequence, its settings and a backend, and what happens in one step. Read this file
- * first, then backend/cpu.c.
+/* sampler.c - a sampler: the state of one sequence, its settings, a backend, and one step. Read this file first, then
+ * backend/cpu.c.
  */
 #include "sampler.h"
 
@@ -28,7 +28,8 @@ const char *lzs_strerror(int status) {
     case LZS_OK: return "ok";
     case LZS_EINVAL: return "an argument or parameter is out of range";
     case LZS_ENOMEM: return "out of memory";
-    case LZS_EMASKED: return "no token is allowed: every logit is -inf or masked, or a mask is not known after a rewind";
+    case LZS_EMASKED:
+        return "no token is allowed: every logit is -inf or masked, or a mask is not known after a rewind";
     case LZS_ENAN: return "a logit is NaN";
     case LZS_ESPACE: return "the output arrays, or those of the backend, are too small";
     case LZS_EFULL: return "the sequence has 2^31 - 1 tokens and takes no more";
@@ -52,8 +53,8 @@ size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab) {
     return most < (size_t)n_vocab ? most : (size_t)n_vocab;
 }
 
-/* Makes a sampler of whole and valid settings, whose lists are those of `classes`. It takes over one use of these, also when it
- * fails; they are NULL when there was no memory for them. */
+/* Makes a sampler of whole and valid settings, whose lists are those of `classes`. It takes over one use of these, also
+ * when it fails; they are NULL when there was no memory for them. */
 static lzs_status make(int32_t n_vocab, const lzs_params *params, lzs_token_classes *classes, lzs_backend *shared,
                        lzs_sampler **sampler) {
     *sampler = NULL;
@@ -337,8 +338,8 @@ lzs_status lzs_forced(lzs_sampler *s, int32_t *token) {
     return LZS_OK;
 }
 
-/* The best token of all, where the grammar's engine wants to be asked about it first and allows it: then it is the best one that
- * the grammar allows, too. Else, and where anything fails, -1. */
+/* The best token of all, if the grammar's engine wants to hear of it first and allows it: then it is also the best one
+ * that the grammar allows. Else, and after any error, -1. */
 static int32_t picked_first(lzs_sampler *s, const float *logits) {
     lzs_grammar *grammar = s->state.cursor.grammar;
     if (!grammar || !grammar->engine.picks_first || s->params.temperature > 0.0f) return -1;
@@ -388,7 +389,8 @@ lzs_status lzs_distribution(lzs_sampler *s, const float *logits, int32_t *ids, f
     lzs_plan plan;
     *n = 0;
     lzs_status status = lzs_sampler_plan(s, &plan);
-    return status == LZS_OK ? lzs_backend_distribution(s->backend, logits, &plan, ids, probabilities, capacity, n) : status;
+    if (status != LZS_OK) return status;
+    return lzs_backend_distribution(s->backend, logits, &plan, ids, probabilities, capacity, n);
 }
 
 lzs_status lzs_explain(lzs_sampler *s, const float *logits, const int32_t *tokens, size_t n, lzs_explanation *out) {

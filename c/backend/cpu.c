@@ -64,8 +64,8 @@ size_t lzs_backend_memory(const lzs_backend *b) {
 
 /* ---- a step ---- */
 
-/* Computes the edited logits and takes their tokens out of the row. LZS_EINVAL where a token is not in the vocabulary, or is
- * edited twice. */
+/* Computes the edited logits and takes their tokens out of the row. LZS_EINVAL if a token is not in the vocabulary, or
+ * is edited twice. */
 static lzs_status edit(lzs_backend *b, const float *x, const lzs_plan *plan) {
     const uint32_t *mask = plan->mask;
     if (mask) {
@@ -78,14 +78,16 @@ static lzs_status edit(lzs_backend *b, const float *x, const lzs_plan *plan) {
         int32_t token = plan->edits[i].token;
         bool known = (uint32_t)token < (uint32_t)plan->n_vocab;
         if (!known || (lzs_allowed(mask, token) && !lzs_allowed(b->allowed, token))) return LZS_EINVAL;
-        b->values[i] = lzs_allowed(mask, token) ? lzs_apply_edit(&plan->edits[i], x[token], plan->sign_aware) : -INFINITY;
+        const bool allowed = lzs_allowed(mask, token);
+        b->values[i] = allowed ? lzs_apply_edit(&plan->edits[i], x[token], plan->sign_aware) : -INFINITY;
         b->allowed[token >> 5] &= ~(1u << (token & 31));
     }
     return LZS_OK;
 }
 
-/* The maxima of the groups, without the edited tokens. Edited tokens alone are a few holes in the row: then all of it is
- * read, and the groups whose maximum may be that of an edited token are read again. Returns whether a logit is NaN. */
+/* The maxima of the groups, without the edited tokens. Edited tokens alone are a few holes in the row: then all of it
+ * is read, and the groups whose maximum may be that of an edited token are read again. Returns whether a logit is
+ * NaN. */
 static bool find_maxima(lzs_backend *b, const lzs_candidates *c) {
     const lzs_row *row = &c->row, whole = {row->x, row->n, NULL};
     bool holes = c->n_edits > 0 && !c->masked;

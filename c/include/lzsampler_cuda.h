@@ -41,11 +41,12 @@ typedef struct lzs_batch_shape {
     int32_t n_vocab;    /* logits of a row, 1..LZS_MAX_VOCAB */
     int32_t n_slots;    /* sequences that have settings at a time, at least 1 */
     int32_t max_rows;   /* of a step, at least 1 */
-    int32_t max_edits;  /* of a row, 0..n_vocab: lzs_edits_max always suffices, and a row that needs more answers LZS_ESPACE */
-    int32_t max_listed; /* tokens of all lists of one slot (exempt, logit_bias, dry_breakers) and words of its sets (lz_separators,
-                         * lz_commas: (n_vocab + 31) / 32 each) together, >= 0 */
-    int32_t blocks;     /* of threads that read one row, 1 to 64; 0: as many as the device can run at a time, where the rows are few
-                         * and long. The token does not depend on it. */
+    int32_t max_edits;  /* of a row, 0..n_vocab: lzs_edits_max always suffices, and a row that needs more answers
+                         * LZS_ESPACE */
+    int32_t max_listed; /* tokens of all lists of one slot (exempt, logit_bias, dry_breakers) and words of its sets
+                         * (lz_separators, lz_commas: (n_vocab + 31) / 32 each) together, >= 0 */
+    int32_t blocks;     /* of threads that read one row, 1 to 64; 0: as many as the device can run at a time, if the
+                         * rows are few and long. The token does not depend on it. */
 } lzs_batch_shape;
 
 /* One step of some sequences. Row i is that of sequence slots[i]. All pointers are device memory. */
@@ -55,15 +56,18 @@ typedef struct lzs_batch_step {
     const void *logits;        /* (n_rows) rows of n_vocab; only read */
     int64_t row_stride;        /* logits from one row to the next, at least n_vocab */
     const int32_t *slots;      /* (n_rows) or NULL: row i has slot i */
-    const int32_t *histories;  /* (n_rows) rows of tokens, oldest first; NULL where no slot has penalties that look at them */
+    const int32_t *histories;  /* (n_rows) rows of tokens, oldest first; NULL if no slot has penalties that look at
+                                * them */
     int64_t history_stride;    /* tokens from one row to the next */
-    const int32_t *starts;     /* (n_rows) or NULL for 0: the first token of the row that the penalties look at, such as the length
-                                * of the prompt */
-    const int32_t *lengths;    /* (n_rows) tokens of each row, those before the start included; NULL without histories */
-    const int64_t *positions;  /* (n_rows) accepted tokens, which key the draw; NULL where all slots have plans, whose own it is */
+    const int32_t *starts;     /* (n_rows) or NULL for 0: the first token of the row that the penalties look at, such as
+                                * the length of the prompt */
+    const int32_t *lengths;    /* (n_rows) tokens of each row, those before the start included; NULL without
+                                * histories */
+    const int64_t *positions;  /* (n_rows) accepted tokens, which key the draw; NULL if all slots have plans, whose own
+                                * it is */
     const uint32_t *masks;     /* (n_rows) rows as in lzs_plan, or NULL: everything is allowed */
     int64_t mask_stride;       /* words from one row to the next, at least (n_vocab + 31) / 32 */
-    int32_t *tokens;           /* (n_rows) the picked ones; -1 where the status is not LZS_OK */
+    int32_t *tokens;           /* (n_rows) the picked ones; -1 if the status is not LZS_OK */
     int32_t *statuses;         /* (n_rows) lzs_status */
 } lzs_batch_step;
 
@@ -85,7 +89,7 @@ LZS_API size_t lzs_batch_memory(const lzs_batch *batch);
  *
  * Settings of a slot, whose penalties the device finds in the histories of its steps; `history`, `structure` (which
  * needs the grammar that a sampler has: lzs_batch_set_plan), the loop and stuck detectors are not looked at. Everything
- * is copied before this returns. LZS_EINVAL for what lzs_params_invalid names; LZS_ESPACE where its lists and sets have
+ * is copied before this returns. LZS_EINVAL for what lzs_params_invalid names; LZS_ESPACE if its lists and sets have
  * more than max_listed items. Not for a stream that is being captured. */
 LZS_API lzs_status lzs_batch_set_params(lzs_batch *batch, int32_t slot, const lzs_params *params, void *stream);
 
@@ -95,7 +99,7 @@ LZS_API lzs_status lzs_batch_set_params(lzs_batch *batch, int32_t slot, const lz
 LZS_API lzs_status lzs_batch_set_plan(lzs_batch *batch, int32_t slot, const lzs_plan *plan, void *stream);
 
 /* Picks a token for each of n_rows rows (1..max_rows). LZS_EINVAL for a step that cannot be right, before anything is
- * launched, and LZS_EDEVICE where the device refuses the launch, such as for a stream that was destroyed; the batch
+ * launched, and LZS_EDEVICE if the device refuses the launch, such as for a stream that was destroyed; the batch
  * stays as it was. That pointers are memory of this device is not checked. What is wrong with one row is in its status:
  * LZS_EINVAL for a slot that is out of range or has no settings, a history or position that is missing, and a token or
  * edit outside the vocabulary. */

@@ -17,8 +17,8 @@ extern "C" {
 
 /* What a sampler of llama.cpp's chain does. */
 typedef enum lzs_chain_kind {
-    LZS_CHAIN_PENALTIES = 0, /* changes logits as the penalties say, and forbids what grammar and masks do not allow, anywhere in
-                              * a chain */
+    LZS_CHAIN_PENALTIES = 0, /* changes logits as the penalties say, and forbids what grammar and masks do not allow,
+                              * anywhere in a chain */
     LZS_CHAIN_SAMPLER = 1    /* runs the whole pipeline and selects a token, so it ends a chain */
 } lzs_chain_kind;
 
@@ -54,7 +54,8 @@ typedef struct lzs_graph_functions {
     void *llama_sampler_init, *llama_get_sampled_token_ith, *llama_get_sampled_logits_ith, *llama_get_sampled_probs_ith;
     void *ggml_init, *ggml_free, *ggml_tensor_overhead, *ggml_nelements;
     void *ggml_new_tensor_1d, *ggml_reshape_1d, *ggml_reshape_2d, *ggml_get_rows, *ggml_set_rows;
-    void *ggml_add, *ggml_sub, *ggml_mul, *ggml_div, *ggml_step, *ggml_argmax, *ggml_sum, *ggml_scale_bias, *ggml_arange;
+    void *ggml_add, *ggml_sub, *ggml_mul, *ggml_div, *ggml_step, *ggml_argmax, *ggml_sum, *ggml_scale_bias,
+        *ggml_arange;
     void *ggml_set_input, *ggml_backend_tensor_set, *ggml_backend_buft_get_device, *ggml_backend_dev_supports_op;
 } lzs_graph_functions;
 
@@ -62,8 +63,9 @@ typedef struct lzs_graph_functions {
 typedef enum lzs_graph_kind {
     LZS_GRAPH_ROWS = 0,  /* nothing: the edited rows come back, and lzs_graph_step picks from them */
     LZS_GRAPH_BEST = 1,  /* the best token, which comes back alone: for temperature 0 */
-    LZS_GRAPH_CHAIN = 2  /* what llama.cpp's own samplers do, which follow in the chain. The sampler is a clone, as that of an
-                          * LZS_CHAIN_PENALTIES sampler, which this is, too, where llama.cpp runs the chain on the CPU */
+    LZS_GRAPH_CHAIN = 2  /* what llama.cpp's own samplers do, which follow in the chain. The sampler is a clone, as that
+                          * of an LZS_CHAIN_PENALTIES sampler, which this is, too, where llama.cpp runs the chain on the
+                          * CPU */
 } lzs_graph_kind;
 
 /* Makes a `llama_sampler *` that edits logits in the graph, to be the first of a chain that is given to
@@ -120,7 +122,8 @@ typedef struct lzs_llama_decoder {
     void *context;            /* llama_context */
     void *decode;             /* llama_decode */
     void *set_abort_callback; /* llama_set_abort_callback */
-    int32_t is_asked;         /* 0 before the first decode, which sets the callback: llama.cpp logs each time that it is set */
+    int32_t is_asked;         /* 0 before the first decode, which sets the callback: llama.cpp logs each time that it is
+                               * set */
     int32_t stopped;          /* any thread sets it to end a decode; it stays until it is set to 0 */
 } lzs_llama_decoder;
 
@@ -154,7 +157,8 @@ typedef struct lzs_llama_functions {
  *
  * For the chain [ours, top-k 40, temperature, dist] that is 1, ours, 40. LZS_EINVAL when the chain has fewer than
  * n_head samplers. */
-LZS_API lzs_status lzs_llama_grammar_new(int32_t n_vocab, const lzs_llama_functions *functions, void *chain, void *grammar,
+LZS_API lzs_status lzs_llama_grammar_new(int32_t n_vocab, const lzs_llama_functions *functions, void *chain,
+                                         void *grammar,
                                          void *penalties, int32_t n_head, int32_t n_best, lzs_llama_grammar **out);
 LZS_API void lzs_llama_grammar_free(lzs_llama_grammar *grammar);
 

@@ -1,7 +1,7 @@
 /* counted.h - the repetition, frequency and presence penalties of one token, by how often it was counted.
  *
- * Each has two methods, subtractive and multiplicative. The factors multiply into `repeat`, the others add up in `bias`,
- * in the usual order: repetition, frequency, presence.
+ * Each has two methods, subtractive and multiplicative. The factors multiply into `repeat`, the others add up in
+ * `bias`, in the usual order: repetition, frequency, presence.
  */
 #ifndef LZS_COUNTED_H
 #define LZS_COUNTED_H

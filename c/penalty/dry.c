@@ -75,7 +75,7 @@ static void find(lzs_token_table *longest, const lzs_history *h, const lzs_param
 
 static float price(const lzs_params *params, int32_t length) {
     float power = lzs_finite(lzs_power(params->dry_base, length - params->dry_allowed_length));
-    return lzs_finite(params->dry_multiplier * power); /* a tiny multiplier stays one where the power is out of range */
+    return lzs_finite(params->dry_multiplier * power); /* also if the power is out of range and the multiplier tiny */
 }
 
 /* By a walk through the whole window. */

@@ -1,8 +1,8 @@
 /* fold.c - the penalties of a history, folded into one edit a token.
  *
- * The factors of repetition, frequency and presence multiply, then their biases add, then the paper's, then those of the others
- * in the order of LZS_PENALTIES; exempt tokens lose all of that; a grammar leaves the others a share of it; the user's logit_bias is
- * added last.
+ * The factors of repetition, frequency and presence multiply, then their biases add, then the paper's, then those of
+ * the others in the order of LZS_PENALTIES; exempt tokens lose all of that; a grammar leaves the others a share of it;
+ * the user's logit_bias is added last.
  */
 #include <math.h>
 
@@ -14,7 +14,8 @@
 const lzs_penalty *const lzs_penalties[] = {LZS_PENALTIES(ADDRESS) NULL};
 
 lzs_history_shape lzs_penalties_shape(const lzs_params *params, int32_t n_vocab) {
-    lzs_history_shape shape = {.n_vocab = n_vocab, .count_window = lzs_count_window(params), .n_watches = LZS_N_PENALTIES};
+    lzs_history_shape shape = {.n_vocab = n_vocab, .count_window = lzs_count_window(params),
+                               .n_watches = LZS_N_PENALTIES};
     if (lzs_paper_is_on(params)) {
         shape.reach = params->lz_window - params->lz_buffer;
         shape.buffer = params->lz_buffer;
@@ -89,7 +90,8 @@ static inline lzs_edit counted(const lzs_edit by_count[OFTEN], const lzs_params 
     return (lzs_edit){entry->token, by_count[count].repeat, lzs_finite(by_count[count].bias + bias)};
 }
 
-/* One edit for each entry of the token table: a look-up each for the paper's rule, then the few that have longer matches. */
+/* One edit for each entry of the token table: a look-up each for the paper's rule, then the few that have longer
+ * matches. */
 static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_params *params) {
     const lzs_token_entry *entries = h->table.entries;
     lzs_edit *edits = e->edits; /* locals, since a write to an edit might change a member */
@@ -158,7 +160,8 @@ static void add_logit_bias(lzs_edit_list *e, const lzs_history *h, const lzs_par
     }
 }
 
-const lzs_edit *lzs_edit_list_find(const lzs_edit_list *e, const lzs_history *h, const lzs_params *params, int32_t token) {
+const lzs_edit *lzs_edit_list_find(const lzs_edit_list *e, const lzs_history *h, const lzs_params *params,
+                                   int32_t token) {
     int32_t at = lzs_token_table_find(&h->table, token);
     if (at >= 0) return &e->edits[at];
     at = lzs_token_table_find(&e->found, token);

@@ -1,8 +1,8 @@
-/* lz.c - the LZ penalty: history -> a bias for each token that would say again what was said. docs/penalties.md has the rule, and
- * price.h its formula.
+/* lz.c - the LZ penalty: history -> a bias for each token that would say again what was said. docs/penalties.md has the
+ * rule, and price.h its formula.
  *
- * The price of a token is the most that one of its matches costs. At one distance a longer match never costs less, and of two that
- * are as long the nearer one never does.
+ * The price of a token is the most that one of its matches costs. At one distance a longer match never costs less, and
+ * of two that are as long the nearer one never does.
  */
 #include <float.h>
 

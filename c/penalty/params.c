@@ -29,7 +29,7 @@ static void set_defaults(lzs_params *params) {
 void lzs_params_init_size(lzs_params *params, size_t size) {
     lzs_params defaults;
     set_defaults(&defaults);
-    memset(params, 0, size); /* what a newer header has behind our fields is off */
+    memset(params, 0, size); /* fields of a newer header are off */
     memcpy(params, &defaults, size < sizeof defaults ? size : sizeof defaults);
     params->size = (uint32_t)size;
 }

@@ -1,7 +1,7 @@
 /* plan.c - one step as plain data: its settings, and its form as bytes.
  *
- * The bytes are those of the struct `fixed` below in the byte order of the machine, then the edits in the order of their
- * tokens, then the words of the mask. A reader with another byte order sees another magic number and refuses.
+ * The bytes are those of the struct `fixed` below in the byte order of the machine, then the edits in the order of
+ * their tokens, then the words of the mask. A reader with another byte order sees another magic number and refuses.
  */
 #include "plan.h"
 
@@ -58,8 +58,8 @@ size_t lzs_plan_size(const lzs_plan *plan) {
     return sizeof(fixed) + plan->n_edits * sizeof *plan->edits + (plan->mask ? lzs_mask_words(plan->n_vocab) * 4 : 0);
 }
 
-/* Sorts edits by token (Shell's sort), so that a reader sees in one pass that no token has two. The bytes may lie at any
- * address. */
+/* Sorts edits by token (Shell's sort), so that a reader sees in one pass that no token has two. The bytes may lie at
+ * any address. */
 static void sort_edits(char *bytes, size_t n) {
     enum { SIZE = sizeof(lzs_edit) };
     for (size_t gap = n / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11) {

@@ -1,9 +1,9 @@
 /* loop.c - the detector of loops: does the text now end in `min_count` copies of one pattern?
  *
- * It does for a pattern of p tokens when the last (min_count - 1) p tokens each equal the token p before. A token that differs
- * puts this off by so many tokens. So each period waits, in a bucket, until it is due; then the tokens are compared backwards to
- * the last one that differs. Those between two such tokens are compared once: a period costs at most one comparison a token, and
- * mostly one in (min_count - 1) p tokens.
+ * It does for a pattern of p tokens when the last (min_count - 1) p tokens each equal the token p before. A token that
+ * differs puts this off by so many tokens. So each period waits, in a bucket, until it is due; then the tokens are
+ * compared backwards to the last one that differs. Those between two such tokens are compared once: a period costs at
+ * most one comparison a token, and mostly one in (min_count - 1) p tokens.
  */
 #include "loop.h"
 

@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-lzs_status lzs_state_init(lzs_state *state, const lzs_params *p, const lzs_history_shape *shape, const lzs_kernels *kernels) {
+lzs_status lzs_state_init(lzs_state *state, const lzs_params *p, const lzs_history_shape *shape,
+                          const lzs_kernels *kernels) {
     const bool part = p->structure == LZS_STRUCTURE_FREE;
     const lzs_history_shape tokens_alone = {.n_vocab = shape->n_vocab};
     *state = (lzs_state){0};
@@ -95,7 +96,9 @@ static const int32_t *accepted(const lzs_state *state) {
 }
 
 void lzs_state_rewind(lzs_state *state, size_t n) {
-    if (state->stuck && n) lzs_stuck_rewind(state->stuck, accepted(state), state->position - n); /* it reads them again */
+    if (state->stuck && n) { /* first, since it reads the tokens again */
+        lzs_stuck_rewind(state->stuck, accepted(state), state->position - n);
+    }
     lzs_history_rewind(&state->history, n);
     state->position -= n;
     if (state->free_text) lzs_free_text_rewind(state->free_text, state->position);
@@ -104,7 +107,7 @@ void lzs_state_rewind(lzs_state *state, size_t n) {
     if (state->detector && n) lzs_detector_rewind(state->detector, accepted(state), state->position);
 }
 
-static lzs_status place_behind(lzs_state *state, uint64_t position, int32_t *place) {
+static lzs_status place_after(lzs_state *state, uint64_t position, int32_t *place) {
     return lzs_cursor_state(&state->cursor, position ? accepted(state) : NULL, position, place);
 }
 
@@ -115,7 +118,7 @@ lzs_status lzs_state_look(lzs_state *state) {
         float share = 1.0f;
         lzs_status status = LZS_OK;
         if (state->cursor.grammar) { /* those before it were looked at when it was set */
-            status = place_behind(state, text->position, &place);
+            status = place_after(state, text->position, &place);
             if (status == LZS_OK) status = lzs_grammar_free_share(state->cursor.grammar, place, token, &share);
         }
         if (status == LZS_OK) status = lzs_free_text_add(text, token, share > 0.0f);
@@ -146,7 +149,7 @@ lzs_status lzs_state_set_grammar(lzs_state *state, lzs_grammar *grammar) {
 lzs_status lzs_state_place(lzs_state *state, lzs_grammar **grammar, int32_t *place) {
     *grammar = state->cursor.grammar;
     lzs_status status = lzs_state_look(state); /* the cursor only goes on */
-    return status == LZS_OK && *grammar ? place_behind(state, state->position, place) : status;
+    return status == LZS_OK && *grammar ? place_after(state, state->position, place) : status;
 }
 
 lzs_status lzs_state_allowed(lzs_state *state, const uint32_t **words) {

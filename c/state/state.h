@@ -20,7 +20,8 @@ typedef struct lzs_state {
 } lzs_state;
 
 /* `params` are valid, and what `shape` says of penalties is theirs. On failure lzs_state_free frees what is there. */
-lzs_status lzs_state_init(lzs_state *state, const lzs_params *params, const lzs_history_shape *shape, const lzs_kernels *kernels);
+lzs_status lzs_state_init(lzs_state *state, const lzs_params *params, const lzs_history_shape *shape,
+                          const lzs_kernels *kernels);
 /* Makes `to`, a state of the same parameters, equal to `from`; on failure `to` is as after a reset. */
 lzs_status lzs_state_copy(lzs_state *to, const lzs_state *from);
 void lzs_state_free(lzs_state *state);

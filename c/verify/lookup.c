@@ -1,6 +1,7 @@
-/* lookup.c - drafts without a model: what followed where the text ended before as it ends now.
+/* lookup.c - drafts without a model: what followed when the text ended before as it ends now.
  *
- * The index is that of the LZ penalty, over all tokens: text that is copied, edited or quoted is where both find matches.
+ * The index is that of the LZ penalty, over all tokens: text that is copied, edited or quoted is where both find
+ * matches.
  */
 #include <string.h>
 
