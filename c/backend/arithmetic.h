@@ -11,7 +11,7 @@
  * numbers. */
 #if defined(__FAST_MATH__) || defined(__NO_SIGNED_ZEROS__) || defined(__ASSOCIATIVE_MATH__) || \
     defined(__RECIPROCAL_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || defined(_M_FP_FAST)
-#  error "lzsampler needs IEEE arithmetic: build without -ffast-math, its parts and /fp:fast, or tokens differ by machine"
+#  error "lzsampler needs IEEE arithmetic: build without -ffast-math, its parts and /fp:fast"
 #endif
 /* Most compilers fuse a * b + c by default, which rounds once instead of twice. For nvcc, -fmad=false prevents it.
  * clang's first pragma undoes the parts of -ffast-math. Neither holds against -ffp-contract=fast: test_arithmetic fails

@@ -2,8 +2,8 @@
  * own: a kernels_<isa>.c defines the operations (v_*), LZS_FN (the function attributes), LZS_NAME and LZS_TABLE, and
  * includes it.
  *
- * Results have the bits of kernels_scalar.c: sums are of integers, floats go through the same single operations in the
- * same order, and if a cheap bound says that a token cannot win the race, its exact score is not computed.
+ * Results have the bits of kernels_scalar.c: sums are of integers, and floats go through the same single operations in
+ * the same order. If a cheap bound says that a token cannot win the race, nobody computes its exact score.
  */
 #include <math.h>
 

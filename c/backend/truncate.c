@@ -1,12 +1,12 @@
 /* truncate.c - top-k, top-p and min-p as cuts of one order (logit descending, token id ascending).
  *
  * The vocabulary is never sorted. A top-k of up to LZS_LIST / 2 takes the few tokens above a bound that the maxima of
- * the groups give. Top-p guesses where its cut is from a sample, adds up the exact weight above the guess in one pass
- * over the row, and takes the tokens between the guess and the cut. A longer top-k, and top-p in rows where many tokens
- * have nearly the same logit, sum a histogram of gaps, of counts or of integer weights, in a window around a guess, and
- * look closer at the one bin where the target falls. Min-p is a binary search over keys. Sums of integers do not depend
- * on the order of addition, so a cut has the same bits on every machine, and a guess decides about time only. Where
- * even the bins are too coarse, a radix descent over the whole row decides.
+ * the groups give. Top-p guesses its cut from a sample, and adds up the exact weight above the guess in one pass over
+ * the row. Then it takes the tokens between the guess and the cut. A longer top-k sums a histogram of gaps in a window
+ * around a guess, and looks closer at the bin that has the target. So does top-p if many tokens have nearly the same
+ * logit. Min-p is a binary search over keys. Sums of integers do not depend on the order of addition, so a cut has the
+ * same bits on every machine, and a guess decides about time only. If even the bins are too coarse, a radix descent
+ * over the row decides.
  */
 #include <math.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * This is a library of its own (liblzsampler_cuda.so, by `make cuda`), which nothing else needs. NOT YET RUN OR
  * MEASURED ON A GPU: its kernels are tested on the CPU, thread by thread (docs/cuda.md).
  *
- *     lzs_batch_shape shape = {.size = sizeof shape, .n_vocab = 151936, .n_slots = 64, .max_rows = 64, .max_edits = 4096,
- *                              .max_listed = 64};
+ *     lzs_batch_shape shape = {.size = sizeof shape, .n_vocab = 151936, .n_slots = 64, .max_rows = 64,
+ *                              .max_edits = 4096, .max_listed = 64};
  *     lzs_batch *batch;
  *     char problem[LZS_PROBLEM_SIZE];
  *     if (lzs_batch_new(&shape, &batch, problem) != LZS_OK) return puts(problem);

@@ -1,16 +1,16 @@
 /* grammar.c - a token of llama.cpp's chain under a grammar, without running the grammar over the vocabulary.
  *
  * llama.cpp's grammar sampler follows every candidate's characters through the grammar, which takes tens of
- * milliseconds at today's vocabularies. llama.cpp's own common_sampler_sample (common/sampling.cpp) picks a token first
- * and asks the grammar about that one; only when it is refused does it mask the candidates, and the chain picks again.
- * This is that order for hosts that hold a chain and a grammar apart. A random sampler of the chain draws again for a
- * refused token, as in common_sampler_sample.
+ * milliseconds at today's vocabularies. llama.cpp's own common_sampler_sample (common/sampling.cpp) picks a token
+ * first, and asks the grammar about that one. Only if the grammar refuses it, it masks the candidates, and the chain
+ * picks again. This is that order for hosts that hold a chain and a grammar apart; a random sampler draws again in
+ * both.
  *
  * Two further shortcuts give the same result, except for the order of equal logits, which llama.cpp leaves open. When
- * the chain's first truncation keeps the k best (greedy keeps 1), its later samplers see those only: where nothing but
- * our own penalties come before, the k best are found in the row of logits itself, and the array of candidates (12
- * bytes a token of the vocabulary) is never filled. After a refusal the grammar is asked about the best candidates in
- * order, until k of them are allowed; if there are fewer than k among the first MOST_ASKED, it is asked about all.
+ * the chain's first truncation keeps the k best (greedy keeps 1), its later samplers see those only. If only our own
+ * penalties come before, the k best are found in the row of logits itself, without the array of candidates (12 bytes a
+ * token of the vocabulary). After a refusal the grammar judges the best candidates in order, until it has allowed k. If
+ * it allows fewer of the first MOST_ASKED, it judges all.
  *
  * llama.cpp's functions may throw C++ exceptions through these frames: nothing is held here that would be lost, and the
  * row of logits is only read.

@@ -1,7 +1,7 @@
 /* plan.c - one step as plain data: its settings, and its form as bytes.
  *
- * The bytes are those of the struct `fixed` below in the byte order of the machine, then the edits in the order of
- * their tokens, then the words of the mask. A reader with another byte order sees another magic number and refuses.
+ * The bytes are those of the struct `fixed` below, the edits in the order of their tokens, and the words of the mask,
+ * in the byte order of the machine. A reader with another byte order sees another magic number and refuses.
  */
 #include "plan.h"
 

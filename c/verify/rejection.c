@@ -1,9 +1,9 @@
 /* rejection.c - modified rejection sampling (Leviathan et al. 2023, arXiv 2211.17192; Chen et al. 2023, arXiv
  * 2302.01318).
  *
- * A token x is kept with probability min(p, q) in all, and reached through a rejection with probability (1 - sum min(p,
- * q)) * max(p - q, 0) / sum max(p - q, 0), whose first and last factor cancel: p in all. The two distributions may have
- * any supports. Sums are made in double, in order of ids, so that they are the same everywhere.
+ * A token is kept with probability min(p, q). A rejection reaches it with probability (1 - sum min(p, q)) * max(p - q,
+ * 0) / sum max(p - q, 0), whose first and last factor cancel. Together that is p. The two distributions may have any
+ * supports. Sums are made in double, in order of ids, so that they are the same everywhere.
  */
 #include "rejection.h"
 
