@@ -1,8 +1,7 @@
 /* lzsampler_grammar.h - grammars of the sampler: which texts are allowed, and which tokens may spell them.
  *
- * lzsampler.h includes it. A grammar makes states and masks when they are first needed, and is used from one thread at
- * a time; a vocabulary and a spelling never change, and any number of grammars and threads may share them. Every free
- * accepts NULL.
+ * lzsampler.h includes it. A grammar makes states and masks when they are first needed, and is used from one thread at a time;
+ * a vocabulary and a spelling never change, and any number of grammars and threads may share them. Every free accepts NULL.
  */
 #ifndef LZSAMPLER_GRAMMAR_H
 #define LZSAMPLER_GRAMMAR_H
@@ -34,9 +33,9 @@ typedef enum lzs_token_kind {
     LZS_TOKEN_END = 2      /* ends the text: a grammar allows it where the text matches, and nothing but such tokens behind it */
 } lzs_token_kind;
 
-/* The bytes of n_vocab tokens, one after the other: those of token i end at ends[i]. kinds[i] is its lzs_token_kind;
- * bytes of tokens that are not text are not looked at, and a token without bytes is never allowed. Everything is
- * copied. LZS_EINVAL when no token ends a text, or one has more than 65,535 bytes. */
+/* The bytes of n_vocab tokens, one after the other: those of token i end at ends[i]. kinds[i] is its lzs_token_kind; bytes of
+ * tokens that are not text are not looked at, and a token without bytes is never allowed. Everything is copied. LZS_EINVAL
+ * when no token ends a text, or one has more than 65,535 bytes. */
 LZS_API lzs_status lzs_vocabulary_new(int32_t n_vocab, const uint8_t *bytes, const uint64_t *ends, const uint8_t *kinds,
                                       lzs_vocabulary **vocabulary);
 LZS_API void lzs_vocabulary_free(lzs_vocabulary *vocabulary);
@@ -48,9 +47,9 @@ typedef struct lzs_grammar_error {
     char reason[120]; /* one line of English; empty where the status says it all */
 } lzs_grammar_error;
 
-/* The texts that a regular expression matches from beginning to end, in UTF-8; docs/grammar.md has the dialect.
- * LZS_EINVAL, with `error` filled (which may be NULL), for what it cannot do: nothing of a pattern is ever ignored. The
- * vocabulary is borrowed, and must outlive the grammar.
+/* The texts that a regular expression matches from beginning to end, in UTF-8; docs/grammar.md has the dialect. LZS_EINVAL,
+ * with `error` filled (which may be NULL), for what it cannot do: nothing of a pattern is ever ignored. The vocabulary is
+ * borrowed, and must outlive the grammar.
  *
  * A grammar makes its states and masks when they are first asked for, and forgets them when they need more than about
  * max_bytes (0 is 128 MiB). Samplers may share it, one thread at a time. */
@@ -83,8 +82,8 @@ typedef struct lzs_part {
     uint32_t min, max; /* of a REPEAT at most LZS_GRAMMAR_MAX_COUNT */
 } lzs_part;
 
-/* The last of n_parts parts. Each is made of parts before it, and may be in several others, for each of which the
- * automaton has a copy of it. LZS_EINVAL as for a regular expression: an error's offset is into the text. */
+/* The last of n_parts parts. Each is made of parts before it, and may be in several others, for each of which the automaton
+ * has a copy of it. LZS_EINVAL as for a regular expression: an error's offset is into the text. */
 LZS_API lzs_status lzs_grammar_new_parts(const lzs_part *parts, size_t n_parts, const uint32_t *children, size_t n_children,
                                          const uint8_t *text, size_t n_text, const lzs_vocabulary *vocabulary,
                                          size_t max_bytes, lzs_grammar_error *error, lzs_grammar **grammar);
@@ -94,8 +93,8 @@ LZS_API void lzs_grammar_free(lzs_grammar *grammar);
 LZS_API size_t lzs_grammar_memory(const lzs_grammar *grammar);
 LZS_API size_t lzs_grammar_states(const lzs_grammar *grammar);
 
-/* Which limit the last step reached that answered LZS_ELIMIT: one line of English, else NULL. The limits are counters,
- * so that the same text reaches the same limit on every machine. */
+/* Which limit the last step reached that answered LZS_ELIMIT: one line of English, else NULL. The limits are counters, so that
+ * the same text reaches the same limit on every machine. */
 LZS_API const char *lzs_grammar_problem(const lzs_grammar *grammar);
 
 typedef enum lzs_match {
@@ -107,14 +106,13 @@ typedef enum lzs_match {
 /* What a grammar says of n bytes of text. */
 LZS_API lzs_status lzs_grammar_match(lzs_grammar *grammar, const char *text, size_t n, int32_t *match);
 
-/* For looking at a grammar, which is an automaton over bytes: where a byte leads from a state; -1 where nothing that
- * matches goes on so. LZS_ELIMIT as in sampling. States are numbers that hold until a sampler or lzs_grammar_match uses
- * the grammar. */
+/* For looking at a grammar, which is an automaton over bytes: where a byte leads from a state; -1 where nothing that matches
+ * goes on so. LZS_ELIMIT as in sampling. States are numbers that hold until a sampler or lzs_grammar_match uses the grammar. */
 #define LZS_GRAMMAR_START 2 /* the state before the first byte */
 LZS_API lzs_status lzs_grammar_step(lzs_grammar *grammar, int32_t state, uint8_t byte, int32_t *next);
 
-/* Whether the text matches in a state, and the tokens that it allows, in one bit each as in lzs_set_mask: LZS_EINVAL
- * for a number that is not a state's, and for another number of words. */
+/* Whether the text matches in a state, and the tokens that it allows, in one bit each as in lzs_set_mask: LZS_EINVAL for a
+ * number that is not a state's, and for another number of words. */
 LZS_API lzs_status lzs_grammar_state(lzs_grammar *grammar, int32_t state, int32_t *matches, uint32_t *words, size_t n_words);
 
 /* ---- grammars of another engine ---- */
@@ -122,20 +120,19 @@ LZS_API lzs_status lzs_grammar_state(lzs_grammar *grammar, int32_t state, int32_
 #define LZS_GRAMMAR_DEAD 0  /* the state behind a token that is not allowed */
 #define LZS_GRAMMAR_ENDED 1 /* behind one that ended the text */
 
-/* Functions of another engine, which numbers its states as it likes from LZS_GRAMMAR_START on; `user` is its own. Any
- * status but LZS_OK ends the step with that status. They are called from the thread that samples. */
+/* Functions of another engine, which numbers its states as it likes from LZS_GRAMMAR_START on; `user` is its own. Any status but
+ * LZS_OK ends the step with that status. They are called from the thread that samples. */
 typedef struct lzs_grammar_engine {
     void *user;
     /* The state behind a token, which may be any of the vocabulary. */
     int32_t (*accept)(void *user, int32_t state, int32_t token, int32_t *next);
     /* The tokens that a state allows, in n_words words, which are all zero. */
     int32_t (*mask)(void *user, int32_t state, uint32_t *words, size_t n_words);
-    /* Before each step: *forgot is 1 where it has forgotten all states but LZS_GRAMMAR_START, `state` and those on the
-     * way to it. The numbers of those that it forgot must not come again. */
+    /* Before each step: *forgot is 1 where it has forgotten all states but LZS_GRAMMAR_START, `state` and those on the way to it.
+     * The numbers of those that it forgot must not come again. */
     int32_t (*trim)(void *user, int32_t state, int32_t *forgot);
-    /* Not 0 where masks take long: lzs_sample and lzs_step at temperature 0 then pick among all tokens first, and ask
-     * `accept` about that one. It is the same token as with a mask, which is made only where the first one is not
-     * allowed. */
+    /* Not 0 where masks take long: lzs_sample and lzs_step at temperature 0 then pick among all tokens first, and ask `accept` about
+     * that one. It is the same token as with a mask, which is made only where the first one is not allowed. */
     int32_t picks_first;
 } lzs_grammar_engine;
 
@@ -147,10 +144,10 @@ LZS_API lzs_status lzs_grammar_new_engine(const lzs_vocabulary *vocabulary, cons
 
 typedef struct lzs_part_masks lzs_part_masks;
 
-/* Keeps the masks of LZS_PART_SHARED parts for all grammars of a vocabulary, which is borrowed: a grammar with a part
- * that another one had before finds them there. Masks are the same bits with it and without. What needs more than about
- * max_bytes (0 is 32 MiB) is forgotten. Any number of grammars and threads may use it: a grammar that finds it in use
- * makes its masks itself. */
+/* Keeps the masks of LZS_PART_SHARED parts for all grammars of a vocabulary, which is borrowed: a grammar with a part that
+ * another one had before finds them there. Masks are the same bits with it and without. What needs more than about max_bytes
+ * (0 is 32 MiB) is forgotten. Any number of grammars and threads may use it: a grammar that finds it in use makes its masks
+ * itself. */
 LZS_API lzs_status lzs_part_masks_new(const lzs_vocabulary *vocabulary, size_t max_bytes, lzs_part_masks **masks);
 LZS_API void lzs_part_masks_free(lzs_part_masks *masks);
 
@@ -180,11 +177,10 @@ typedef enum lzs_token_role {
     LZS_TOKEN_WHOLE = 2 /* is found in a text before everything else, as user-defined tokens are */
 } lzs_token_role;
 
-/* How the tokenizer of a vocabulary, which is borrowed, writes texts; any number of grammars and threads may share it.
- * Roles are lzs_token_role, NULL where all tokens are usual. Byte pair encoding: pairs[2 * n] are the parts of n merges
- * by rank, words is a lzs_words_kind, and whole_words says that a word which is a token is written so whatever the
- * merges say (Llama 3; not with LZS_WORDS_NONE). SentencePiece: scores[n_vocab]. LZS_EINVAL for what is out of range,
- * such as a score that is NaN. */
+/* How the tokenizer of a vocabulary, which is borrowed, writes texts; any number of grammars and threads may share it. Roles are
+ * lzs_token_role, NULL where all tokens are usual. Byte pair encoding: pairs[2 * n] are the parts of n merges by rank, words is a
+ * lzs_words_kind, and whole_words says that a word which is a token is written so whatever the merges say (Llama 3; not with LZS_WORDS_NONE).
+ * SentencePiece: scores[n_vocab]. LZS_EINVAL for what is out of range, such as a score that is NaN. */
 LZS_API lzs_status lzs_spelling_new_pairs(const lzs_vocabulary *vocabulary, const uint8_t *roles, const int32_t *pairs, size_t n,
                                           int32_t words, int32_t whole_words, lzs_spelling **spelling);
 LZS_API lzs_status lzs_spelling_new_scores(const lzs_vocabulary *vocabulary, const uint8_t *roles, const float *scores,
@@ -192,8 +188,7 @@ LZS_API lzs_status lzs_spelling_new_scores(const lzs_vocabulary *vocabulary, con
 LZS_API void lzs_spelling_free(lzs_spelling *spelling);
 LZS_API size_t lzs_spelling_memory(const lzs_spelling *spelling);
 
-/* *wrong: the first of n tokens that the tokenizer would not write there, n if it would go on, SIZE_MAX if all is
- * well. */
+/* *wrong: the first of n tokens that the tokenizer would not write there, n if it would go on, SIZE_MAX if all is well. */
 LZS_API lzs_status lzs_spelling_check(const lzs_spelling *spelling, const int32_t *tokens, size_t n, size_t *wrong);
 
 typedef enum lzs_tokenization {
@@ -202,12 +197,10 @@ typedef enum lzs_tokenization {
     LZS_TOKENIZATION_PROPER = 2  /* only the tokenizer's way */
 } lzs_tokenization;
 
-/* Chooses it for a new grammar, once. The spelling is borrowed and of the same vocabulary (NULL for any), else
- * LZS_EINVAL. */
+/* Chooses it for a new grammar, once. The spelling is borrowed and of the same vocabulary (NULL for any), else LZS_EINVAL. */
 LZS_API lzs_status lzs_grammar_set_tokenization(lzs_grammar *grammar, const lzs_spelling *spelling, int32_t tokenization);
 
-/* A grammar of all texts, which forbids only tokens that the tokenizer would not write there; what is not text is
- * allowed. */
+/* A grammar of all texts, which forbids only tokens that the tokenizer would not write there; what is not text is allowed. */
 LZS_API lzs_status lzs_grammar_new_proper(const lzs_spelling *spelling, size_t max_bytes, lzs_grammar **grammar);
 
 /* cdef-end */
