@@ -111,7 +111,10 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_what_is_installed(prefix: Path) -> None:
     files = {path.relative_to(prefix).as_posix() for path in prefix.rglob("*") if not path.is_dir()}
-    names = ("", *(f"_{name}" for name in "explain grammar llama plan status text threads verify".split()))
+    names = (
+        "",
+        *(f"_{name}" for name in ["explain", "grammar", "llama", "plan", "status", "text", "threads", "verify"]),
+    )
     headers = {f"lzsampler{name}.h" for name in names}
     assert {path for path in files if path.startswith("include/")} == {f"include/{header}" for header in headers}
     for library in LIBRARIES:
