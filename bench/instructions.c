@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lzsampler.h"
+#include "lzsampler_plan.h"
 
 enum { N_VOCAB = 32000 };
 

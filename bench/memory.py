@@ -44,7 +44,7 @@ def sequence(n_vocab: int, params: Params, n_tokens: int) -> int:
     """Return the bytes of a sampler that uses a backend of others, after n_tokens tokens."""
     p, arrays = c_params(params)
     out, backend = ffi.new("lzs_sampler **"), ffi.new("lzs_backend **")
-    check(lib.lzs_backend_new(n_vocab, lib.lzs_edits_max(p, n_vocab), 0, backend))
+    check(lib.lzs_backend_new(n_vocab, lib.lzs_edits_max(p, n_vocab), backend))
     check(lib.lzs_sampler_new_shared(n_vocab, p, backend[0], out))
     del arrays
     for token in history(n_vocab, n_tokens):
@@ -58,7 +58,7 @@ def sequence(n_vocab: int, params: Params, n_tokens: int) -> int:
 def heap(n_vocab: int) -> list[dict[str, Any]]:
     """Return what sequences and backends hold."""
     out = ffi.new("lzs_backend **")
-    check(lib.lzs_backend_new(n_vocab, N_EDITS, 0, out))
+    check(lib.lzs_backend_new(n_vocab, N_EDITS, out))
     results = [{"bytes of": f"a backend, V = {n_vocab}, {N_EDITS} edits", "bytes": int(lib.lzs_backend_memory(out[0]))}]
     for name, fields in SEQUENCES.items():
         for n in (700, 5000):

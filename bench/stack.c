@@ -85,14 +85,13 @@ static lzs_params setting(const char *name, lzs_params p) {
     case 'k': p.top_k = 3000, p.top_p = 0.95f; break;                /* k=3000 */
     case 'p': p.top_p = 0.95f; break;                                /* p=0.95 */
     case 'm': p.min_p = 0.05f; break;                                /* min-p */
-    case 'l': p.pick = LZS_PICK_LLAMA_DIST; break;                   /* llama-dist */
     default: break;
     }
     return p;
 }
 
 static void *measure(void *failed) {
-    static const char *const settings[] = {"greedy", "temperature", "chain", "k=3000", "p=0.95", "min-p", "llama-dist"};
+    static const char *const settings[] = {"greedy", "temperature", "chain", "k=3000", "p=0.95", "min-p"};
     job j = {NULL, 0, LZS_OK};
     for (size_t s = 0; s < sizeof settings / sizeof *settings; s++) {
         lzs_params p;

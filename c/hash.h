@@ -15,7 +15,7 @@
 #  include <intrin.h>
 #endif
 
-/* lzs_fold where there are no products of 128 bits. */
+/* lzs_fold without products of 128 bits. */
 static inline uint64_t lzs_fold_portably(uint64_t a, uint64_t b) {
     uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;
     uint64_t middle = a_high * b_low + (a_low * b_low >> 32), other = a_low * b_high + (uint32_t)middle;

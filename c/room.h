@@ -1,6 +1,5 @@
 /* room.h - memory for arrays whose number of items may be large: on 32-bit machines their bytes need not fit in a
- * size_t.
- */
+ * size_t. */
 #ifndef LZS_ROOM_H
 #define LZS_ROOM_H
 

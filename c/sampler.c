@@ -1,5 +1,5 @@
-/* sampler.c - a sampler: the state of one sequence, its settings and a backend, and what happens in one step. Read this file
- * first, then backend/cpu.c.
+/* sampler.c - a sampler: the state of one sequence, its settings, a backend, and one step. Read this file first, then
+ * backend/cpu.c.
  */
 #include "sampler.h"
 
@@ -7,7 +7,7 @@
 
 #include "backend/arithmetic.h"
 #include "backend/kernels.h"
-#include "plan/params.h"
+#include "penalty/params.h"
 #include "room.h"
 #include "state/sorted_tokens.h"
 
@@ -19,10 +19,6 @@ const char *lzs_kernels_name(void) {
     return lzs_kernels_best()->name;
 }
 
-float lzs_kernels_scan(const float *x, int32_t n) {
-    return lzs_kernels_best()->scan(x, n);
-}
-
 uint64_t lzs_sequence_seed(uint64_t seed, uint64_t sequence) {
     return lzs_derived_seed(seed, sequence);
 }
@@ -32,7 +28,8 @@ const char *lzs_strerror(int status) {
     case LZS_OK: return "ok";
     case LZS_EINVAL: return "an argument or parameter is out of range";
     case LZS_ENOMEM: return "out of memory";
-    case LZS_EMASKED: return "no token is allowed: every logit is -inf or masked, or a mask is not known after a rewind";
+    case LZS_EMASKED:
+        return "no token is allowed: every logit is -inf or masked, or a mask is not known after a rewind";
     case LZS_ENAN: return "a logit is NaN";
     case LZS_ESPACE: return "the output arrays, or those of the backend, are too small";
     case LZS_EFULL: return "the sequence has 2^31 - 1 tokens and takes no more";
@@ -56,13 +53,8 @@ size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab) {
     return most < (size_t)n_vocab ? most : (size_t)n_vocab;
 }
 
-/* The tokens that the draw can choose from, where it needs a list of them. */
-static int32_t max_candidates(const lzs_params *params, int32_t n_vocab) {
-    return params->pick == LZS_PICK_LLAMA_DIST ? n_vocab : 0;
-}
-
-/* Makes a sampler of whole and valid settings, whose lists are those of `classes`. It takes over one use of these, also when it
- * fails; they are NULL when there was no memory for them. */
+/* Makes a sampler of whole and valid settings, whose lists are those of `classes`. It takes over one use of these, also
+ * when it fails; they are NULL when there was no memory for them. */
 static lzs_status make(int32_t n_vocab, const lzs_params *params, lzs_token_classes *classes, lzs_backend *shared,
                        lzs_sampler **sampler) {
     *sampler = NULL;
@@ -84,8 +76,7 @@ static lzs_status make(int32_t n_vocab, const lzs_params *params, lzs_token_clas
     if (status == LZS_OK) status = lzs_edit_list_init(&s->edits, &s->params, s->log2_vocab, looked_at);
     if (status == LZS_OK && !shared) {
         s->owns_backend = true;
-        size_t n_edits = lzs_edits_max(&s->params, n_vocab);
-        status = lzs_backend_new(n_vocab, n_edits, max_candidates(&s->params, n_vocab), &s->backend);
+        status = lzs_backend_new(n_vocab, lzs_edits_max(&s->params, n_vocab), &s->backend);
     }
     if (status != LZS_OK) {
         lzs_sampler_free(s);
@@ -109,8 +100,7 @@ lzs_status lzs_sampler_new_shared(int32_t n_vocab, const lzs_params *params, lzs
     if (!backend || lzs_params_invalid(params, n_vocab)) return LZS_EINVAL;
     lzs_params whole;
     lzs_params_whole(params, &whole);
-    bool room = n_vocab <= backend->n_vocab && lzs_edits_max(&whole, n_vocab) <= backend->max_edits &&
-                max_candidates(&whole, n_vocab) <= backend->list.capacity;
+    bool room = n_vocab <= backend->n_vocab && lzs_edits_max(&whole, n_vocab) <= backend->max_edits;
     return room ? make(n_vocab, &whole, lzs_token_classes_new(&whole), backend, sampler) : LZS_ESPACE;
 }
 
@@ -177,16 +167,12 @@ lzs_status lzs_sampler_set_params(lzs_sampler *s, const lzs_params *params) {
     lzs_token_classes_put(NULL, &next); /* its own are valid, and long */
     if (lzs_params_invalid(&next, s->n_vocab) || lzs_params_fixed(&next, &s->params)) return LZS_EINVAL;
     lzs_token_classes_put(s->classes, &next);
-    uint64_t seed = next.seed;
-    next.seed = s->params.seed;
     lzs_edit_list_settings(&s->edits, &s->params, &next, s->log2_vocab);
     s->params = next;
-    lzs_sampler_set_seed(s, seed);
     return LZS_OK;
 }
 
 void lzs_sampler_set_seed(lzs_sampler *s, uint64_t seed) {
-    if (s->state.rng && (uint32_t)seed != (uint32_t)s->params.seed) lzs_llama_rng_seed(s->state.rng, (uint32_t)seed);
     s->params.seed = seed;
 }
 
@@ -323,7 +309,6 @@ const lzs_edit *lzs_edits(lzs_sampler *s, size_t *n) {
 static lzs_status plan_without_mask(lzs_sampler *s, lzs_plan *plan) {
     lzs_plan_settings(plan, s->n_vocab, &s->params);
     plan->position = s->state.position;
-    if (s->state.rng) plan->uniform = lzs_llama_rng_uniform(s->state.rng, s->state.position);
     return lzs_sampler_edits(s, &plan->edits, &plan->n_edits);
 }
 
@@ -353,8 +338,8 @@ lzs_status lzs_forced(lzs_sampler *s, int32_t *token) {
     return LZS_OK;
 }
 
-/* The best token of all, where the grammar's engine wants to be asked about it first and allows it: then it is the best one that
- * the grammar allows, too. Else, and where anything fails, -1. */
+/* The best token of all, if the grammar's engine wants to hear of it first and allows it: then it is also the best one
+ * that the grammar allows. Else, and after any error, -1. */
 static int32_t picked_first(lzs_sampler *s, const float *logits) {
     lzs_grammar *grammar = s->state.cursor.grammar;
     if (!grammar || !grammar->engine.picks_first || s->params.temperature > 0.0f) return -1;
@@ -404,7 +389,8 @@ lzs_status lzs_distribution(lzs_sampler *s, const float *logits, int32_t *ids, f
     lzs_plan plan;
     *n = 0;
     lzs_status status = lzs_sampler_plan(s, &plan);
-    return status == LZS_OK ? lzs_backend_distribution(s->backend, logits, &plan, ids, probabilities, capacity, n) : status;
+    if (status != LZS_OK) return status;
+    return lzs_backend_distribution(s->backend, logits, &plan, ids, probabilities, capacity, n);
 }
 
 lzs_status lzs_explain(lzs_sampler *s, const float *logits, const int32_t *tokens, size_t n, lzs_explanation *out) {

@@ -5,6 +5,7 @@
 #include "backend/backend.h"
 #include "atomics.h"
 #include "penalty/penalty.h"
+#include "include/lzsampler_threads.h"
 #include "penalty/token_classes.h"
 #include "state/state.h"
 

@@ -29,7 +29,6 @@ Formula = Literal["rate", "distance", "codelength"]
 Method = Literal["subtractive", "multiplicative"]
 History = Literal["generated", "all"]
 Ties = Literal["cut", "keep"]
-Pick = Literal["race", "llama"]
 Structure = Literal["off", "scale", "free"]
 
 MAX_BUFFER: int = lib.LZS_MAX_BUFFER
@@ -109,7 +108,6 @@ class Params:
       `Sampler.loop` say when the accepted tokens end in a loop; None is off. It changes no token.
     - ``stuck_detection``: a `StuckDetection` (`STOP_ON_STUCK` is a safe one) or a dict of its fields, to have
       `Sampler.stuck` say when the accepted tokens say nothing new any more; None is off. It changes no token.
-    - ``pick``: "race" (exponential race on Philox4x32-10) or "llama" (what llama.cpp's `dist` draws, bit for bit).
       ``seed``: 0..2**64 - 1.
 
     Where None stands for a number, the field holds that number once the object is made, and `dataclasses.replace` keeps
@@ -153,7 +151,6 @@ class Params:
     sign_aware: bool = True
     temperature_last: bool = False
     ties: Ties = "cut"
-    pick: Pick = "race"
     repetition_detection: RepetitionDetection | Mapping[str, int] | None = None
     stuck_detection: StuckDetection | Mapping[str, int] | None = None
     structure: Structure = "scale"
@@ -250,13 +247,12 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "presence_method": get_args(Method),
     "history": get_args(History),
     "ties": get_args(Ties),
-    "pick": get_args(Pick),
     "structure": get_args(Structure),
 }
 
 
 DETECTIONS = ("repetition_detection", "stuck_detection")
-SAMPLING_FIELDS = ("temperature", "temperature_last", "top_k", "top_p", "min_p", "ties", "seed", "pick")
+SAMPLING_FIELDS = ("temperature", "temperature_last", "top_k", "top_p", "min_p", "ties", "seed")
 PENALTY_FIELDS = tuple(field.name for field in fields(Params) if field.name not in SAMPLING_FIELDS)
 
 
@@ -473,7 +469,7 @@ def changed(params: Params, changes: Mapping[str, Any]) -> Params:
 
 
 def sampling_fields(params: Params) -> list[str]:
-    """Return the fields of temperature, truncation and pick that are set, which a host that samples itself refuses."""
+    """Return the fields of temperature, truncation and draw that are set, which a host that samples itself refuses."""
     default = Params()
     return [name for name in SAMPLING_FIELDS if getattr(params, name) != getattr(default, name)]
 
@@ -556,7 +552,7 @@ def fixed_difference(before: Params, after: Params) -> str | None:
 
 _FIXED = (
     "lz_rule", "lz_window", "lz_buffer", "lz_min_match", "penalty_window", "history", "exempt", "repetition_detection",
-    "stuck_detection", "pick", "logit_bias", "dry_penalty_last_n", "dry_breakers", *SEPARATORS,
+    "stuck_detection", "logit_bias", "dry_penalty_last_n", "dry_breakers", *SEPARATORS,
 )  # fmt: skip
 
 

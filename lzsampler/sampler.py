@@ -26,7 +26,7 @@ _OWNERS = {"user": lib.LZS_MASK_USER, "grammar": lib.LZS_MASK_GRAMMAR}
 MAX_VOCAB: int = lib.LZS_MAX_VOCAB
 _S = TypeVar("_S", bound="Sampler")
 _ATTRIBUTES = {"n_vocab", "params", "grammar", "handle", "in_use", "_token", "_stepped"}  # a sampler's own
-_EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit of lzsampler.h
+_EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit of lzsampler_plan.h
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class Sampler:
 
         All fields are taken, the seed too: ``replace(sampler.params, temperature=0.5)`` (of `dataclasses`) keeps the
         others as they are. Some cannot change: ``lz_window``, ``lz_buffer``, ``penalty_window``, ``history``,
-        ``exempt``, ``repetition_detection``, ``stuck_detection``, ``pick``, ``logit_bias``, ``dry_penalty_last_n``,
+        ``exempt``, ``repetition_detection``, ``stuck_detection``, ``logit_bias``, ``dry_penalty_last_n``,
         ``lz_rule``, ``lz_min_match``, ``lz_separators``, ``lz_commas``, ``dry_breakers``, and whether
         ``structure`` is "free". The strengths of LZ and of DRY can change, but neither penalty can be switched on or
         off; the same holds for repetition, frequency and presence taken together. ValueError, with nothing changed,

@@ -10,9 +10,10 @@ import pytest
 
 from native import ROOT, check_example, compiler, run, tool
 
+SAMPLER = ("lzsampler.h", *(f"lzsampler_{name}.h" for name in ("explain", "grammar", "plan", "threads", "verify")))
 LIBRARIES = {  # the headers whose functions each exports
-    "lzsampler": ("lzsampler.h", "lzsampler_grammar.h"),
-    "lzsampler_llama": ("lzsampler.h", "lzsampler_grammar.h", "lzsampler_llama.h"),
+    "lzsampler": SAMPLER,
+    "lzsampler_llama": (*SAMPLER, "lzsampler_llama.h"),
     "lzsampler_text": ("lzsampler_text.h",),
 }
 
@@ -110,7 +111,10 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_what_is_installed(prefix: Path) -> None:
     files = {path.relative_to(prefix).as_posix() for path in prefix.rglob("*") if not path.is_dir()}
-    names = ("", "_grammar", "_llama", "_status", "_text")
+    names = (
+        "",
+        *(f"_{name}" for name in ["explain", "grammar", "llama", "plan", "status", "text", "threads", "verify"]),
+    )
     headers = {f"lzsampler{name}.h" for name in names}
     assert {path for path in files if path.startswith("include/")} == {f"include/{header}" for header in headers}
     for library in LIBRARIES:

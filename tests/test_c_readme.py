@@ -200,10 +200,6 @@ def test_code(block: Block) -> None:
         assert block.text == LOOP or indent(block.text, "    ") in PROGRAM
 
 
-def test_the_program_is_all_there() -> None:
-    assert PROGRAM in [block.text for block in BLOCKS if block.page == "c/README.md"]
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_links(page: str) -> None:
     for target in re.findall(r"\]\(([^)]+)\)", PAGES[page]):

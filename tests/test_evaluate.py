@@ -32,7 +32,7 @@ from lzsampler.errors import ArgumentError  # noqa: E402
 from lzsampler.evaluation.evaluate import _context  # noqa: E402
 from lzsampler.evaluation.grid import Grid, Setting, paper  # noqa: E402
 from lzsampler.evaluation.run_folder import RunFolder  # noqa: E402
-from lzsampler.llama import DRY_BREAKERS, dry_breaker_ids  # noqa: E402
+from lzsampler.llama import DRY_BREAKERS, dry_breaker_ids, penalties_sampler  # noqa: E402
 from lzsampler.llama.model import Model, context_length  # noqa: E402
 from lzsampler.llama.vocabulary import with_token_classes  # noqa: E402
 from lzsampler.models import default_model, default_prompts, default_tasks  # noqa: E402
@@ -559,33 +559,31 @@ def test_a_setting_that_does_not_fit_the_model_shows_before_the_work(
 
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 def test_the_baseline_is_the_dry_of_llama_cpp(temperature: float) -> None:
-    """Its picks are those of llama.cpp's own chain over the same logits: the same penalties, bit for bit."""
-    if temperature > 0 and llama_cpp.__version__ < "0.3.35":
-        pytest.skip("llama.cpp left the candidates in another order, so that the same random number picks another")
+    """Its penalties in llama.cpp's chain pick what llama.cpp's own DRY there picks, bit for bit."""
     (setting,) = [s for s in paper().settings if s.kind == "dry" and s.params.temperature == 0]
-    sampling: dict[str, Any] = {"top_k": 40, "top_p": 0.95, "seed": 3, "pick": "llama", "temperature_last": True}
     with Model(default_model(), n_ctx=512, n_threads=1) as model:
-        ours = replace(setting.params, dry_breakers=dry_breaker_ids(model.llm), temperature=temperature, **sampling)
-        sampler = Sampler(model.n_vocab, ours)
-        theirs = llama_cpp._internals.LlamaSampler()
+        params = replace(setting.params, dry_breakers=dry_breaker_ids(model.llm), temperature=1.0)
+        ours, theirs = llama_cpp._internals.LlamaSampler(), llama_cpp._internals.LlamaSampler()
+        llama_cpp.llama_sampler_chain_add(ours.sampler, penalties_sampler(Sampler(model.n_vocab, params)))
         more = {"n_ctx_train": 512} if "n_ctx_train" in signature(theirs.add_dry).parameters else {}
         theirs.add_dry(
             model=model.llm._model, dry_multiplier=0.8, dry_base=1.75, dry_allowed_length=2, dry_penalty_last_n=512,
             **more, seq_breakers=list(DRY_BREAKERS),
         )  # fmt: skip
-        if temperature == 0:
-            theirs.add_greedy()
-        else:
-            theirs.add_top_k(40)
-            theirs.add_top_p(0.95)
-            theirs.add_temp(temperature)
-            theirs.add_dist(3)
+        for chain in (ours, theirs):
+            if temperature == 0:
+                chain.add_greedy()
+                continue
+            chain.add_top_k(40)
+            chain.add_top_p(0.95)
+            chain.add_temp(temperature)
+            chain.add_dist(3)
         model.decode(model.tokenize("Between Barton and Delaford, there was that"))
         for _ in range(300):
-            token = sampler.sample(model.logits())
+            token = llama_cpp.llama_sampler_sample(ours.sampler, model.llm.ctx, -1)  # which accepts it, too
             assert token == llama_cpp.llama_sampler_sample(theirs.sampler, model.llm.ctx, -1)
-            sampler.accept(token)
             model.decode((token,))
+        ours.close()
         theirs.close()
 
 

@@ -110,9 +110,8 @@ def test_the_last_token_of_any_vocabulary_can_be_forced(n_vocab: int) -> None:
         Params(temperature=0.0),
         Params(temperature=0.0, lz_rule="paper", lz_penalty=0.3, lz_buffer=2, history="all"),
         Params(temperature=1.2, seed=3, repetition_penalty=1.3, top_p=0.9),
-        Params(temperature=1.0, seed=3, pick="llama"),
     ],
-    ids=["greedy", "lz", "drawn", "llama"],
+    ids=["greedy", "lz", "drawn"],
 )
 def test_the_text_is_that_of_sampling_every_token(model: Model, params: Params) -> None:
     for grammar in (Grammar.json_schema(KEYS, model), Grammar.regex(r"(The king said: [a-z]{2,5}\. ){3}", model)):

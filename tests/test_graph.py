@@ -52,7 +52,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
         **WARM,
         "dry_multiplier": 0.8,
         "logit_bias": {100: -1.5, 200: 1.5, 13: float("-inf")},
-        "pick": "llama",
     },
 }
 

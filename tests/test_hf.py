@@ -516,7 +516,6 @@ def test_output_logits(inplace: bool) -> None:
         {"top_p": 0.9},
         {"min_p": 0.05},
         {"seed": 1},
-        {"pick": "llama"},
         {"ties": "keep"},
         {"temperature_last": True},
     ],

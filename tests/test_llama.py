@@ -177,6 +177,54 @@ def test_penalties_are_llamas(window: int, repeat: float, frequency: float, pres
         assert_same(ours.probabilities(), theirs.probabilities())
 
 
+DRAWS = [
+    {},
+    {"temperature": 0.7},
+    {"top_k": 40, "top_p": 0.95, "min_p": 0.05, "temperature": 0.8},
+    {"top_k": 300, "temperature": 1.3},  # llama.cpp sorts more than 128 by another way
+    {"min_p": 0.02, "temperature": 1.5},
+]
+
+
+@pytest.mark.parametrize("n", [700, 2000])
+@pytest.mark.parametrize("fields", DRAWS, ids=lambda f: ",".join(f) or "plain")
+def test_draws_after_our_penalties_are_llamas(fields: dict[str, Any], n: int) -> None:
+    """Our penalties in llama.cpp's chain and its `dist` at the end: 500 tokens are those of llama.cpp alone."""
+    repeat, frequency, presence, window = 1.3, 0.25, 0.5, 64
+    params = Params(
+        repetition_penalty=repeat, frequency_penalty=frequency, presence_penalty=presence, penalty_window=window
+    )
+    draw = Params(**fields)
+    chains = []
+    for penalties in (
+        chain_sampler("penalties", n, params),
+        llama_cpp.llama_sampler_init_penalties(*penalty_arguments(n, window, repeat, frequency, presence)),
+    ):
+        chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
+        for stage in (
+            penalties,
+            llama_cpp.llama_sampler_init_top_k(draw.top_k),
+            llama_cpp.llama_sampler_init_top_p(draw.top_p, 0),
+            llama_cpp.llama_sampler_init_min_p(draw.min_p, 0),
+            llama_cpp.llama_sampler_init_temp(draw.temperature),
+            llama_cpp.llama_sampler_init_dist(4242),
+        ):
+            llama_cpp.llama_sampler_chain_add(chain, stage)
+        chains.append(chain)
+    rng = np.random.default_rng(n)
+    for _ in range(500):
+        row = rng.normal(scale=2, size=n).astype(np.float32)
+        picked = []
+        for chain in chains:
+            candidates = Candidates.full(row)
+            llama_cpp.llama_sampler_apply(chain, ctypes.byref(candidates.array))
+            picked.append(candidates.token)
+            llama_cpp.llama_sampler_accept(chain, candidates.token)
+        assert picked[0] == picked[1]
+    for chain in chains:
+        llama_cpp.llama_sampler_free(chain)
+
+
 def test_greedy_is_llamas() -> None:
     rng = np.random.default_rng(3)
     for n in (1, 2, 100, 4096):

@@ -67,7 +67,6 @@ DEFAULTS = {
     "sign_aware": True,
     "temperature_last": False,
     "ties": "cut",
-    "pick": "race",
     "repetition_detection": None,
     "stuck_detection": None,
     "structure": "scale",
@@ -105,7 +104,6 @@ NAMES = [
     "history",
     "structure",
     "ties",
-    "pick",
 ]
 FLAGS = ["sign_aware", "temperature_last"]
 

@@ -86,11 +86,10 @@ def draw_cases() -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("pick", ["race", "llama"])
 @pytest.mark.parametrize(("logits", "fields"), draw_cases())
-def test_frequencies_over_positions(logits: npt.NDArray[np.float64], fields: dict[str, Any], pick: Any) -> None:
+def test_frequencies_over_positions(logits: npt.NDArray[np.float64], fields: dict[str, Any]) -> None:
     row = logits.astype(np.float32)
-    sampler = Sampler(len(row), Params(seed=5, pick=pick, **fields))
+    sampler = Sampler(len(row), Params(seed=5, **fields))
     sampler.accept(0)
     counts = np.zeros(len(row), np.int64)
     for _ in range(8000 if len(row) < 1000 else 4000):
@@ -117,11 +116,10 @@ def assert_independent(pairs: list[tuple[int, int]]) -> None:
     assert stats.chi2_contingency(table, correction=False).pvalue > 1e-4
 
 
-@pytest.mark.parametrize("pick", ["race", "llama"])
 @pytest.mark.parametrize("step", [1, 2])
-def test_neighbouring_positions_are_independent(step: int, pick: Any) -> None:
+def test_neighbouring_positions_are_independent(step: int) -> None:
     row = np.zeros(4, np.float32)
-    sampler = Sampler(4, Params(seed=9, pick=pick))
+    sampler = Sampler(4, Params(seed=9))
     text = []
     for _ in range(12_000):
         text.append(sampler.sample(row))
@@ -152,57 +150,3 @@ def test_neighbouring_tokens_are_independent(a: tuple[int, int], b: tuple[int, i
         pairs.append((duels[0], duels[1]))
         sampler.accept(0)
     assert_independent(pairs)
-
-
-def test_llama_pick_is_mt19937_with_two_words_a_draw() -> None:
-    """Where no C library's rounding is in the way: equal logits. llama.cpp itself: the test below."""
-    words = np.random.RandomState(1234).randint(2**32, size=2000, dtype=np.uint32).astype(np.float64)
-    uniforms = (words[::2] + words[1::2] * 2.0**32) / 2.0**64
-    sampler = Sampler(64, Params(seed=1234, pick="llama"))
-    row = np.zeros(64, np.float32)
-    for u in uniforms:
-        assert sampler.sample(row) == max(0, math.ceil(u * 64) - 1)
-        sampler.accept(0)
-
-
-CHAINS: list[dict[str, Any]] = [
-    {},
-    {"temperature": 0.7},
-    {"top_k": 40, "top_p": 0.95, "min_p": 0.05, "temperature": 0.8},
-    {"top_k": 300, "temperature": 1.3},  # llama.cpp sorts more than 128 by another way
-    {"top_p": 0.9},
-    {"min_p": 0.02, "temperature": 1.5},
-    {"top_k": 1},
-    {"top_k": 5000, "min_p": 0.001},
-]
-
-
-@pytest.mark.parametrize("n", [700, 2000])
-@pytest.mark.parametrize("fields", CHAINS, ids=lambda f: ",".join(f) or "plain")
-def test_llama_pick_equals_llama_cpp(fields: dict[str, Any], n: int) -> None:
-    """500 tokens of llama.cpp's own chain, in its default order, token for token."""
-    llama_cpp = pytest.importorskip("llama_cpp")
-    p = Params(seed=4242, pick="llama", temperature_last=True, **fields)
-    chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
-    stages = [
-        llama_cpp.llama_sampler_init_top_k(p.top_k),
-        llama_cpp.llama_sampler_init_top_p(p.top_p, 0),
-        llama_cpp.llama_sampler_init_min_p(p.min_p, 0),
-        llama_cpp.llama_sampler_init_temp(p.temperature),
-        llama_cpp.llama_sampler_init_dist(p.seed),
-    ]
-    for stage in stages:
-        llama_cpp.llama_sampler_chain_add(chain, stage)
-    rng = np.random.default_rng(n)
-    sampler = Sampler(n, p)
-    data = np.zeros(n, [("id", np.int32), ("logit", np.float32), ("p", np.float32)])
-    pointer = data.ctypes.data_as(llama_cpp.llama_token_data_p)
-    for _ in range(500):
-        logits = rng.normal(scale=2, size=n).astype(np.float32)
-        data["id"], data["logit"], data["p"] = np.arange(n), logits, 0
-        candidates = llama_cpp.llama_token_data_array(pointer, n, -1, False)
-        llama_cpp.llama_sampler_apply(chain, candidates)
-        token = candidates.data[candidates.selected].id
-        assert sampler.sample(logits) == token
-        sampler.accept(token)
-    llama_cpp.llama_sampler_free(chain)

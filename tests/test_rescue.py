@@ -474,7 +474,6 @@ def check_a_run(seed: int, *, twice: bool) -> tuple[str, ...]:
         lz_rule="paper",
         lz_buffer=4,
         seed=seed,
-        pick=rng.choice(("race", "llama")),
         repetition_detection=RepetitionDetection(rng.randint(smallest, 8), smallest, count),
         stuck_detection=StuckDetection(rng.randint(3, 20), 2, 2, 1, 40),
     )

@@ -143,7 +143,7 @@ def test_the_baseline_draws_as_the_setting_does() -> None:
     assert made.compare(kind="none") is None
 
 
-@pytest.mark.parametrize("other", [{"pick": "llama"}, {"ties": "keep"}, {"temperature_last": True}, {"min_p": 0.1}])
+@pytest.mark.parametrize("other", [{"ties": "keep"}, {"temperature_last": True}, {"min_p": 0.1}])
 def test_a_setting_that_draws_otherwise_is_not_a_baseline(other: dict[str, Any]) -> None:
     draws: dict[str, Any] = {"temperature": 0.6, "top_k": 40}
     none = Setting("none", "none", Params(**draws))

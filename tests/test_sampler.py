@@ -77,7 +77,6 @@ def params(draw: st.DrawFn, n_vocab: int) -> Params:
         top_p=off_or(1.0, 0.0, 0.1, 0.5, 0.9, 0.95, 0.999),
         min_p=off_or(0.0, 0.001, 0.05, 0.3, 1.0),
         ties=draw(st.sampled_from(["cut", "keep"])),
-        pick=draw(st.sampled_from(["race", "race", "llama"])),
         seed=draw(st.sampled_from([0, 1, 2**32, 2**64 - 1])),
     )
 
@@ -141,7 +140,7 @@ def test_sample_process_distribution_and_the_twin_agree(data: st.DataObject) -> 
     assert probabilities == pytest.approx(twin.probabilities(kept), abs=1e-5 + rounding)
     assert processed[ids] == pytest.approx(twin.logits[ids] / twin.temperature, rel=1e-6, abs=1e-6 + rounding)
     assert math.fsum(probabilities) == pytest.approx(1.0, abs=1e-6)
-    assert token in (kept if p.pick == "llama" else twin.winners(kept, p.seed, sampler.position))
+    assert token in twin.winners(kept, p.seed, sampler.position)
 
 
 def test_flat_rows_are_cut_by_id() -> None:
@@ -187,9 +186,8 @@ def test_plus_infinity_wins(fields: dict[str, Any], temperature: float) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 33])
-@pytest.mark.parametrize("pick", ["race", "llama"])
-def test_small_vocabularies(n: int, pick: Any) -> None:
-    sampler = Sampler(n, Params(lz_penalty=0.15, repetition_penalty=1.1, top_k=50, top_p=0.9, min_p=0.1, pick=pick))
+def test_small_vocabularies(n: int) -> None:
+    sampler = Sampler(n, Params(lz_penalty=0.15, repetition_penalty=1.1, top_k=50, top_p=0.9, min_p=0.1))
     for i in range(200):
         token = sampler.sample(np.full(n, float(i), np.float32))
         assert 0 <= token < n
@@ -318,13 +316,12 @@ def test_any_history_of_calls_equals_a_fresh_replay(data: st.DataObject) -> None
         assert_same(sampler, replay.fresh(), logits)
 
 
-@pytest.mark.parametrize("pick", ["race", "llama"])
-def test_seed_and_position_alone_decide(pick: Any) -> None:
+def test_seed_and_position_alone_decide() -> None:
     """Not the tokens before, nor how the position was reached, nor how often was sampled."""
     logits = np.random.default_rng(1).normal(size=500).astype(np.float32)
     texts: list[list[int]] = []
     for path in range(3):
-        sampler = Sampler(500, Params(seed=12, pick=pick))
+        sampler = Sampler(500, Params(seed=12))
         texts.append([])
         for i in range(200):
             if path == 1:
@@ -338,7 +335,7 @@ def test_seed_and_position_alone_decide(pick: Any) -> None:
             sampler.accept(0 if path else i)
     assert texts[0] == texts[1] == texts[2]
     assert len(set(texts[0])) > 100
-    other = [after(500, Params(seed=13, pick=pick), [0] * i).sample(logits) for i in range(50)]
+    other = [after(500, Params(seed=13), [0] * i).sample(logits) for i in range(50)]
     assert sum(a == b for a, b in zip(other, texts[0], strict=False)) < 10
 
 

@@ -159,7 +159,6 @@ def test_settings_that_change_between_steps(change: dict[str, Any]) -> None:
         ({"history": "all"}, "history cannot change"),
         ({"exempt": (1,)}, "exempt cannot change"),
         ({"repetition_detection": {"max_pattern_size": 4, "min_count": 2}}, "repetition_detection cannot change"),
-        ({"pick": "llama"}, "pick cannot change"),
         ({"logit_bias": {3: 2.0}}, "logit_bias cannot change"),
         ({"dry_penalty_last_n": 64}, "dry_penalty_last_n cannot change"),
         ({"dry_breakers": (1,)}, "dry_breakers cannot change"),

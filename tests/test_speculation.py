@@ -247,7 +247,7 @@ SETTINGS = {
     "default": Params(temperature=0.8),
     "top-p": Params(temperature=0.8, top_p=0.9, repetition_penalty=1.1, lz_penalty=0.15),
     "greedy": Params(temperature=0, presence_penalty=0.5, dry_multiplier=0.8),
-    "llama": Params(temperature=0.7, min_p=0.05, frequency_penalty=0.2, pick="llama"),
+    "min-p": Params(temperature=0.7, min_p=0.05, frequency_penalty=0.2),
     "last": Params(temperature=1.3, temperature_last=True, top_k=12, ties="keep", lz_penalty=0.3, lz_min_match=3),
 }
 

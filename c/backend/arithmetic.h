@@ -1,19 +1,21 @@
 /* arithmetic.h - the float functions that decide a token, made of single IEEE operations only.
  *
- * They use no libm, no fused multiply-add and no reassociation, so that a result has the same bits on every CPU, in every
- * vector width and on a GPU (docs/determinism.md). The polynomials are minimax fits with the coefficients rounded to
- * float; the errors stated were measured against double over 4 million points of the interval.
+ * They use no libm, no fused multiply-add and no reassociation, so that a result has the same bits on every CPU, in
+ * every vector width and on a GPU (docs/determinism.md). The polynomials are minimax fits with the coefficients rounded
+ * to float; the errors stated were measured against double over 4 million points of the interval.
  */
 #ifndef LZS_ARITHMETIC_H
 #define LZS_ARITHMETIC_H
 
-/* GCC has a macro for each part of -ffast-math, MSVC for /fp:fast. clang has them for the whole and for finite numbers. */
-#if defined(__FAST_MATH__) || defined(__NO_SIGNED_ZEROS__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || \
-    (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || defined(_M_FP_FAST)
-#  error "lzsampler needs IEEE arithmetic: build without -ffast-math, its parts and /fp:fast, or a seed's tokens differ by machine"
+/* GCC has a macro for each part of -ffast-math, MSVC for /fp:fast. clang has them for the whole and for finite
+ * numbers. */
+#if defined(__FAST_MATH__) || defined(__NO_SIGNED_ZEROS__) || defined(__ASSOCIATIVE_MATH__) || \
+    defined(__RECIPROCAL_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || defined(_M_FP_FAST)
+#  error "lzsampler needs IEEE arithmetic: build without -ffast-math, its parts and /fp:fast"
 #endif
-/* Most compilers fuse a * b + c by default, which rounds once instead of twice. For nvcc, -fmad=false prevents it. clang's first pragma
- * undoes the parts of -ffast-math. Neither holds against -ffp-contract=fast: test_arithmetic fails then. */
+/* Most compilers fuse a * b + c by default, which rounds once instead of twice. For nvcc, -fmad=false prevents it.
+ * clang's first pragma undoes the parts of -ffast-math. Neither holds against -ffp-contract=fast: test_arithmetic fails
+ * then. */
 #if defined(__CUDACC__)
 #elif defined(__clang__)
 #  pragma clang diagnostic push
@@ -86,8 +88,8 @@ LZS_DEVICE static inline float lzs_quotient_of_integers(float x, float y) {
     return lzs_bits_float(sign | (exponent > 0 ? ((uint32_t)(exponent - 1) << 23) + rounded : rounded));
 }
 
-/* x / y for finite x and positive normal y. CUDA divides floats by way of fused multiply-adds: by integers the kernels have none at
- * all, which can be checked. */
+/* x / y for finite x and positive normal y. CUDA divides floats by way of fused multiply-adds: by integers the kernels
+ * have none at all, which can be checked. */
 LZS_DEVICE static inline float lzs_quotient(float x, float y) {
 #ifdef __CUDACC__
     return lzs_quotient_of_integers(x, y);
@@ -147,9 +149,10 @@ LZS_DEVICE static inline float lzs_exp2_half(float g) {
     return p * g + 1.0f;
 }
 
-/* A weight in 16ths of a bit, w = 2^31 * 2^(-i/16) * 2^(-f/16) >> n: the table has the second factor. The third, for f in
- * [0, 1), is a parabola, so that a square and a sum make it: (f - ORIGIN)^2 + LEAST, in units that the table includes. Its
- * relative error grows from -4.3e-7 at f = 0 to 4.3e-7 at f = 1, so that weights step down where i changes. */
+/* A weight in 16ths of a bit, w = 2^31 * 2^(-i/16) * 2^(-f/16) >> n: the table has the second factor. The third, for f
+ * in [0, 1), is a parabola, so that a square and a sum make it: (f - ORIGIN)^2 + LEAST, in units that the table
+ * includes. Its relative error grows from -4.3e-7 at f = 0 to 4.3e-7 at f = 1, so that weights step down where i
+ * changes. */
 LZS_DEVICE static const float lzs_weight_table[16] = {
     0x1.e16d76p+20f, 0x1.cd0442p+20f, 0x1.b97896p+20f, 0x1.a6c10ep+20f, 0x1.94d4aap+20f, 0x1.83aad0p+20f,
     0x1.733b3ep+20f, 0x1.637e0ep+20f, 0x1.546bb2p+20f, 0x1.45fcecp+20f, 0x1.382acap+20f, 0x1.2aeeaap+20f,
@@ -158,8 +161,8 @@ LZS_DEVICE static const float lzs_weight_table[16] = {
 #define LZS_WEIGHT_ORIGIN 0x1.795cc8p+4f
 #define LZS_WEIGHT_LEAST 0x1.0a624cp+9f
 
-/* About 2^31 * 2^-y for y >= 0 (also +inf), rounded down: the integer weight that top-p sums. Before that its relative error is
- * below 6.5e-7. It never grows with y, is below 2^31, and is 0 from y = 31 on. */
+/* About 2^31 * 2^-y for y >= 0 (also +inf), rounded down: the integer weight that top-p sums. Before that its relative
+ * error is below 6.5e-7. It never grows with y, is below 2^31, and is 0 from y = 31 on. */
 LZS_DEVICE static inline uint32_t lzs_weight(float y) {
     float s = y * 16.0f;
     if (!(s < 496.0f)) return 0;

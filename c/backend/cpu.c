@@ -22,17 +22,15 @@ static size_t n_scratch(const lzs_backend *b) {
     return words > n ? words : n;
 }
 
-lzs_status lzs_backend_new(int32_t n_vocab, size_t max_edits, int32_t max_candidates, lzs_backend **backend) {
+lzs_status lzs_backend_new(int32_t n_vocab, size_t max_edits, lzs_backend **backend) {
     *backend = NULL;
-    if (n_vocab < 1 || n_vocab > LZS_MAX_VOCAB || max_candidates < 0) return LZS_EINVAL;
+    if (n_vocab < 1 || n_vocab > LZS_MAX_VOCAB) return LZS_EINVAL;
     lzs_backend *b = calloc(1, sizeof *b);
     if (!b) return LZS_ENOMEM;
     b->n_vocab = n_vocab;
     b->max_edits = max_edits < (size_t)n_vocab ? max_edits : (size_t)n_vocab;
     b->kernels = lzs_kernels_best();
     b->list.capacity = LZS_LIST;
-    if (max_candidates > LZS_LIST) b->list.capacity = max_candidates < n_vocab ? max_candidates : n_vocab;
-    if (b->list.capacity < LZS_LIST) b->list.capacity = LZS_LIST;
     b->allowed = lzs_room(NULL, lzs_mask_words(n_vocab), sizeof *b->allowed);
     b->values = lzs_room(NULL, b->max_edits, sizeof *b->values);
     b->maxima = lzs_room(NULL, n_groups(n_vocab), sizeof *b->maxima);
@@ -66,8 +64,8 @@ size_t lzs_backend_memory(const lzs_backend *b) {
 
 /* ---- a step ---- */
 
-/* Computes the edited logits and takes their tokens out of the row. LZS_EINVAL where a token is not in the vocabulary, or is
- * edited twice. */
+/* Computes the edited logits and takes their tokens out of the row. LZS_EINVAL if a token is not in the vocabulary, or
+ * is edited twice. */
 static lzs_status edit(lzs_backend *b, const float *x, const lzs_plan *plan) {
     const uint32_t *mask = plan->mask;
     if (mask) {
@@ -80,14 +78,16 @@ static lzs_status edit(lzs_backend *b, const float *x, const lzs_plan *plan) {
         int32_t token = plan->edits[i].token;
         bool known = (uint32_t)token < (uint32_t)plan->n_vocab;
         if (!known || (lzs_allowed(mask, token) && !lzs_allowed(b->allowed, token))) return LZS_EINVAL;
-        b->values[i] = lzs_allowed(mask, token) ? lzs_apply_edit(&plan->edits[i], x[token], plan->sign_aware) : -INFINITY;
+        const bool allowed = lzs_allowed(mask, token);
+        b->values[i] = allowed ? lzs_apply_edit(&plan->edits[i], x[token], plan->sign_aware) : -INFINITY;
         b->allowed[token >> 5] &= ~(1u << (token & 31));
     }
     return LZS_OK;
 }
 
-/* The maxima of the groups, without the edited tokens. Edited tokens alone are a few holes in the row: then all of it is
- * read, and the groups whose maximum may be that of an edited token are read again. Returns whether a logit is NaN. */
+/* The maxima of the groups, without the edited tokens. Edited tokens alone are a few holes in the row: then all of it
+ * is read, and the groups whose maximum may be that of an edited token are read again. Returns whether a logit is
+ * NaN. */
 static bool find_maxima(lzs_backend *b, const lzs_candidates *c) {
     const lzs_row *row = &c->row, whole = {row->x, row->n, NULL};
     bool holes = c->n_edits > 0 && !c->masked;
@@ -167,22 +167,15 @@ void lzs_backend_end(lzs_backend *b, const lzs_candidates *c) {
     b->all_allowed = true;
 }
 
-static lzs_status pick(lzs_backend *b, const lzs_candidates *c, const lzs_plan *plan, int32_t *token) {
-    if (plan->temperature == 0.0f) {
-        *token = c->top.argmax;
-    } else if (plan->pick == LZS_PICK_LLAMA_DIST) {
-        return lzs_llama_dist_pick(b, c, plan, token);
-    } else {
-        *token = lzs_race_pick(b, c, plan);
-    }
-    return LZS_OK;
+static int32_t pick(lzs_backend *b, const lzs_candidates *c, const lzs_plan *plan) {
+    return plan->temperature == 0.0f ? c->top.argmax : lzs_race_pick(b, c, plan);
 }
 
 static lzs_status sample(lzs_backend *b, const float *row, const lzs_plan *plan, int32_t *token) {
     lzs_candidates c;
     *token = -1;
     lzs_status status = lzs_backend_begin(b, row, plan, &c);
-    if (status == LZS_OK) status = pick(b, &c, plan, token);
+    if (status == LZS_OK) *token = pick(b, &c, plan);
     lzs_backend_end(b, &c);
     return status;
 }
@@ -269,7 +262,7 @@ lzs_status lzs_backend_sample_and_process(lzs_backend *b, float *row, const lzs_
     lzs_candidates c;
     *token = -1;
     lzs_status status = lzs_backend_begin(b, row, plan, &c);
-    if (status == LZS_OK) status = pick(b, &c, plan, token);
+    if (status == LZS_OK) *token = pick(b, &c, plan);
     if (status == LZS_OK) process(b, &c, plan, row);
     lzs_backend_end(b, &c);
     return status;

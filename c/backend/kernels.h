@@ -17,8 +17,8 @@
 #  include <intrin.h>
 #endif
 
-#include "../include/lzsampler.h"
-#include "../state/token_entry.h"
+#include "../include/lzsampler_plan.h"
+#include "token_entry.h"
 #include "noise.h"
 
 typedef struct lzs_row {
@@ -39,9 +39,9 @@ typedef struct lzs_top {
     bool nan;       /* an allowed logit is NaN */
 } lzs_top;
 
-/* The maxima of the noise's groups of 64 tokens are a by-product of the first pass over a row: they say where large logits
- * are, and since groups do not overlap, the k-th largest of them is a lower bound of the k-th largest logit. 16 groups make
- * a stretch. */
+/* The maxima of the noise's groups of 64 tokens are a by-product of the first pass over a row: they say where large
+ * logits are, and since groups do not overlap, the k-th largest of them is a lower bound of the k-th largest logit. 16
+ * groups make a stretch. */
 #define LZS_STRETCH_GROUPS 16
 #define LZS_STRETCH (LZS_STRETCH_GROUPS * LZS_GROUP)
 
@@ -83,9 +83,9 @@ LZS_DEVICE static inline float lzs_packed_x(uint64_t packed) {
     return lzs_key_float(lzs_packed_key(packed));
 }
 
-/* A histogram of tokens by gap: bin b holds y in [from + b / per_bit, from + (b + 1) / per_bit), up to the limit; `above`
- * are those with y < from. A token adds its weight, and then `total` is the sum of all, or 1. `per_bit` is a power of two and
- * `from` a multiple of a bin's width, so y - from is exact. */
+/* A histogram of tokens by gap: bin b holds y in [from + b / per_bit, from + (b + 1) / per_bit), up to the limit;
+ * `above` are those with y < from. A token adds its weight, and then `total` is the sum of all, or 1. `per_bit` is a
+ * power of two and `from` a multiple of a bin's width, so y - from is exact. */
 #define LZS_BINS 2048
 typedef struct lzs_histogram {
     float from, limit, per_bit;
@@ -107,8 +107,8 @@ typedef struct lzs_race {
     int32_t token;
 } lzs_race;
 
-/* Tokens that wait to run the race. Once LZS_WAITING of them wait they have to run: the room behind is for the tokens of
- * another group, and for what a vector writes behind them. */
+/* Tokens that wait to run the race. Once LZS_WAITING of them wait they have to run: the room after them is for the
+ * tokens of another group, and for what a vector writes after them. */
 #define LZS_WAITING 32
 typedef struct lzs_runners {
     const uint32_t *words; /* of all groups, or NULL: then the few that matter are computed */
@@ -127,9 +127,7 @@ typedef struct lzs_nearest_price {
 
 typedef struct lzs_kernels {
     const char *name;
-    /* The maximum and nothing else, as fast as the row can be read: what benches call the floor. No logit is NaN. */
-    float (*scan)(const float *x, int32_t n);
-    /* Fills the maxima of the groups (16 a stretch; -inf where nothing is allowed) and those of the stretches. Returns
+    /* Fills the maxima of the groups (16 a stretch; -inf if nothing is allowed) and those of the stretches. Returns
      * whether an allowed logit is NaN, and then they may be anything. */
     bool (*max)(const lzs_row *row, float *maxima, float *best);
     /* The maximum of one group of a row that has a mask. */
@@ -141,29 +139,30 @@ typedef struct lzs_kernels {
     int32_t (*count)(const float *maxima, int32_t n, float low);
     /* Adds the allowed tokens of [from, to) to the histogram; from is a multiple of 64, and there are at most 1,024. */
     void (*weigh)(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, lzs_histogram *histogram);
-    /* Adds the weights of the allowed tokens of [from, to) to the sums, given the row's maxima; from is a multiple of 64, and
-     * there are at most 1,024 tokens. */
+    /* Adds the weights of the allowed tokens of [from, to) to the sums, given the row's maxima; from is a multiple of
+     * 64, and there are at most 1,024 tokens. */
     void (*sum)(const lzs_row *row, const float *maxima, int32_t from, int32_t to, lzs_softmax_scale scale, float limit,
                 lzs_sums *sums);
-    /* Fills the words of n groups from group 0 on, and puts lower bounds of their tokens' scores (lzs_group_bound) in the place
-     * of their maxima, or +inf where the maximum is below `low`; n is a multiple of 16. Returns the least of them. The bounds
-     * tell nothing where the row's maximum is infinite. */
+    /* Fills the words of n groups from group 0 on, and puts lower bounds of their tokens' scores (lzs_group_bound) in
+     * the place of their maxima, or +inf if the maximum is below `low`; n is a multiple of 16. Returns the least of
+     * them. The bounds say nothing if the row's maximum is infinite. */
     float (*bounds)(lzs_noise_key key, int32_t n, lzs_softmax_scale scale, float low, uint32_t *words, float *maxima);
-    /* Writes the groups g < n (a multiple of 16) whose bound is above `above` and at most `score`; returns their number. There
-     * is room for 16 more. */
+    /* Writes the groups g < n (a multiple of 16) whose bound is above `above` and at most `score`; returns their
+     * number. There is room for 16 more. */
     int32_t (*contenders)(const float *bounds, int32_t n, float above, float score, int32_t *groups);
-    /* Appends the tokens of a group that are allowed, inside the cut, and not above the race's score even with the smallest
-     * noise of the group. */
-    void (*open)(const lzs_row *row, int32_t group, uint32_t word, lzs_cut cut, const lzs_race *race, lzs_runners *runners);
+    /* Appends the tokens of a group that are allowed, inside the cut, and not above the race's score even with the
+     * smallest noise of the group. */
+    void (*open)(const lzs_row *row, int32_t group, uint32_t word, lzs_cut cut, const lzs_race *race,
+                 lzs_runners *runners);
     /* Runs the race with the tokens that wait; then none does. */
     void (*run)(lzs_race *race, lzs_runners *runners);
     /* len[k] = tokens[k] == newest ? min(len[k] + 1, cap) : 0, for k < n */
     void (*extend)(uint16_t *len, const int32_t *tokens, int32_t n, int32_t newest, uint16_t cap);
     /* Writes the indices k < n where len[k] >= least (at least 1); returns their number. */
     int32_t (*find_long)(const uint16_t *len, int32_t n, uint16_t least, int32_t *indices);
-    /* Makes an edit of each of n entries, all of which are in reach of LZ, by its nearest occurrence in a history of `length`
-     * tokens. A table of 131,072 prices does not fit beside the entries in a core's cache, so that vectors that are wide enough
-     * compute the price instead. */
+    /* Makes an edit of each of n entries, all of which are in reach of LZ, by its nearest occurrence in a history of
+     * `length` tokens. A table of 131,072 prices does not fit beside the entries in a core's cache, so that vectors
+     * that are wide enough compute the price instead. */
     void (*price_nearest)(const lzs_token_entry *entries, int32_t n, int32_t length, const lzs_nearest_price *price,
                           lzs_edit *edits);
 } lzs_kernels;
@@ -175,7 +174,8 @@ typedef struct lzs_kernels {
 #elif defined(LZS_MSVC) && defined(_M_X64)
 #  define LZS_X86 1
 #  define LZS_TARGET(isa)
-#elif defined(_M_ARM64) || (defined(__aarch64__) && !defined(__AARCH64EB__)) /* the kernels take the low word of a pair to be first */
+/* The kernels of NEON take the low word of a pair to be first. */
+#elif defined(_M_ARM64) || (defined(__aarch64__) && !defined(__AARCH64EB__))
 #  define LZS_NEON 1
 #endif
 
@@ -255,8 +255,8 @@ LZS_DEVICE static inline void lzs_weigh_one(lzs_histogram *h, float y) {
     }
 }
 
-/* Below log2(E) for noise E of at least (k + 1/2) 2^-bits log2(e), which is what a word gives (noise.h), before rounding. The
- * bits of a float, read as a number, lie below its log2; 0.01 is more than all rounding. */
+/* Below log2(E) for noise E of at least (k + 1/2) 2^-bits log2(e), which is what a word gives (noise.h), before
+ * rounding. The bits of a float, read as a number, lie below its log2; 0.01 is more than all rounding. */
 #define LZS_BELOW_LOG2(bits) (127.0f + (float)(bits) - 0.5287f + 0.01f)
 #define LZS_GROUP_BITS (26 + 6)
 #define LZS_TOKEN_BITS 31

@@ -21,7 +21,9 @@ LZS_FN static inline vf v_load(const float *p) { return _mm256_loadu_ps(p); }
 LZS_FN static inline void v_store(float *p, vf x) { _mm256_storeu_ps(p, x); }
 LZS_FN static inline vi v_load_int(const int32_t *p) { return _mm256_loadu_si256((const __m256i *)p); }
 /* p[index] */
-LZS_FN static inline vi v_look_up(const uint32_t *p, vi index) { return _mm256_i32gather_epi32((const int *)p, index, 4); }
+LZS_FN static inline vi v_look_up(const uint32_t *p, vi index) {
+    return _mm256_i32gather_epi32((const int *)p, index, 4);
+}
 LZS_FN static inline void v_store_int(int32_t *p, vi x) { _mm256_storeu_si256((__m256i *)p, x); }
 LZS_FN static inline vf v_set(float x) { return _mm256_set1_ps(x); }
 LZS_FN static inline vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
@@ -44,7 +46,7 @@ LZS_FN static inline vm v_mask_of_bits(uint32_t bits) {
     __m256i each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
     return _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)bits), each), each));
 }
-/* -inf where the bit is 0 */
+/* -inf if the bit is 0 */
 LZS_FN static inline vf v_load_if(const float *p, uint32_t bits) {
     return _mm256_blendv_ps(_mm256_set1_ps(-INFINITY), _mm256_loadu_ps(p), v_mask_of_bits(bits));
 }
@@ -72,7 +74,9 @@ LZS_FN static inline vi v_shift_right_6(vi a) { return _mm256_srli_epi32(a, 6); 
 LZS_FN static inline vi v_shift_right(vi a, vi n) { return _mm256_srlv_epi32(a, n); }
 LZS_FN static inline vi v_add_int(vi a, vi b) { return _mm256_add_epi32(a, b); }
 LZS_FN static inline vi v_sub_int(vi a, vi b) { return _mm256_sub_epi32(a, b); }
-LZS_FN static inline vi v_add_where(vi a, vm m, vi b) { return _mm256_add_epi32(a, _mm256_and_si256(_mm256_castps_si256(m), b)); }
+LZS_FN static inline vi v_add_where(vi a, vm m, vi b) {
+    return _mm256_add_epi32(a, _mm256_and_si256(_mm256_castps_si256(m), b));
+}
 /* The sum of all lanes in 64 bits */
 LZS_FN static inline uint64_t v_sum_wide(vi a) {
     __m256i odd = _mm256_srli_epi64(a, 32), even = _mm256_and_si256(a, _mm256_set1_epi64x(0xffffffff));
@@ -90,14 +94,16 @@ LZS_FN static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
 LZS_FN static inline vf v_maxima(const vf *x) {
     __m256 pairs[4], fours[2];
     for (int i = 0; i < 4; i++) {
-        pairs[i] = _mm256_max_ps(_mm256_unpacklo_ps(x[2 * i], x[2 * i + 1]), _mm256_unpackhi_ps(x[2 * i], x[2 * i + 1]));
+        pairs[i] = _mm256_max_ps(_mm256_unpacklo_ps(x[2 * i], x[2 * i + 1]),
+                                 _mm256_unpackhi_ps(x[2 * i], x[2 * i + 1]));
     }
     for (int i = 0; i < 2; i++) {
         __m256d a = _mm256_castps_pd(pairs[2 * i]), b = _mm256_castps_pd(pairs[2 * i + 1]);
         __m256 low = _mm256_castpd_ps(_mm256_unpacklo_pd(a, b)), high = _mm256_castpd_ps(_mm256_unpackhi_pd(a, b));
         fours[i] = _mm256_max_ps(low, high); /* four vectors, each half with the maxima of that half */
     }
-    __m256 low = _mm256_permute2f128_ps(fours[0], fours[1], 0x20), high = _mm256_permute2f128_ps(fours[0], fours[1], 0x31);
+    __m256 low = _mm256_permute2f128_ps(fours[0], fours[1], 0x20);
+    __m256 high = _mm256_permute2f128_ps(fours[0], fours[1], 0x31);
     return _mm256_max_ps(low, high);
 }
 LZS_FN static inline float v_greatest(vf x) {
@@ -105,16 +111,19 @@ LZS_FN static inline float v_greatest(vf x) {
     m = _mm_max_ps(m, _mm_movehl_ps(m, m));
     return _mm_cvtss_f32(_mm_max_ss(m, _mm_shuffle_ps(m, m, 1)));
 }
-/* Ten rounds of Philox on four counters in lanes of 64 bits: the high and low words of a product can stay where they are, since
- * the next product ignores what is above a low word. c[0] becomes words 0 and 1, c[1] words 2 and 3. */
+/* Ten rounds of Philox on four counters in lanes of 64 bits: the high and low words of a product can stay where they
+ * are, since the next product ignores what is above a low word. c[0] becomes words 0 and 1, c[1] words 2 and 3. */
 LZS_FN static inline void v_rounds(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, __m256i c[2]) {
     const __m256i m0 = _mm256_set1_epi64x(0xD2511F53), m1 = _mm256_set1_epi64x(0xCD9E8D57);
     const __m256i words = _mm256_set1_epi64x(0xffffffff);
-    __m256i c0 = c[0], c1 = _mm256_set1_epi64x(position[0]), c2 = _mm256_set1_epi64x(position[1]), c3 = _mm256_set1_epi64x(domain);
+    __m256i c0 = c[0], c1 = _mm256_set1_epi64x(position[0]), c2 = _mm256_set1_epi64x(position[1]);
+    __m256i c3 = _mm256_set1_epi64x(domain);
     for (int round = 0; round < 10; round++) {
         __m256i a = _mm256_mul_epu32(c0, m0), b = _mm256_mul_epu32(c2, m1);
-        c0 = _mm256_xor_si256(_mm256_xor_si256(_mm256_shuffle_epi32(b, 0xf5), c1), _mm256_set1_epi64x((long long)keys[2 * round]));
-        c2 = _mm256_xor_si256(_mm256_xor_si256(_mm256_shuffle_epi32(a, 0xf5), c3), _mm256_set1_epi64x((long long)keys[2 * round + 1]));
+        c0 = _mm256_xor_si256(_mm256_xor_si256(_mm256_shuffle_epi32(b, 0xf5), c1),
+                              _mm256_set1_epi64x((long long)keys[2 * round]));
+        c2 = _mm256_xor_si256(_mm256_xor_si256(_mm256_shuffle_epi32(a, 0xf5), c3),
+                              _mm256_set1_epi64x((long long)keys[2 * round + 1]));
         c1 = b;
         c3 = a;
     }
@@ -122,9 +131,11 @@ LZS_FN static inline void v_rounds(const uint64_t keys[20], const uint32_t posit
     c[1] = _mm256_or_si256(_mm256_and_si256(c2, words), _mm256_slli_epi64(c3, 32));
 }
 /* The random words of the 4 * V_LANES tokens from id 4 * block on, in order. */
-LZS_FN static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block, vi c[4]) {
+LZS_FN static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block,
+                                   vi c[4]) {
     for (int half = 0; half < 2; half++) {
-        __m256i w[2] = {_mm256_add_epi64(_mm256_set1_epi64x(block + 4 * (uint32_t)half), _mm256_setr_epi64x(0, 1, 2, 3))};
+        __m256i w[2] = {_mm256_add_epi64(_mm256_set1_epi64x(block + 4 * (uint32_t)half),
+                                         _mm256_setr_epi64x(0, 1, 2, 3))};
         v_rounds(keys, position, domain, w);
         __m256i even = _mm256_unpacklo_epi64(w[0], w[1]), odd = _mm256_unpackhi_epi64(w[0], w[1]); /* blocks 0 2, 1 3 */
         c[2 * half] = _mm256_permute2x128_si256(even, odd, 0x20);
@@ -140,7 +151,8 @@ LZS_FN static inline vi v_words(const uint64_t keys[20], const uint32_t position
         __m256i w[2] = {_mm256_srli_epi64(id, 2)};
         v_rounds(keys, position, domain, w);
         __m256d second = _mm256_castsi256_pd(_mm256_slli_epi64(id, 62)); /* the sign says which pair */
-        __m256i pair = _mm256_castpd_si256(_mm256_blendv_pd(_mm256_castsi256_pd(w[0]), _mm256_castsi256_pd(w[1]), second));
+        __m256i pair = _mm256_castpd_si256(_mm256_blendv_pd(_mm256_castsi256_pd(w[0]), _mm256_castsi256_pd(w[1]),
+                                                            second));
         __m256i shift = _mm256_slli_epi64(_mm256_and_si256(id, _mm256_set1_epi64x(1)), 5);
         words[half] = _mm256_permutevar8x32_epi32(_mm256_srlv_epi64(pair, shift), low_words);
     }

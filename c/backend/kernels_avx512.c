@@ -40,13 +40,14 @@ LZS_FN static inline vm v_same_member(vi ids, vi words) { /* whether the lowest 
     return _mm512_testn_epi32_mask(_mm512_xor_si512(ids, words), _mm512_set1_epi32(63));
 }
 LZS_FN static inline uint32_t v_bits(vm m) { return m; }
-/* -inf where the bit is 0 */
+/* -inf if the bit is 0 */
 LZS_FN static inline vf v_load_if(const float *p, uint32_t bits) {
     return _mm512_mask_loadu_ps(_mm512_set1_ps(-INFINITY), (vm)bits, p);
 }
 /* first, first + 1, ... */
 LZS_FN static inline vi v_ids(int32_t first) {
-    return _mm512_add_epi32(_mm512_set1_epi32(first), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+    return _mm512_add_epi32(_mm512_set1_epi32(first),
+                            _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
 }
 LZS_FN static inline vi v_set_int(int32_t x) { return _mm512_set1_epi32(x); }
 LZS_FN static inline vi v_zero(void) { return _mm512_setzero_si512(); }
@@ -68,7 +69,9 @@ LZS_FN static inline vi v_shift_right_6(vi a) { return _mm512_srli_epi32(a, 6); 
 LZS_FN static inline vi v_shift_right(vi a, vi n) { return _mm512_srlv_epi32(a, n); }
 LZS_FN static inline vi v_add_int(vi a, vi b) { return _mm512_add_epi32(a, b); }
 LZS_FN static inline vi v_sub_int(vi a, vi b) { return _mm512_sub_epi32(a, b); }
-LZS_FN static inline vi v_add_where(vi a, vm m, vi b) { return _mm512_mask_add_epi32(a, m, a, b); }
+LZS_FN static inline vi v_add_where(vi a, vm m, vi b) {
+    return _mm512_mask_add_epi32(a, m, a, b);
+}
 /* The sum of all lanes in 64 bits */
 LZS_FN static inline uint64_t v_sum_wide(vi a) {
     __m512i odd = _mm512_srli_epi64(a, 32), even = _mm512_and_si512(a, _mm512_set1_epi64(0xffffffff));
@@ -82,7 +85,8 @@ LZS_FN static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
 LZS_FN static inline vf v_maxima(const vf *x) {
     __m512 pairs[8], fours[4], eights[2];
     for (int i = 0; i < 8; i++) {
-        pairs[i] = _mm512_max_ps(_mm512_unpacklo_ps(x[2 * i], x[2 * i + 1]), _mm512_unpackhi_ps(x[2 * i], x[2 * i + 1]));
+        pairs[i] = _mm512_max_ps(_mm512_unpacklo_ps(x[2 * i], x[2 * i + 1]),
+                                 _mm512_unpackhi_ps(x[2 * i], x[2 * i + 1]));
     }
     for (int i = 0; i < 4; i++) {
         __m512d a = _mm512_castps_pd(pairs[2 * i]), b = _mm512_castps_pd(pairs[2 * i + 1]);
@@ -97,16 +101,19 @@ LZS_FN static inline vf v_maxima(const vf *x) {
     return _mm512_max_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
 }
 LZS_FN static inline float v_greatest(vf x) { return _mm512_reduce_max_ps(x); }
-/* Ten rounds of Philox on eight counters in lanes of 64 bits: the high and low words of a product can stay where they are, since
- * the next product ignores what is above a low word. c[0] becomes words 0 and 1, c[1] words 2 and 3. */
+/* Ten rounds of Philox on eight counters in lanes of 64 bits: the high and low words of a product can stay where they
+ * are, since the next product ignores what is above a low word. c[0] becomes words 0 and 1, c[1] words 2 and 3. */
 LZS_FN static inline void v_rounds(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, __m512i c[2]) {
     const __m512i m0 = _mm512_set1_epi64(0xD2511F53), m1 = _mm512_set1_epi64(0xCD9E8D57);
     const __m512i words = _mm512_set1_epi64(0xffffffff);
-    __m512i c0 = c[0], c1 = _mm512_set1_epi64(position[0]), c2 = _mm512_set1_epi64(position[1]), c3 = _mm512_set1_epi64(domain);
+    __m512i c0 = c[0], c1 = _mm512_set1_epi64(position[0]), c2 = _mm512_set1_epi64(position[1]);
+    __m512i c3 = _mm512_set1_epi64(domain);
     for (int round = 0; round < 10; round++) {
         __m512i a = _mm512_mul_epu32(c0, m0), b = _mm512_mul_epu32(c2, m1);
-        c0 = _mm512_ternarylogic_epi64(_mm512_shuffle_epi32(b, 0xf5), c1, _mm512_set1_epi64((long long)keys[2 * round]), 0x96); /* xor of three */
-        c2 = _mm512_ternarylogic_epi64(_mm512_shuffle_epi32(a, 0xf5), c3, _mm512_set1_epi64((long long)keys[2 * round + 1]), 0x96);
+        c0 = _mm512_ternarylogic_epi64(_mm512_shuffle_epi32(b, 0xf5), c1, _mm512_set1_epi64((long long)keys[2 * round]),
+                                       0x96); /* xor of three */
+        c2 = _mm512_ternarylogic_epi64(_mm512_shuffle_epi32(a, 0xf5), c3,
+                                       _mm512_set1_epi64((long long)keys[2 * round + 1]), 0x96);
         c1 = b;
         c3 = a;
     }
@@ -114,12 +121,16 @@ LZS_FN static inline void v_rounds(const uint64_t keys[20], const uint32_t posit
     c[1] = _mm512_or_si512(_mm512_and_si512(c2, words), _mm512_slli_epi64(c3, 32));
 }
 /* The random words of the 4 * V_LANES tokens from id 4 * block on, in order. */
-LZS_FN static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block, vi c[4]) {
-    const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+LZS_FN static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block,
+                                   vi c[4]) {
+    const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+    const __m512i second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
     for (int half = 0; half < 2; half++) {
-        __m512i w[2] = {_mm512_add_epi64(_mm512_set1_epi64(block + 8 * (uint32_t)half), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7))};
+        __m512i w[2] = {_mm512_add_epi64(_mm512_set1_epi64(block + 8 * (uint32_t)half),
+                                         _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7))};
         v_rounds(keys, position, domain, w);
-        __m512i even = _mm512_unpacklo_epi64(w[0], w[1]), odd = _mm512_unpackhi_epi64(w[0], w[1]); /* blocks 0 2 4 6, 1 3 5 7 */
+        __m512i even = _mm512_unpacklo_epi64(w[0], w[1]); /* blocks 0 2 4 6 */
+        __m512i odd = _mm512_unpackhi_epi64(w[0], w[1]);  /* blocks 1 3 5 7 */
         c[2 * half] = _mm512_permutex2var_epi64(even, first, odd);
         c[2 * half + 1] = _mm512_permutex2var_epi64(even, second, odd);
     }

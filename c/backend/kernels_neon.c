@@ -36,7 +36,7 @@ static inline vf v_add(vf a, vf b) { return vaddq_f32(a, b); }
 static inline vf v_sub(vf a, vf b) { return vsubq_f32(a, b); }
 static inline vf v_mul(vf a, vf b) { return vmulq_f32(a, b); }
 static inline vf v_min(vf a, vf b) { return vminq_f32(a, b); }
-static inline vf v_max(vf a, vf b) { return vmaxnmq_f32(a, b); } /* the number where the other is NaN */
+static inline vf v_max(vf a, vf b) { return vmaxnmq_f32(a, b); } /* the number, if the other is NaN */
 static inline vm v_ge(vf a, vf b) { return vcgeq_f32(a, b); }
 static inline vm v_gt(vf a, vf b) { return vcgtq_f32(a, b); }
 static inline vm v_and(vm a, vm b) { return vandq_u32(a, b); }
@@ -54,7 +54,7 @@ static inline uint32_t v_bits(vm m) {
 static inline vm v_mask_of_bits(uint32_t bits) {
     return vtstq_u32(vdupq_n_u32(bits), vld1q_u32(v_each_bit));
 }
-/* -inf where the bit is 0 */
+/* -inf if the bit is 0 */
 static inline vf v_load_if(const float *p, uint32_t bits) {
     return vbslq_f32(v_mask_of_bits(bits), vld1q_f32(p), vdupq_n_f32(-INFINITY));
 }
@@ -90,8 +90,8 @@ static inline vi v_sub_int(vi a, vi b) { return vsubq_u32(a, b); }
 static inline vi v_add_where(vi a, vm m, vi b) { return vaddq_u32(a, vandq_u32(b, m)); }
 /* The sum of all lanes in 64 bits */
 static inline uint64_t v_sum_wide(vi a) { return vaddlvq_u32(a); }
-/* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. By bytes, since p may point to
- * floats. */
+/* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. By bytes, since p may
+ * point to floats. */
 static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     uint32_t lanes[4];
     vst1q_u32(lanes, a);
@@ -126,7 +126,8 @@ static inline void v_rounds(const uint64_t keys[20], const uint32_t position[2],
     }
 }
 /* The random words of the 4 * V_LANES tokens from id 4 * block on, in order. */
-static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block, vi c[4]) {
+static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block,
+                            vi c[4]) {
     c[0] = v_ids((int32_t)block);
     v_rounds(keys, position, domain, c);
     uint32x4_t a = vtrn1q_u32(c[0], c[1]), b = vtrn2q_u32(c[0], c[1]); /* words 0 and 1 of blocks 0 and 2, 1 and 3 */

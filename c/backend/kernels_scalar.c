@@ -3,12 +3,6 @@
 
 #include "kernels.h"
 
-static float scalar_scan(const float *x, int32_t n) {
-    float max = -INFINITY;
-    for (int32_t i = 0; i < n; i++) max = x[i] > max ? x[i] : max;
-    return max;
-}
-
 static float scalar_max_of_group(const lzs_row *row, int32_t group) {
     float max = -INFINITY;
     for (int32_t id = group * LZS_GROUP; id < (group + 1) * LZS_GROUP && id < row->n; id++) {
@@ -30,7 +24,8 @@ static bool scalar_max(const lzs_row *row, float *maxima, float *best) {
     return nan;
 }
 
-static int32_t scalar_gather(const lzs_row *row, const float *maxima, int32_t from, float low, float high, lzs_list *list) {
+static int32_t scalar_gather(const lzs_row *row, const float *maxima, int32_t from, float low, float high,
+                             lzs_list *list) {
     for (int32_t first = from; first < row->n; first += LZS_GROUP) {
         int32_t n = list->n;
         if (maxima[lzs_group_of(first)] < low) continue;
@@ -51,7 +46,8 @@ static int32_t scalar_count(const float *maxima, int32_t n, float low) {
     return count;
 }
 
-static void scalar_weigh(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, lzs_histogram *histogram) {
+static void scalar_weigh(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale,
+                         lzs_histogram *histogram) {
     for (int32_t i = from; i < to; i++) {
         if (lzs_allowed(row->mask, i)) lzs_weigh_one(histogram, lzs_gap_bits(scale, row->x[i]));
     }
@@ -69,7 +65,8 @@ static void scalar_sum(const lzs_row *row, const float *maxima, int32_t from, in
     }
 }
 
-static float scalar_bounds(lzs_noise_key key, int32_t n, lzs_softmax_scale scale, float low, uint32_t *words, float *maxima) {
+static float scalar_bounds(lzs_noise_key key, int32_t n, lzs_softmax_scale scale, float low, uint32_t *words,
+                           float *maxima) {
     float least = INFINITY;
     for (int32_t g = 0; g < n; g++) {
         if (g % 4 == 0) lzs_noise_words(key, (uint32_t)g >> 2, LZS_DOMAIN_GROUP, words + g);
@@ -92,7 +89,7 @@ static void scalar_open(const lzs_row *row, int32_t group, uint32_t word, lzs_cu
     for (int32_t id = group * LZS_GROUP; id < (group + 1) * LZS_GROUP && id < row->n; id++) {
         float x = row->x[id];
         if (!lzs_inside(cut, lzs_key(x), id) || !lzs_allowed(row->mask, id)) continue;
-        if (lzs_group_bound(race->scale, x, word) > race->score) continue; /* false where the maximum is infinite */
+        if (lzs_group_bound(race->scale, x, word) > race->score) continue; /* false if the maximum is infinite */
         runners->ids[runners->n] = id;
         runners->x[runners->n++] = x;
     }
@@ -102,8 +99,9 @@ static void scalar_run(lzs_race *race, lzs_runners *runners) {
     for (int32_t i = 0; i < runners->n; i++) {
         float x = runners->x[i];
         int32_t id = runners->ids[i];
-        uint32_t group = lzs_group_of(id), word = runners->words ? runners->words[group] : lzs_group_word(race->key, group);
-        if (lzs_group_bound(race->scale, x, word) > race->score) continue; /* false where the maximum is infinite */
+        uint32_t group = lzs_group_of(id);
+        uint32_t word = runners->words ? runners->words[group] : lzs_group_word(race->key, group);
+        if (lzs_group_bound(race->scale, x, word) > race->score) continue; /* false if the maximum is infinite */
         lzs_run(race, x, id, lzs_token_noise_in(word, race->key, id));
     }
     runners->n = 0;
@@ -124,17 +122,17 @@ static int32_t scalar_find_long(const uint16_t *len, int32_t n, uint16_t least, 
     return found;
 }
 
-static void scalar_price_nearest(const lzs_token_entry *entries, int32_t n, int32_t length, const lzs_nearest_price *price,
-                                 lzs_edit *edits) {
-    const float *bias_at = price->bias_at; /* a local, since a write to an edit might change a member; distances are unsigned,
-                                            * since a signed index costs an instruction an entry */
+static void scalar_price_nearest(const lzs_token_entry *entries, int32_t n, int32_t length,
+                                 const lzs_nearest_price *price, lzs_edit *edits) {
+    const float *bias_at = price->bias_at; /* a local, since a write to an edit might change a member; distances are
+                                            * unsigned, since a signed index costs an instruction an entry */
     for (int32_t i = 0; i < n; i++) {
         edits[i] = (lzs_edit){entries[i].token, 1.0f, bias_at[(uint32_t)(length - entries[i].last)]};
     }
 }
 
 const lzs_kernels lzs_kernels_scalar = {
-    "scalar",     scalar_scan,   scalar_max,        scalar_max_of_group, scalar_gather, scalar_count,
-    scalar_weigh, scalar_sum,    scalar_bounds,     scalar_contenders,   scalar_open,   scalar_run,
-    scalar_extend, scalar_find_long, scalar_price_nearest,
+    "scalar",      scalar_max,        scalar_max_of_group, scalar_gather, scalar_count,  scalar_weigh,     scalar_sum,
+    scalar_bounds, scalar_contenders, scalar_open,         scalar_run,    scalar_extend, scalar_find_long,
+    scalar_price_nearest,
 };

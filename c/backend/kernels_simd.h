@@ -1,14 +1,15 @@
-/* kernels_simd.h - every kernel, once, over the vector operations of an instruction set. This is not a header of its own: a
- * kernels_<isa>.c defines the operations (v_*), LZS_FN (the function attributes), LZS_NAME and LZS_TABLE, and includes it.
+/* kernels_simd.h - every kernel, once, over the vector operations of an instruction set. This is not a header of its
+ * own: a kernels_<isa>.c defines the operations (v_*), LZS_FN (the function attributes), LZS_NAME and LZS_TABLE, and
+ * includes it.
  *
- * Results have the bits of kernels_scalar.c: sums are of integers, floats go through the same single operations in the
- * same order, and where a cheap bound says that a token cannot win the race, its exact score is not computed.
+ * Results have the bits of kernels_scalar.c: sums are of integers, and floats go through the same single operations in
+ * the same order. If a cheap bound says that a token cannot win the race, nobody computes its exact score.
  */
 #include <math.h>
 
 #define V_GROUP (LZS_GROUP / V_LANES) /* vectors that hold a group */
 
-/* Logits as the vector kernels see them: -inf where the mask forbids them. `masked` is a constant where it is called. */
+/* Logits as the vector kernels see them: -inf if the mask forbids them. `masked` is a constant where it is called. */
 LZS_FN LZS_INLINE vf loaded_if(const lzs_row *row, int32_t i, bool masked) {
     return masked ? v_load_if(row->x + i, row->mask[i >> 5] >> (i & 31)) : v_load(row->x + i);
 }
@@ -19,17 +20,6 @@ LZS_FN LZS_INLINE vf loaded(const lzs_row *row, int32_t i) {
 
 LZS_FN static inline float loaded_one(const lzs_row *row, int32_t i) {
     return lzs_allowed(row->mask, i) ? row->x[i] : -INFINITY;
-}
-
-LZS_FN static float simd_scan(const float *x, int32_t n) {
-    vf several[4] = {v_set(-INFINITY), v_set(-INFINITY), v_set(-INFINITY), v_set(-INFINITY)};
-    int32_t i = 0;
-    for (; n - i >= 4 * V_LANES; i += 4 * V_LANES) {
-        for (int v = 0; v < 4; v++) several[v] = v_max(v_load(x + i + v * V_LANES), several[v]);
-    }
-    float rest = lzs_kernels_scalar.scan(x + i, n - i);
-    float max = v_greatest(v_max(v_max(several[0], several[1]), v_max(several[2], several[3])));
-    return rest > max ? rest : max;
 }
 
 /* The lanes' maxima of a group; notes whether a logit is NaN, with which the result may be anything. */
@@ -97,9 +87,10 @@ LZS_FN static float simd_max_of_group(const lzs_row *row, int32_t group) {
     return v_greatest(max_of_lanes(row, group * LZS_GROUP, &unordered, true));
 }
 
-/* Whether a group has tokens to gather, and how many, is hard to predict: what does not depend on it is done first, for many
- * groups at a time, and without branches. */
-LZS_FN static int32_t simd_gather(const lzs_row *row, const float *maxima, int32_t from, float low, float high, lzs_list *list) {
+/* Whether a group has tokens to gather, and how many, is hard to predict: what does not depend on it is done first, for
+ * many groups at a time, and without branches. */
+LZS_FN static int32_t simd_gather(const lzs_row *row, const float *maxima, int32_t from, float low, float high,
+                                  lzs_list *list) {
     enum { CHUNK = 128 };
     uint32_t groups[CHUNK + V_LANES];
     uint64_t found[CHUNK];
@@ -168,8 +159,8 @@ LZS_FN static inline lzs_softmax_scale in_sixteenths(lzs_softmax_scale scale) {
     return (lzs_softmax_scale){scale.max, scale.scale * 16.0f};
 }
 
-/* Sums of the weights of at most 1,024 tokens, in lanes of 32 bits: of the weights modulo 2^32, and of their upper 24 bits. The
- * second, 2^23 * 256 at most, is exact, and the first tells what it leaves out. */
+/* Sums of the weights of at most 1,024 tokens, in lanes of 32 bits: of the weights modulo 2^32, and of their upper 24
+ * bits. The second, 2^23 * 256 at most, is exact, and the first tells what it leaves out. */
 typedef struct lane_sums {
     vi low, high;
 } lane_sums;
@@ -186,8 +177,8 @@ LZS_FN static inline uint64_t sum_of_lanes(lane_sums s) {
     return (v_sum_wide(s.high) << 8) + v_sum_wide(v_sub_int(s.low, v_shift_left_8(s.high)));
 }
 
-/* Adds n tokens of the window, given 16 y, to their bins; there is room for a whole vector behind them. With `whole`, n is a
- * multiple of V_LANES, and what lies beyond the window has no weight. */
+/* Adds n tokens of the window, given 16 y, to their bins; there is room for a whole vector after them. With `whole`, n
+ * is a multiple of V_LANES, and what lies beyond the window has no weight. */
 LZS_FN LZS_INLINE void fill_bins(lzs_histogram *h, float *gaps, int n, bool count, bool whole) {
     vf from = v_set(h->from * 16.0f), per_16th = v_set(h->per_bit * 0.0625f), last = v_set((float)(LZS_BINS - 1));
     uint32_t weights[V_LANES], bins[V_LANES];
@@ -201,8 +192,8 @@ LZS_FN LZS_INLINE void fill_bins(lzs_histogram *h, float *gaps, int n, bool coun
     }
 }
 
-/* Gaps in the window wait until there are many, since branches on them would be hard to predict. `whole` says that the window
- * has all tokens that have a weight. */
+/* Gaps in the window wait until there are many, since branches on them would be hard to predict. `whole` says that the
+ * window has all tokens that have a weight. */
 LZS_FN LZS_INLINE void weigh_part(const lzs_row *row, int32_t from_id, int32_t to, lzs_softmax_scale scale,
                                   lzs_histogram *h, bool masked, bool count, bool whole) {
     enum { ROOM = 256 };
@@ -243,8 +234,8 @@ LZS_FN LZS_INLINE void weigh_part(const lzs_row *row, int32_t from_id, int32_t t
     }
 }
 
-LZS_FN LZS_INLINE void weigh_masked(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, lzs_histogram *h,
-                                    bool masked) {
+LZS_FN LZS_INLINE void weigh_masked(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale,
+                                    lzs_histogram *h, bool masked) {
     if (h->count) {
         weigh_part(row, from, to, scale, h, masked, true, false);
     } else if (h->from == 0.0f && h->limit == 32.0f && h->per_bit == 64.0f) {
@@ -264,7 +255,8 @@ LZS_FN static void simd_weigh(const lzs_row *row, int32_t from, int32_t to, lzs_
 
 enum { BLOCK = 256 }; /* four groups */
 
-/* The sums of a block. `small` says that its weights in a lane add up to less than 2^32, `outer` that some may be above. */
+/* The sums of a block. `small` says that its weights in a lane add up to less than 2^32, `outer` that some may be
+ * above. */
 LZS_FN LZS_INLINE void sum_block(const lzs_row *row, int32_t i, lzs_softmax_scale scale, vf limit,
                                  lane_sums *total, lane_sums *above, bool masked, bool small, bool outer) {
     vi all = v_zero(), outside = v_zero();
@@ -284,9 +276,10 @@ LZS_FN LZS_INLINE void sum_block(const lzs_row *row, int32_t i, lzs_softmax_scal
 }
 
 /* What a block needs depends on its best token: none of its weights are larger. */
-LZS_FN LZS_INLINE void sum_part(const lzs_row *row, const float *maxima, int32_t from, int32_t to, lzs_softmax_scale scale,
-                                float limit, lzs_sums *sums, bool masked) {
-    const float small = BLOCK / V_LANES == 16 ? 3.0f : BLOCK / V_LANES == 32 ? 4.0f : 5.0f; /* a sum of 2^(small + 1) weights */
+LZS_FN LZS_INLINE void sum_part(const lzs_row *row, const float *maxima, int32_t from, int32_t to,
+                                lzs_softmax_scale scale, float limit, lzs_sums *sums, bool masked) {
+    /* a sum of 2^(small + 1) weights */
+    const float small = BLOCK / V_LANES == 16 ? 3.0f : BLOCK / V_LANES == 32 ? 4.0f : 5.0f;
     lane_sums total = {v_zero(), v_zero()}, above = total;
     lzs_softmax_scale scale_16 = in_sixteenths(scale);
     vf limits = v_set(limit * 16.0f);
@@ -320,7 +313,8 @@ LZS_FN static void simd_sum(const lzs_row *row, const float *maxima, int32_t fro
     }
 }
 
-/* The keys of the ten rounds of Philox, two each; in memory, because a load that broadcasts costs no more than a load. */
+/* The keys of the ten rounds of Philox, two each; in memory, because a load that broadcasts costs no more than a
+ * load. */
 LZS_FN static inline void round_keys(lzs_noise_key key, uint64_t keys[20]) {
     for (uint32_t r = 0; r < 10; r++) {
         keys[2 * r] = key.seed[0] + r * 0x9E3779B9u;
@@ -333,11 +327,12 @@ LZS_FN static inline vf log2_below(vi k, float below) {
     return v_sub(v_mul(v_float(v_bits_of(v_float(k))), v_set(0x1p-23f)), v_set(below));
 }
 
-/* The bounds of the groups of one vector, which take the place of the maxima; the least so far is kept as the greatest of the
- * negatives, since there is a maximum of lanes, and no minimum. */
+/* The bounds of the groups of one vector, which take the place of the maxima; the least so far is kept as the greatest
+ * of the negatives, since there is a maximum of lanes, and no minimum. */
 LZS_FN static inline vf bounds_of(vi words, float *maxima, lzs_softmax_scale scale, float low, vf greatest) {
     vf below = log2_below(v_shift_right_6(words), LZS_BELOW_LOG2(LZS_GROUP_BITS));
-    vf max = v_load(maxima), bound = v_select(v_ge(max, v_set(low)), v_add(gaps_of(max, scale), below), v_set(INFINITY));
+    vf max = v_load(maxima);
+    vf bound = v_select(v_ge(max, v_set(low)), v_add(gaps_of(max, scale), below), v_set(INFINITY));
     v_store(maxima, bound);
     return v_max(v_sub(v_set(0.0f), bound), greatest);
 }
@@ -372,7 +367,7 @@ LZS_FN static int32_t simd_contenders(const float *bounds, int32_t n, float abov
 
 LZS_FN static void simd_open(const lzs_row *row, int32_t group, uint32_t word, lzs_cut cut, const lzs_race *race,
                              lzs_runners *runners) {
-    int32_t first = group * LZS_GROUP, last = cut.id - first; /* the last member that stays where it equals the cut */
+    int32_t first = group * LZS_GROUP, last = cut.id - first; /* the last member that stays if it equals the cut */
     if (!(race->scale.max < INFINITY) || row->n - first < LZS_GROUP) {
         lzs_kernels_scalar.open(row, group, word, cut, race, runners);
         return;
@@ -408,9 +403,11 @@ LZS_FN LZS_INLINE vf log2_of(vf v) {
     return v_add(v_float(e), log2_1p_of(v_sub(v_without_exponent(v, e), v_set(1.0f))));
 }
 
-/* lzs_exponential of (k + 1/2) * unit in each lane. Both of its branches are one polynomial, the first without an exponent. */
+/* lzs_exponential of (k + 1/2) * unit in each lane. Both of its branches are one polynomial, the first without an
+ * exponent. */
 LZS_FN LZS_INLINE vf exponential_of(vi k, float unit) {
-    vf v = v_min(v_mul(v_add(v_float(k), v_set(0.5f)), v_set(unit)), v_set(1.0f - 0x1p-24f)), rest = v_sub(v_set(1.0f), v);
+    vf v = v_min(v_mul(v_add(v_float(k), v_set(0.5f)), v_set(unit)), v_set(1.0f - 0x1p-24f));
+    vf rest = v_sub(v_set(1.0f), v);
     vi e = v_log2_exponent(rest);
     vm small = v_gt(v_set(0x1.555554p-2f), v);
     vf x = v_select(small, v_sub(v_set(0.0f), v), v_sub(v_without_exponent(rest, e), v_set(1.0f)));
@@ -469,8 +466,8 @@ LZS_FN static int32_t simd_find_long(const uint16_t *len, int32_t n, uint16_t le
     return found;
 }
 
-LZS_FN static void simd_price_nearest(const lzs_token_entry *entries, int32_t n, int32_t length, const lzs_nearest_price *price,
-                                      lzs_edit *edits) {
+LZS_FN static void simd_price_nearest(const lzs_token_entry *entries, int32_t n, int32_t length,
+                                      const lzs_nearest_price *price, lzs_edit *edits) {
     int32_t i = 0;
 #ifdef V_TRIPLES
     vf log2_vocab = v_set(price->log2_vocab), minus_penalty = v_set(-price->penalty);
@@ -486,7 +483,6 @@ LZS_FN static void simd_price_nearest(const lzs_token_entry *entries, int32_t n,
 }
 
 const lzs_kernels LZS_TABLE = {
-    LZS_NAME, simd_scan,   simd_max,        simd_max_of_group, simd_gather, simd_count,  simd_weigh,
-    simd_sum, simd_bounds, simd_contenders, simd_open,         simd_run,    simd_extend, simd_find_long,
-    simd_price_nearest,
+    LZS_NAME,    simd_max,        simd_max_of_group, simd_gather, simd_count,  simd_weigh,     simd_sum,
+    simd_bounds, simd_contenders, simd_open,         simd_run,    simd_extend, simd_find_long, simd_price_nearest,
 };

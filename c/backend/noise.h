@@ -1,4 +1,5 @@
-/* noise.h - the random noise of the pick, as docs/determinism.md specifies it: a pure function of (seed, position, token).
+/* noise.h - the random noise of the pick, as docs/determinism.md specifies it: a pure function of (seed, position,
+ * token).
  *
  * A token's noise E is exponentially distributed and independent of every other token's. It is made in groups of 64
  * tokens: one word gives the smallest noise of the group and the member that holds it; every other member exceeds that
@@ -28,7 +29,8 @@ LZS_DEVICE static inline lzs_noise_key lzs_noise_key_of(uint64_t seed, uint64_t 
     return key;
 }
 
-/* The tokens of a group: group g has the ids 64 * g to 64 * g + 63, which does not depend on the size of the vocabulary. */
+/* The tokens of a group: group g has the ids 64 * g to 64 * g + 63, which does not depend on the size of the
+ * vocabulary. */
 #define LZS_GROUP 64
 
 LZS_DEVICE static inline uint32_t lzs_group_of(int32_t id) {

@@ -1,11 +1,10 @@
 /* race.c - the draw: an exponential race (Gumbel-max) among the tokens that stay.
  *
- * score(t) = y(t) + log2 E(t), and the smallest wins, which it does with probability proportional to 2^-y(t). The noise E
- * is made by groups of tokens (noise.h): a group whose best logit cannot win even with the group's smallest noise is
- * never opened, so a draw needs one word for each of V / 64 groups, and those of the few tokens that could win with the
- * smallest noise of their group. These wait until there are many, because vectors run them for little more than the price of
- * one. Tokens more than 37.1 bits below the best never win, since random words are finite (docs/determinism.md has the error
- * before that).
+ * score(t) = y(t) + log2 E(t), and the smallest wins, with probability proportional to 2^-y(t). The noise E is made by
+ * groups of tokens (noise.h). A group stays closed if its best logit cannot win even with the group's smallest noise.
+ * So a draw needs one word for each of V / 64 groups, and the words of the few tokens that could win with that noise.
+ * These wait until there are many, because vectors run them for little more than the cost of one. Tokens more than 37.1
+ * bits below the best never win, since random words are finite (docs/determinism.md has the error before that).
  */
 #include "backend.h"
 
@@ -31,7 +30,7 @@ static void open_groups(lzs_backend *b, const lzs_candidates *c, float above, fl
         if (c->scale.max < INFINITY) {
             float most = race->score < score ? race->score : score;
             found = b->kernels->contenders(b->maxima + from, size, above, most, groups);
-        } else { /* gaps are 0 or infinite: bounds tell nothing */
+        } else { /* gaps are 0 or infinite: bounds say nothing */
             for (int32_t g = 0; g < size; g++) groups[found++] = g;
         }
         for (int32_t i = 0; i < found; i++) {
@@ -44,8 +43,8 @@ static void open_groups(lzs_backend *b, const lzs_candidates *c, float above, fl
     b->kernels->run(race, waiting);
 }
 
-/* Runs the unedited tokens, group by group, those with the lowest bounds first: an early good score spares most of the others
- * being opened. */
+/* Runs the unedited tokens, group by group, those with the lowest bounds first: an early good score spares most of the
+ * others being opened. */
 static void run_groups(lzs_backend *b, const lzs_candidates *c, lzs_race *race, lzs_runners *waiting) {
     int32_t n = lzs_stretches(c->row.n) * LZS_STRETCH_GROUPS;
     float low = lzs_key_float(c->cut.key);
@@ -53,7 +52,9 @@ static void run_groups(lzs_backend *b, const lzs_candidates *c, lzs_race *race, 
     const float rounds[ROUNDS] = {least + 4.0f, least + 6.0f, INFINITY}; /* the bounds that each goes up to */
     add(b, race, waiting, c->top.max, c->top.argmax);
     b->kernels->run(race, waiting);
-    for (int i = 0; i < ROUNDS && above < race->score; above = rounds[i++]) open_groups(b, c, above, rounds[i], race, waiting);
+    for (int i = 0; i < ROUNDS && above < race->score; above = rounds[i++]) {
+        open_groups(b, c, above, rounds[i], race, waiting);
+    }
 }
 
 int32_t lzs_race_pick(lzs_backend *b, const lzs_candidates *c, const lzs_plan *plan) {

@@ -43,7 +43,7 @@ void lzs_sort_keys_with(uint64_t *keys, int32_t n, uint64_t *room) {
     if (from != keys) memcpy(keys, from, (size_t)n * sizeof *keys);
 }
 
-/* Hoare's FIND (1961) with the median of three as its pivot. It takes a few rounds per bit of n; where an unlucky order of
+/* Hoare's FIND (1961) with the median of three as its pivot. It takes a few rounds per bit of n; if an unlucky order of
  * keys makes it take many more, what is left is sorted. */
 uint64_t lzs_kth_largest(uint64_t *keys, int32_t n, int32_t k) {
     int32_t low = 0, high = n - 1, rounds = 64;

@@ -1,12 +1,12 @@
 /* truncate.c - top-k, top-p and min-p as cuts of one order (logit descending, token id ascending).
  *
- * The vocabulary is never sorted. A top-k of up to LZS_LIST / 2 takes the few tokens above a bound that the maxima of the
- * groups give. Top-p guesses where its cut is from a sample, adds up the exact weight above the guess in one pass over the
- * row, and takes the tokens between the guess and the cut. A longer top-k, and top-p in rows where many tokens have nearly the
- * same logit, sum a histogram of gaps, of counts or of integer weights, in a window around a guess, and look closer at
- * the one bin where the target falls. Min-p is a binary search over keys. Sums of integers do not depend on the order of
- * addition, so a cut has the same bits on every machine, and a guess decides about time only. Where even the bins are too
- * coarse, a radix descent over the whole row decides.
+ * The vocabulary is never sorted. A top-k of up to LZS_LIST / 2 takes the few tokens above a bound that the maxima of
+ * the groups give. Top-p guesses its cut from a sample, and adds up the exact weight above the guess in one pass over
+ * the row. Then it takes the tokens between the guess and the cut. A longer top-k sums a histogram of gaps in a window
+ * around a guess, and looks closer at the bin that has the target. So does top-p if many tokens have nearly the same
+ * logit. Min-p is a binary search over keys. Sums of integers do not depend on the order of addition, so a cut has the
+ * same bits on every machine, and a guess decides about time only. If even the bins are too coarse, a radix descent
+ * over the row decides.
  */
 #include <math.h>
 #include <string.h>
@@ -22,7 +22,8 @@ typedef struct search {
     bool keep_ties;
 } search;
 
-/* ceil(top_p * total) without rounding: top_p as a 32-bit fraction, total below 2^63. At least 1, so that a token stays. */
+/* ceil(top_p * total) without rounding: top_p as a 32-bit fraction, total below 2^63. At least 1, so that a token
+ * stays. */
 static uint64_t top_p_target(float top_p, uint64_t total) {
     uint64_t p = (uint64_t)((double)top_p * 4294967296.0 + 0.5);
     uint64_t high = total >> 32, low = total & 0xffffffffu;
@@ -53,7 +54,7 @@ static int32_t reaching(const lzs_list *list, lzs_softmax_scale scale, bool coun
     return list->n;
 }
 
-/* Top-p and min-p of a list that holds all there is, and the cut behind its last token. */
+/* Top-p and min-p of a list that holds all there is, and the cut after its last token. */
 static lzs_cut truncate_list(const search *s, const lzs_plan *plan, lzs_list *list) {
     if (plan->top_p < 1.0f) {
         uint64_t total = 0;
@@ -127,7 +128,7 @@ static void set_window(lzs_histogram *h, float from, float limit, float per_bit,
     *h = (lzs_histogram){.from = from, .limit = limit, .per_bit = per_bit, .count = count};
 }
 
-/* The bin where the target falls, and the part of the target that is left for it; LZS_BINS where the bins do not reach
+/* The bin where the target falls, and the part of the target that is left for it; LZS_BINS if the bins do not reach
  * it, and the part that is left for what lies below. */
 static int32_t crossing_bin(const lzs_histogram *h, uint64_t *target) {
     int32_t bin = 0;
@@ -152,8 +153,9 @@ static void weigh_maxima(const search *s, lzs_histogram *h) {
 
 static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs_cut *cut);
 
-/* A logit that at least k tokens reach: about the k-th largest maximum of parts that do not overlap, groups or whole stretches.
- * In a vocabulary of fewer groups than k it is the k-th largest logit itself. Edited tokens could only raise it. */
+/* A logit that at least k tokens reach: about the k-th largest maximum of parts that do not overlap, groups or whole
+ * stretches. In a vocabulary of fewer groups than k it is the k-th largest logit itself. Edited tokens could only raise
+ * it. */
 static float lower_bound(const search *s, const lzs_plan *plan) {
     enum { STEPS = 20 }; /* of 32: the rest would tell apart what differs by a part in a thousand */
     lzs_backend *b = s->b;
@@ -179,8 +181,8 @@ static float lower_bound(const search *s, const lzs_plan *plan) {
     return lzs_key_float(low);
 }
 
-/* Leaves the k best of a list, in any order, and those equal to the k-th if ties are kept. Returns the k-th, or 0 when there
- * are fewer. */
+/* Leaves the k best of a list, in any order, and those equal to the k-th if ties are kept. Returns the k-th, or 0 when
+ * there are fewer. */
 static uint64_t keep_best(lzs_list *list, int32_t k, bool keep_ties) {
     if (k > list->n) return 0;
     uint64_t last = lzs_kth_largest(list->packed, list->n, k);
@@ -252,8 +254,8 @@ static lzs_sums sum_all(const search *s, float limit) {
     return sums;
 }
 
-/* About where the target falls, in bins of the histogram, 64 a bit: from the best token of every group, which often hold most of the
- * weight, and the other tokens of one group of each stretch, which stand for all 16. */
+/* About where the target falls, in bins of the histogram, 64 a bit: from the best token of every group, which often
+ * hold most of the weight, and the other tokens of one group of each stretch, which stand for all 16. */
 static int32_t guess(const search *s, const lzs_plan *plan, bool count) {
     const lzs_row *row = &s->c->row;
     const lzs_kernels *kernels = s->b->kernels;
@@ -277,7 +279,8 @@ static int32_t guess(const search *s, const lzs_plan *plan, bool count) {
 }
 
 /* Counts the allowed tokens of [from, to) with this key in buckets of `size` ids. */
-static void count_equal(const lzs_candidates *c, uint32_t key, int32_t from, int32_t to, int32_t size, uint64_t *buckets) {
+static void count_equal(const lzs_candidates *c, uint32_t key, int32_t from, int32_t to, int32_t size,
+                        uint64_t *buckets) {
     float x = lzs_key_float(key);
     for (int32_t id = from; id < to; id++) {
         if (c->row.x[id] == x && lzs_allowed(c->row.mask, id)) buckets[(id - from) / size]++;
@@ -288,8 +291,8 @@ static void count_equal(const lzs_candidates *c, uint32_t key, int32_t from, int
     }
 }
 
-/* The nth (from 1) allowed token, in order of ids, with this key; -1 when there are fewer. Edited tokens come in any order,
- * so the ids are narrowed down bucket by bucket. Overwrites the list. */
+/* The nth (from 1) allowed token, in order of ids, with this key; -1 when there are fewer. Edited tokens come in any
+ * order, so the ids are narrowed down bucket by bucket. Overwrites the list. */
 static int32_t nth_equal(const search *s, uint32_t key, uint64_t nth) {
     uint64_t *buckets = s->b->list.packed;
     int32_t from = 0, to = s->c->row.n;
@@ -314,7 +317,8 @@ static bool gather_gaps(const search *s, float from, float limit) {
     return gather(s, low, from > 0.0f ? first_within(s->scale, bottom, top, float_before(from)) - 1 : top);
 }
 
-/* The cut where the weights, or counts, of the tokens of the list, in order, reach the target, which all together do. */
+/* The cut where the weights, or counts, of the tokens of the list, in order, reach the target, which all together
+ * do. */
 static lzs_cut cut_of_list(const search *s, bool count, uint64_t target) {
     lzs_list *list = &s->b->list;
     int32_t half = list->capacity / 2; /* the scratch memory has the histogram */
@@ -328,7 +332,8 @@ static lzs_cut cut_of_list(const search *s, bool count, uint64_t target) {
     return (lzs_cut){lzs_packed_key(last), s->keep_ties ? INT32_MAX : lzs_packed_id(last)};
 }
 
-/* The same for weights where all gaps are in [from, limit), of at most 32 bits: only the bin where the target falls is sorted. */
+/* The same for weights if all gaps are in [from, limit), of at most 32 bits: only the bin where the target falls is
+ * sorted. */
 static lzs_cut cut_of_window(const search *s, float from, float limit, uint64_t target) {
     enum { FEW = 64 };
     lzs_list *list = &s->b->list;
@@ -380,7 +385,7 @@ static forecast forecast_of(const lzs_histogram *h, int32_t at, bool down, uint6
 }
 
 /* Top-p's cut. The exact weight above a guess says how far off the guess is, and the guess's histogram which tokens lie
- * between it and the cut. They go into the list, or, where they are too many, the guess is mended first. False where
+ * between it and the cut. They go into the list, or, if they are too many, the guess is mended first. False if
  * thousands of tokens have nearly the same logit. */
 static bool top_p_cut(const search *s, const lzs_plan *plan, lzs_cut *cut) {
     enum { ROUNDS = 6, MANY = 1600 };
@@ -531,7 +536,9 @@ void lzs_truncate(lzs_backend *b, const lzs_plan *plan, lzs_candidates *c) {
         return;
     }
     if (cut_by_k && !histogram_cut(&s, plan, true, &c->cut)) c->cut = descend(&s, everything, NULL, plan);
-    if (plan->top_p < 1.0f && (cut_by_k || !(top_p_cut(&s, plan, &c->cut) || histogram_cut(&s, plan, false, &c->cut)))) {
+    const bool cut_by_p = plan->top_p < 1.0f && !cut_by_k &&
+                          (top_p_cut(&s, plan, &c->cut) || histogram_cut(&s, plan, false, &c->cut));
+    if (plan->top_p < 1.0f && !cut_by_p) {
         c->cut = descend(&s, c->cut, &s.scale, plan);
     }
     if (plan->min_p > 0.0f) c->cut = min_p_cut(c->cut, s.scale, plan->min_p);

@@ -1,11 +1,11 @@
-/* abi.h - a mirror of the structs of llama.h and ggml.h that a sampler meets, so that nothing here needs llama.cpp to build or
- * links to it. tests/c/abi_llama.c compares it with the real header, and the Python package compares it with the binding that is
- * loaded.
+/* abi.h - a mirror of the structs of llama.h and ggml.h that a sampler meets, so that nothing here needs llama.cpp to
+ * build or links to it. tests/c/abi_llama.c compares it with the real header, and the Python package compares it with
+ * the binding that is loaded.
  *
- * llama_sampler_i had 6 members up to llama-cpp-python 0.3.16, 10 from 0.3.17 and 12 from 0.3.35; it grows at its end and
- * the first six never moved. libllama reads as many as it knows, so the mirror is longer than any of them; the members
- * that we do not provide stay NULL. The other six mean what they mean here from 0.3.35 on: before it, backend_init had one
- * argument less.
+ * llama_sampler_i had 6 members up to llama-cpp-python 0.3.16, 10 from 0.3.17 and 12 from 0.3.35; it grows at its end
+ * and the first six never moved. libllama reads as many as it knows, so the mirror is longer than any of them; the
+ * members that we do not provide stay NULL. The other six mean what they mean here from 0.3.35 on: before it,
+ * backend_init had one argument less.
  */
 #ifndef LZS_LLAMA_ABI_H
 #define LZS_LLAMA_ABI_H

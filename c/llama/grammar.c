@@ -1,16 +1,16 @@
 /* grammar.c - a token of llama.cpp's chain under a grammar, without running the grammar over the vocabulary.
  *
- * llama.cpp's grammar sampler follows every candidate's characters through the grammar, which takes tens of milliseconds at
- * today's vocabularies. llama.cpp's own common_sampler_sample (common/sampling.cpp) picks a token first and asks the grammar
- * about that one; only when it is refused does it mask the candidates, and the chain picks again. This is that order for
- * hosts that hold a chain and a grammar apart. A random sampler of the chain draws again for a refused token, as in
- * common_sampler_sample.
+ * llama.cpp's grammar sampler follows every candidate's characters through the grammar, which takes tens of
+ * milliseconds at today's vocabularies. llama.cpp's own common_sampler_sample (common/sampling.cpp) picks a token
+ * first, and asks the grammar about that one. Only if the grammar refuses it, it masks the candidates, and the chain
+ * picks again. This is that order for hosts that hold a chain and a grammar apart; a random sampler draws again in
+ * both.
  *
- * Two further shortcuts give the same result, except for the order of equal logits, which llama.cpp leaves open. When the chain's first
- * truncation keeps the k best (greedy keeps 1), its later samplers see those only: where nothing but our own penalties come
- * before, the k best are found in the row of logits itself, and the array of candidates (12 bytes a token of the vocabulary)
- * is never filled. After a refusal the grammar is asked about the best candidates in order, until k of them are allowed; if
- * there are fewer than k among the first MOST_ASKED, it is asked about all.
+ * Two further shortcuts give the same result, except for the order of equal logits, which llama.cpp leaves open. When
+ * the chain's first truncation keeps the k best (greedy keeps 1), its later samplers see those only. If only our own
+ * penalties come before, the k best are found in the row of logits itself, without the array of candidates (12 bytes a
+ * token of the vocabulary). After a refusal the grammar judges the best candidates in order, until it has allowed k. If
+ * it allows fewer of the first MOST_ASKED, it judges all.
  *
  * llama.cpp's functions may throw C++ exceptions through these frames: nothing is held here that would be lost, and the
  * row of logits is only read.
@@ -78,7 +78,7 @@ lzs_status lzs_llama_grammar_new(int32_t n_vocab, const lzs_llama_functions *fun
     g->n_head = n_head;
     g->n_best = n_best <= MOST_ASKED ? n_best : 0;
     size_t n_edits = g->penalties ? lzs_edits_max(&g->penalties->params, n_vocab) : 0;
-    lzs_status status = lzs_backend_new(n_vocab, n_edits, 0, &g->backend);
+    lzs_status status = lzs_backend_new(n_vocab, n_edits, &g->backend);
     g->data = lzs_room(NULL, (size_t)n_vocab, sizeof *g->data);
     g->row = lzs_room(NULL, (size_t)n_vocab, sizeof *g->row);
     if (status != LZS_OK || !g->data || !g->row) {
@@ -144,9 +144,9 @@ static int32_t keep_allowed(lzs_llama_grammar *g, const float *x, const lzs_plan
     return n_kept < g->n_best ? 0 : n_kept;
 }
 
-/* The logits before the truncation: llama.cpp's own row, with the edits and the mask of our penalties in the plan; if other
- * samplers have a say, a copy of what those leave, with an empty plan. NULL when a sampler reordered the candidates, which none
- * of llama.cpp's does here. */
+/* The logits before the truncation: llama.cpp's own row, with the edits and the mask of our penalties in the plan; if
+ * other samplers have a say, a copy of what those leave, with an empty plan. NULL when a sampler reordered the
+ * candidates, which none of llama.cpp's does here. */
 static const float *before_truncation(lzs_llama_grammar *g, const float *logits, lzs_plan *plan) {
     lzs_params params;
     if (g->penalties) return lzs_sampler_plan(g->penalties, plan) == LZS_OK ? logits : NULL;
@@ -162,8 +162,8 @@ static const float *before_truncation(lzs_llama_grammar *g, const float *logits,
     return g->row;
 }
 
-/* Gives the n_best best candidates (that the grammar allows) to the rest of the chain. False when they are not known, and
- * then nothing was applied yet; otherwise the chain selected *token, or -1. */
+/* Gives the n_best best candidates (that the grammar allows) to the rest of the chain. False when they are not known,
+ * and then nothing was applied yet; otherwise the chain selected *token, or -1. */
 static bool pick_of_best(lzs_llama_grammar *g, const float *logits, bool under_grammar, int32_t *token) {
     if (!g->n_best) return false;
     lzs_plan plan;

@@ -1,15 +1,15 @@
 /* graph.c - the edits and the mask of plans as operations in llama.cpp's graph.
  *
- * The logits of the edited tokens are gathered, changed and scattered back. The number of tokens is that of the graph: free
- * places take other tokens, each once, with an edit that changes nothing, since what set_rows does with one row twice is not
- * defined. The operations are lzs_apply_edit's, so that they give the same bits where each of them is rounded by itself; only
- * what leaves the range of floats is not brought back into it.
+ * The logits of the edited tokens are gathered, changed and scattered back. The number of tokens is that of the graph:
+ * free places take other tokens, each once, with an edit that changes nothing, since what set_rows does with one row
+ * twice is not defined. The operations are lzs_apply_edit's, so that they give the same bits where each of them is
+ * rounded by itself; only what leaves the range of floats is not brought back into it.
  *
- * The best token is the first of equals, which argmax does not promise: a row of falling numbers, 0 where a logit is not the
- * maximum, has its maximum there.
+ * The best token is the first of equals, which argmax does not promise: a row of falling numbers, 0 where a logit is
+ * not the maximum, has its maximum there.
  *
- * llama.cpp also builds graphs that it never runs, to see how large they are, and one of them has 131,072 logits whatever the
- * model: so the row has the size that it has.
+ * llama.cpp also builds graphs that it never runs, to see how large they are, and one of them has 131,072 logits
+ * whatever the model: so the row has the size that it has.
  */
 #include "graph.h"
 
@@ -24,7 +24,7 @@ enum { MOST_TENSORS = 64, MOST_COUNTED = 1 << 24 }; /* of one row; that a float 
 
 /* The inputs of a row. */
 typedef struct inputs {
-    void *ids;     /* (max_edits) int32; NULL where there are no edits */
+    void *ids;     /* (max_edits) int32; NULL if there are no edits */
     void *repeats; /* (max_edits) float; NULL without repeats */
     void *biases;  /* (max_edits) float */
     void *mask;    /* (n_vocab) float, 0 or -inf; NULL without a mask */
@@ -45,7 +45,8 @@ struct lzs_graph {
     uint32_t *used; /* (words of the vocabulary) 0 between calls */
 };
 
-_Static_assert(offsetof(lzs_graph_functions, llama_sampler_init) + sizeof(lzs_graph_calls) == sizeof(lzs_graph_functions),
+_Static_assert(offsetof(lzs_graph_functions, llama_sampler_init) + sizeof(lzs_graph_calls) ==
+                   sizeof(lzs_graph_functions),
                "the two lists differ");
 
 /* ---- life ---- */
@@ -110,8 +111,8 @@ static void *new_input(lzs_graph *g, void *context, int type, int64_t n) {
     return tensor;
 }
 
-/* x / repeat where x is positive, x * repeat elsewhere: both with 1 where it is the other's turn, since a product with 0 would make
- * NaN of an infinity. */
+/* x / repeat if x is positive, else x * repeat: each with 1 when it is the other's turn, since a product with 0 would
+ * make NaN of an infinity. */
 static void *repeated(lzs_graph *g, void *context, void *x, void *repeats) {
     const lzs_graph_calls *f = &g->f;
     if (!g->settings.sign_aware) return made(g, f->div(context, x, repeats));

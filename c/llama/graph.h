@@ -45,7 +45,8 @@ typedef struct lzs_graph_settings {
     bool has_mask;     /* a row of biases is added to the edited logits */
     bool has_repeats;  /* edits may have another `repeat` than 1 */
     bool sign_aware;   /* as lzs_plan has it, in all plans that divide logits */
-    bool takes_best;   /* the best token is the result, beside its logit and the sum of the row, which is NaN if a logit is */
+    bool takes_best;   /* the best token is the result, beside its logit and the sum of the row, which is NaN if a logit
+                        * is */
 } lzs_graph_settings;
 
 lzs_status lzs_graph_new(const lzs_graph_functions *functions, const lzs_graph_settings *settings, lzs_graph **graph);
@@ -53,7 +54,8 @@ void lzs_graph_free(lzs_graph *g);
 const lzs_graph_calls *lzs_graph_calls_of(const lzs_graph *g);
 const lzs_graph_settings *lzs_graph_settings_of(const lzs_graph *g);
 
-/* Whether the device of a buffer type has all operations, and there is memory for so many rows; then there is room for them. */
+/* Whether the device of a buffer type has all operations, and there is memory for so many rows; then there is room for
+ * them. */
 bool lzs_graph_fits(lzs_graph *g, void *buffer_type, uint32_t max_rows);
 
 /* What lzs_graph_fits said last; false before it. */
@@ -62,15 +64,16 @@ bool lzs_graph_is_supported(const lzs_graph *g);
 /* Forgets the tensors of the graph that was built last. */
 void lzs_graph_clear(lzs_graph *g);
 
-/* Adds the operations of one more row. False, with nothing added, where there is no room. */
+/* Adds the operations of one more row. False, with nothing added, if there is no room. */
 bool lzs_graph_build(lzs_graph *g, void *context, lzs_llama_sampler_data *data);
 
 /* The rows that were added. */
 size_t lzs_graph_rows(const lzs_graph *g);
 
-/* Uploads the edits and the mask of a plan for a row; those that change nothing for NULL. LZS_ESPACE if the edits do not fit, and
- * LZS_EINVAL if they divide logits and the plan is not sign-aware as the graph is: then edits that change nothing are uploaded instead. LZS_EINVAL if the
- * plan has a mask and the graph has none: then the row is uploaded without it. */
+/* Uploads the edits and the mask of a plan for a row; those that change nothing for NULL. LZS_ESPACE if the edits do
+ * not fit, and LZS_EINVAL if they divide logits and the plan is not sign-aware as the graph is: then edits that change
+ * nothing are uploaded instead. LZS_EINVAL if the plan has a mask and the graph has none: then the row is uploaded
+ * without it. */
 lzs_status lzs_graph_upload(lzs_graph *g, size_t row, const lzs_plan *plan);
 
 #endif

@@ -1,9 +1,10 @@
 /* graph_sampler.c - our sampler in a chain that llama.cpp runs in its graph (llama_sampler_i's backend_* members).
  *
- * What llama.cpp asks of it (llama-sampler.cpp, llama-graph.cpp, llama-context.cpp): backend_init once, with the buffer type of
- * the device; backend_apply for each output row of each graph that is built, after one backend_reset; backend_set_input before
- * each run of the graph that was built last, and only if it has outputs. What the graph gives back is in the context until the
- * next decode. Whatever goes wrong, the inputs must have valid numbers: ggml ends the process for a row that does not exist.
+ * What llama.cpp asks of it (llama-sampler.cpp, llama-graph.cpp, llama-context.cpp): backend_init once, with the buffer
+ * type of the device; backend_apply for each output row of each graph that is built, after one backend_reset;
+ * backend_set_input before each run of the graph that was built last, and only if it has outputs. What the graph gives
+ * back is in the context until the next decode. Whatever goes wrong, the inputs must have valid numbers: ggml ends the
+ * process for a row that does not exist.
  */
 #include "../sampler.h"
 
@@ -81,7 +82,8 @@ lzs_status lzs_graph_sampler_new(lzs_sampler *sampler, const lzs_graph_functions
         .n_vocab = sampler->n_vocab,
         .max_edits = max_edits < in_history ? max_edits : in_history,
         .has_mask = has_mask,
-        .has_repeats = lzs_count_window(&sampler->params) > 0, /* settings may come that divide, as long as any counts */
+        .has_repeats = lzs_count_window(&sampler->params) > 0, /* settings may come that divide, as long as any
+                                                                * counts */
         .sign_aware = sampler->params.sign_aware,
         .takes_best = kind == LZS_GRAPH_BEST,
     };

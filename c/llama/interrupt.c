@@ -1,9 +1,9 @@
 /* interrupt.c - a llama_decode that Ctrl-C ends.
  *
- * A language that runs its own handler of a signal only between two instructions, such as Python, learns of Ctrl-C when
- * llama_decode returns, which takes seconds for a batch of a prompt. So the signal sets a flag for the time of one decode, and
- * llama.cpp asks for it after every operation of the graph. The caller finds the flag set and raises what its own handler would
- * have raised.
+ * Python runs its own handler of a signal only between two instructions. So it learns of Ctrl-C when llama_decode
+ * returns, which takes seconds for a batch of a prompt. Here the signal sets a flag for the time of one
+ * decode, and llama.cpp asks for it after every operation of the graph. The caller finds the flag set and raises what
+ * its own handler would have raised.
  */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
 #  define _POSIX_C_SOURCE 200809L /* sigaction, which C11 alone does not declare */

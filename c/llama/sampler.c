@@ -1,11 +1,11 @@
 /* sampler.c - our sampler as a member of llama.cpp's chain.
  *
- * What llama.cpp asks of a sampler (llama-sampler.cpp): `name` must be set although llama.h says it can be NULL; `apply` may
- * be called twice a token and must not change state, only `accept` does; `free` releases ctx only, because libllama deletes
- * the struct that its own llama_sampler_init made. Earlier samplers may have truncated and reordered the candidates, so a
- * token is found by its id, never by its index. llama.cpp aborts the process when no token is selected: where we refuse to
- * pick (nothing allowed, NaN) the best raw logit is selected, the array stays as it came, and the status is kept for
- * lzs_chain_sampler_status.
+ * What llama.cpp asks of a sampler (llama-sampler.cpp): `name` must be set although llama.h says it can be NULL;
+ * `apply` may be called twice a token and must not change state, only `accept` does; `free` releases ctx only, because
+ * libllama deletes the struct that its own llama_sampler_init made. Earlier samplers may have truncated and reordered
+ * the candidates, so a token is found by its id, never by its index. llama.cpp aborts the process when no token is
+ * selected: where we refuse to pick (nothing allowed, NaN) the best raw logit is selected, the array stays as it came,
+ * and the status is kept for lzs_chain_sampler_status.
  */
 #include "../sampler.h"
 
@@ -57,8 +57,8 @@ const char *lzs_chain_penalties_name(const lzs_llama_sampler *sampler) {
     return "lz-penalties";
 }
 
-/* Takes out the tokens that the grammar or a mask forbids. If they allow no candidate the status says so: libllama picks some token
- * nevertheless. */
+/* Takes out the tokens that the grammar or a mask forbids. If they allow no candidate the status says so: libllama
+ * picks some token nevertheless. */
 static void apply_mask(chain_context *c, lzs_llama_token_data_array *candidates) {
     const uint32_t *allowed;
     lzs_status status = lzs_state_allowed(&c->sampler->state, &allowed);
@@ -112,7 +112,7 @@ static const char *sampler_name(const lzs_llama_sampler *sampler) {
     return "lz-sampler";
 }
 
-/* The candidates as a row, -inf where a token is none of them. A NaN becomes no candidate. */
+/* The candidates as a row, -inf if a token is none of them. A NaN becomes no candidate. */
 static lzs_status scatter(chain_context *c, const lzs_llama_token_data_array *candidates) {
     for (int32_t t = 0; t < c->sampler->n_vocab; t++) c->row[t] = -INFINITY;
     for (size_t i = 0; i < candidates->size; i++) {
@@ -188,8 +188,8 @@ void lzs_chain_reset(lzs_llama_sampler *sampler) {
     c->status = LZS_OK;
 }
 
-/* Without it llama_sampler_copy would put the context of a clone in the place of this one: then the sampler inside would be another
- * one, and a graph sampler would have no graph. */
+/* Without it llama_sampler_copy would put the context of a clone in the place of this one: then the sampler inside
+ * would be another one, and a graph sampler would have no graph. */
 void lzs_chain_copy_state(const lzs_llama_sampler *from, lzs_llama_sampler *to) {
     const chain_context *a = from->ctx;
     chain_context *b = to->ctx;

@@ -1,22 +1,23 @@
 /* code.c - how long a text is under the LZ compressor of arXiv 2504.20131 (Definition 8), in bits.
  *
- * The text is cut into phrases from left to right. A phrase is the longest stretch, at most `buffer` tokens of it, that also
- * begins 1 to `window` tokens before, nearest first; it may overlap itself. It costs 1 + log2 length + log2 distance bits
- * (Proposition 1). A token that is nowhere in the window costs 1 + log2 V (Proposition 2).
+ * The text is cut into phrases from left to right. A phrase is the longest stretch, at most `buffer` tokens of it, that
+ * also begins 1 to `window` tokens before, nearest first; it may overlap itself. It costs 1 + log2 length + log2
+ * distance bits (Proposition 1). A token that is nowhere in the window costs 1 + log2 V (Proposition 2).
  *
- * The match index knows for each distance by how many tokens the end of the text repeats what is there. So a phrase goes on
- * while some distance repeats all of it.
+ * The match index knows for each distance by how many tokens the end of the text repeats what is there. So a phrase
+ * goes on while some distance repeats all of it.
  */
 #include "../backend/arithmetic.h"
 #include "../state/match_index.h"
 
-/* Returns the least distance, at most `reach`, at which the last `length` tokens stand, too; 0 where there is none. */
+/* Returns the least distance, at most `reach`, at which the last `length` tokens stand, too; 0: there is none. */
 static int32_t nearest(const lzs_match_index *index, const lzs_kernels *kernels, int32_t reach, int32_t length) {
     lzs_match_walk walk = {.reach = reach, .least = (uint16_t)length};
     return lzs_match_walk_on(&walk, index, kernels) ? walk.base - walk.found[walk.n - 1] : 0;
 }
 
-lzs_status lzs_code_length(const int32_t *tokens, size_t n, int32_t n_vocab, int32_t window, int32_t buffer, double *bits) {
+lzs_status lzs_code_length(const int32_t *tokens, size_t n, int32_t n_vocab, int32_t window, int32_t buffer,
+                           double *bits) {
     if (!bits || (n && !tokens) || n_vocab < 1) return LZS_EINVAL;
     if (window < 1 || window > LZS_MAX_WINDOW || buffer < 1 || buffer > LZS_MAX_BUFFER) return LZS_EINVAL;
     for (size_t i = 0; i < n; i++) {

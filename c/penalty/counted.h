@@ -1,13 +1,13 @@
 /* counted.h - the repetition, frequency and presence penalties of one token, by how often it was counted.
  *
- * Each has two methods, subtractive and multiplicative. The factors multiply into `repeat`, the others add up in `bias`,
- * in the usual order: repetition, frequency, presence.
+ * Each has two methods, subtractive and multiplicative. The factors multiply into `repeat`, the others add up in
+ * `bias`, in the usual order: repetition, frequency, presence.
  */
 #ifndef LZS_COUNTED_H
 #define LZS_COUNTED_H
 
 #include "../backend/arithmetic.h"
-#include "../include/lzsampler.h"
+#include "../include/lzsampler_plan.h"
 
 /* The tokens that the repetition, frequency and presence penalties look at: 0 when all are off, SIZE_MAX for all. */
 static inline size_t lzs_count_window(const lzs_params *p) {

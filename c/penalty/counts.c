@@ -1,5 +1,6 @@
-/* counts.c - the repetition, frequency and presence penalties: their settings, and what they did to a token (counted.h). */
-#include "../plan/params.h"
+/* counts.c - the repetition, frequency and presence penalties: their settings, and what they did to a token
+ * (counted.h). */
+#include "../plan/ranges.h"
 #include "penalty.h"
 
 static void set_defaults(lzs_params *p) {

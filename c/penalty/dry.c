@@ -7,7 +7,7 @@
  */
 #include "dry.h"
 
-#include "../plan/params.h"
+#include "../plan/ranges.h"
 #include "penalty.h"
 
 static void set_defaults(lzs_params *p) {
@@ -48,7 +48,9 @@ static int32_t length_at(const lzs_watch *w, int32_t distance, int32_t unbroken)
     return whole < unbroken ? whole : unbroken;
 }
 
-void lzs_dry_match_all(lzs_token_table *longest, const lzs_history *h, const lzs_params *params) {
+/* The tokens that would extend a repetition of dry_allowed_length tokens or more, and the length of the longest one. */
+static void find(lzs_token_table *longest, const lzs_history *h, const lzs_params *params, float log2_vocab) {
+    (void)log2_vocab;
     int32_t least = params->dry_allowed_length > 1 ? params->dry_allowed_length : 1, seen = -1, seen_length = 0;
     const lzs_watch *w = &h->watches[LZS_WATCH_dry];
     const int32_t unbroken = lzs_unbroken(w, h->n);
@@ -71,42 +73,26 @@ void lzs_dry_match_all(lzs_token_table *longest, const lzs_history *h, const lzs
     }
 }
 
-float lzs_dry_penalty(const lzs_params *params, int32_t length) {
+static float price(const lzs_params *params, int32_t length) {
     float power = lzs_finite(lzs_power(params->dry_base, length - params->dry_allowed_length));
-    return lzs_finite(params->dry_multiplier * power); /* a tiny multiplier stays one where the power is out of range */
+    return lzs_finite(params->dry_multiplier * power); /* also if the power is out of range and the multiplier tiny */
 }
 
-int32_t lzs_dry_explain(const lzs_history *h, const lzs_params *params, int32_t token, int32_t *distance) {
-    int32_t least = params->dry_allowed_length > 1 ? params->dry_allowed_length : 1, longest = 0;
+/* By a walk through the whole window. */
+static void explain(lzs_explanation *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
+    const int32_t least = params->dry_allowed_length > 1 ? params->dry_allowed_length : 1;
     const lzs_watch *w = &h->watches[LZS_WATCH_dry];
-    *distance = 0;
-    if (!w->index.window || lzs_is_separator(&w->separators, token)) return 0;
+    (void)log2_vocab;
+    if (!w->index.window || lzs_is_separator(&w->separators, e->token)) return;
     for (int32_t d = 1; d <= lzs_watched(h, w); d++) {
-        if (h->tokens[h->n - (size_t)d] != token) continue;
+        if (h->tokens[h->n - (size_t)d] != e->token) continue;
         const int32_t length = length_at(w, d, lzs_unbroken(w, h->n));
-        if (length >= least && length > longest) {
-            longest = length;
-            *distance = d;
+        if (length >= least && length > e->dry_length) {
+            e->dry_length = length;
+            e->dry_distance = d;
         }
     }
-    return longest;
-}
-
-static void fold(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
-    (void)log2_vocab;
-    if (!h->watches[LZS_WATCH_dry].index.window) return;
-    lzs_dry_match_all(&e->found, h, params);
-    for (uint32_t i = 0; i < e->found.n; i++) {
-        if (!e->found.entries[i].count) continue;
-        lzs_edit *edit = lzs_edit_of_found(e, h, &e->found.entries[i]);
-        edit->bias = lzs_finite(edit->bias - lzs_dry_penalty(params, e->found.entries[i].count));
-    }
-}
-
-static void explain(lzs_explanation *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
-    (void)log2_vocab;
-    e->dry_length = lzs_dry_explain(h, params, e->token, &e->dry_distance);
-    if (e->dry_length && !e->exempt) e->dry_bias = -lzs_dry_penalty(params, e->dry_length);
+    if (e->dry_length && !e->exempt) e->dry_bias = -price(params, e->dry_length);
 }
 
 const lzs_penalty lzs_penalty_dry = {
@@ -115,6 +101,7 @@ const lzs_penalty lzs_penalty_dry = {
     .fixed = fixed,
     .watch = watch,
     .most = most,
-    .fold = fold,
+    .find = find,
+    .price = price,
     .explain = explain,
 };

@@ -1,8 +1,8 @@
 /* fold.c - the penalties of a history, folded into one edit a token.
  *
- * The factors of repetition, frequency and presence multiply, then their biases add, then the paper's, then those of the others
- * in the order of LZS_PENALTIES; exempt tokens lose all of that; a grammar leaves the others a share of it; the user's logit_bias is
- * added last.
+ * The factors of repetition, frequency and presence multiply, then their biases add, then the paper's, then those of
+ * the others in the order of LZS_PENALTIES; exempt tokens lose all of that; a grammar leaves the others a share of it;
+ * the user's logit_bias is added last.
  */
 #include <math.h>
 
@@ -14,7 +14,8 @@
 const lzs_penalty *const lzs_penalties[] = {LZS_PENALTIES(ADDRESS) NULL};
 
 lzs_history_shape lzs_penalties_shape(const lzs_params *params, int32_t n_vocab) {
-    lzs_history_shape shape = {.n_vocab = n_vocab, .count_window = lzs_count_window(params), .n_watches = LZS_N_PENALTIES};
+    lzs_history_shape shape = {.n_vocab = n_vocab, .count_window = lzs_count_window(params),
+                               .n_watches = LZS_N_PENALTIES};
     if (lzs_paper_is_on(params)) {
         shape.reach = params->lz_window - params->lz_buffer;
         shape.buffer = params->lz_buffer;
@@ -89,7 +90,8 @@ static inline lzs_edit counted(const lzs_edit by_count[OFTEN], const lzs_params 
     return (lzs_edit){entry->token, by_count[count].repeat, lzs_finite(by_count[count].bias + bias)};
 }
 
-/* One edit for each entry of the token table: a look-up each for the paper's rule, then the few that have longer matches. */
+/* One edit for each entry of the token table: a look-up each for the paper's rule, then the few that have longer
+ * matches. */
 static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_params *params) {
     const lzs_token_entry *entries = h->table.entries;
     lzs_edit *edits = e->edits; /* locals, since a write to an edit might change a member */
@@ -115,13 +117,29 @@ static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_param
     }
 }
 
+/* The edit of a token of e->found, which is a new one if it has none. */
+static lzs_edit *edit_of_found(lzs_edit_list *e, const lzs_history *h, lzs_token_entry *entry) {
+    if (entry->last < 0) entry->last = lzs_token_table_find(&h->table, entry->token);
+    if (entry->last < 0) {
+        entry->last = (int32_t)e->n;
+        e->edits[e->n++] = (lzs_edit){entry->token, 1.0f, 0.0f};
+    }
+    return &e->edits[entry->last];
+}
+
 /* The penalties that find their tokens themselves. */
 static void fold_others(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
     lzs_token_table_clear(&e->found);
-    for (const lzs_penalty *const *row = lzs_penalties; *row; row++) {
-        if (!(*row)->fold) continue;
+    for (size_t p = 0; p < LZS_N_PENALTIES; p++) {
+        if (!lzs_penalties[p]->find || !h->watches[p].index.window) continue;
         for (uint32_t i = 0; i < e->found.n; i++) e->found.entries[i].count = 0;
-        (*row)->fold(e, h, params, log2_vocab);
+        lzs_penalties[p]->find(&e->found, h, params, log2_vocab);
+        for (uint32_t i = 0; i < e->found.n; i++) {
+            lzs_token_entry *entry = &e->found.entries[i];
+            if (!entry->count) continue;
+            lzs_edit *edit = edit_of_found(e, h, entry);
+            edit->bias = lzs_finite(edit->bias - lzs_penalties[p]->price(params, entry->count));
+        }
     }
 }
 
@@ -142,7 +160,8 @@ static void add_logit_bias(lzs_edit_list *e, const lzs_history *h, const lzs_par
     }
 }
 
-const lzs_edit *lzs_edit_list_find(const lzs_edit_list *e, const lzs_history *h, const lzs_params *params, int32_t token) {
+const lzs_edit *lzs_edit_list_find(const lzs_edit_list *e, const lzs_history *h, const lzs_params *params,
+                                   int32_t token) {
     int32_t at = lzs_token_table_find(&h->table, token);
     if (at >= 0) return &e->edits[at];
     at = lzs_token_table_find(&e->found, token);

@@ -1,12 +1,12 @@
-/* lz.c - the LZ penalty: history -> a bias for each token that would say again what was said. docs/penalties.md has the rule, and
- * price.h its formula.
+/* lz.c - the LZ penalty: history -> a bias for each token that would say again what was said. docs/penalties.md has the
+ * rule, and price.h its formula.
  *
- * The price of a token is the most that one of its matches costs. At one distance a longer match never costs less, and of two that
- * are as long the nearer one never does.
+ * The price of a token is the most that one of its matches costs. At one distance a longer match never costs less, and
+ * of two that are as long the nearer one never does.
  */
 #include <float.h>
 
-#include "../plan/params.h"
+#include "../plan/ranges.h"
 #include "penalty.h"
 #include "price.h"
 
@@ -56,9 +56,8 @@ static size_t most(const lzs_params *p) {
     return is_on(p) ? (size_t)p->lz_window : 0;
 }
 
-static void fold(lzs_edit_list *e, const lzs_history *h, const lzs_params *p, float log2_vocab) {
+static void find(lzs_token_table *found, const lzs_history *h, const lzs_params *p, float log2_vocab) {
     const lzs_watch *w = &h->watches[LZS_WATCH_lz];
-    if (!w->index.window) return;
     const int32_t unbroken = lzs_unbroken(w, h->n), least = lzs_least_suffix(p, unbroken);
     if (least > w->index.cap) return;
     lzs_match_walk walk = {.reach = lzs_watched(h, w), .least = (uint16_t)least};
@@ -70,18 +69,18 @@ static void fold(lzs_edit_list *e, const lzs_history *h, const lzs_params *p, fl
             if (token == seen && suffix <= seen_suffix) continue;
             seen = token;
             seen_suffix = suffix;
-            const float price = lzs_price(p, log2_vocab, (lzs_lz_match){suffix, unbroken, distance});
-            if (price <= 0.0f) continue;
-            lzs_token_entry *entry = &e->found.entries[lzs_token_table_take(&e->found, token)];
-            const int32_t bits = (int32_t)lzs_float_bits(price); /* in the order of the prices, which are above 0 */
+            const float cost = lzs_price(p, log2_vocab, (lzs_lz_match){suffix, unbroken, distance});
+            if (cost <= 0.0f) continue;
+            lzs_token_entry *entry = &found->entries[lzs_token_table_take(found, token)];
+            const int32_t bits = (int32_t)lzs_float_bits(cost); /* in the order of the costs, which are above 0 */
             if (bits > entry->count) entry->count = bits;
         }
     }
-    for (uint32_t i = 0; i < e->found.n; i++) {
-        if (!e->found.entries[i].count) continue;
-        lzs_edit *edit = lzs_edit_of_found(e, h, &e->found.entries[i]);
-        edit->bias = lzs_finite(edit->bias - lzs_bits_float((uint32_t)e->found.entries[i].count));
-    }
+}
+
+static float price(const lzs_params *p, int32_t bits) {
+    (void)p;
+    return lzs_bits_float((uint32_t)bits);
 }
 
 static void explain(lzs_explanation *e, const lzs_history *h, const lzs_params *p, float log2_vocab) {
@@ -90,11 +89,11 @@ static void explain(lzs_explanation *e, const lzs_history *h, const lzs_params *
     for (int32_t distance = 1; distance <= lzs_watched(h, w); distance++) {
         if (h->tokens[h->n - (size_t)distance] != e->token) continue;
         const lzs_lz_match match = {lzs_suffix_at(w, distance), lzs_unbroken(w, h->n), distance};
-        const float price = lzs_price(p, log2_vocab, match);
-        if (price <= highest) continue;
+        const float cost = lzs_price(p, log2_vocab, match);
+        if (cost <= highest) continue;
         const float bits = lzs_match_bits(p, log2_vocab, match);
-        const bool run = price > p->lz_penalty * bits;
-        highest = price;
+        const bool run = cost > p->lz_penalty * bits;
+        highest = cost;
         e->lz_length = run ? match.suffix + 1 : lzs_said_again(match);
         e->lz_distance = distance;
         e->lz_run = run ? lzs_run_beyond(p, match) : 0;
@@ -109,6 +108,7 @@ const lzs_penalty lzs_penalty_lz = {
     .fixed = fixed,
     .watch = watch,
     .most = most,
-    .fold = fold,
+    .find = find,
+    .price = price,
     .explain = explain,
 };

@@ -1,14 +1,14 @@
-/* paper.c - the penalty of the paper (arXiv 2504.20131), frozen: history -> a bias for each token that the window repeats. The
- * formulas and their sources are in docs/penalties.md.
+/* paper.c - the penalty of the paper (arXiv 2504.20131), frozen: history -> a bias for each token that the window
+ * repeats. The formulas and their sources are in docs/penalties.md.
  *
  * A match of token t is a position in reach that holds t; its length L is one more than the length of the common suffix
- * before it, its distance D is 1 for the last token. At one distance a longer match never costs more, since
- * (c + log2 L) / L <= c for c = log2(D + 1) >= 1. So the best match of a token that only has matches of length 1 is its
- * nearest occurrence, which the token table knows; the watch is searched for longer matches alone.
+ * before it, its distance D is 1 for the last token. At one distance a longer match never costs more, since (c + log2
+ * L) / L <= c for c = log2(D + 1) >= 1. So the best match of a token that only has matches of length 1 is its nearest
+ * occurrence, which the token table knows; the watch is searched for longer matches alone.
  */
 #include <float.h>
 
-#include "../plan/params.h"
+#include "../plan/ranges.h"
 #include "../room.h"
 #include "penalty.h"
 
@@ -45,7 +45,8 @@ lzs_status lzs_paper_init(lzs_paper *paper, const lzs_params *params, float log2
 }
 
 void lzs_paper_set_prices(lzs_paper *paper, const lzs_params *params, float log2_vocab) {
-    paper->nearest = (lzs_nearest_price){paper->bias_at, params->lz_penalty, log2_vocab, params->lz_formula == LZS_LZ_RATE};
+    paper->nearest = (lzs_nearest_price){paper->bias_at, params->lz_penalty, log2_vocab,
+                                         params->lz_formula == LZS_LZ_RATE};
     for (int32_t d = 1; d <= paper->reach; d++) {
         paper->bias_at[d] = lzs_paper_bias(params, lzs_log2((float)(d + paper->nearest.plus)), log2_vocab);
     }
@@ -105,7 +106,7 @@ static void find_best(lzs_paper *paper, const lzs_history *h, bool rate) {
             int32_t length = lzs_suffix_at(w, distance) + 1, entry = lzs_token_table_find(&h->table, token);
             lzs_paper_match *m = &paper->matches[entry];
             if (m->stamp != paper->stamp) begin_match(paper, h, entry, rate);
-            if (length > m->length) { /* in every formula a match that is further away and not longer costs at least as much */
+            if (length > m->length) { /* in every formula a farther match costs at least as much if it is not longer */
                 m->length = length;
                 m->distance = distance;
                 if (rate) {

@@ -7,7 +7,7 @@
 
 /* The best match of a token that has one longer than 1. */
 typedef struct lzs_paper_match {
-    uint32_t stamp;   /* equal to that of lzs_paper where the rest belongs to the present history */
+    uint32_t stamp;   /* equal to that of lzs_paper if the rest belongs to the present history */
     int32_t length;   /* of the longest match (L) */
     int32_t distance; /* of the nearest of the longest */
     int32_t nearest;  /* the least distance of a match */

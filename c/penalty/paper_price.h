@@ -1,5 +1,5 @@
-/* paper_price.h - what the paper's rule subtracts from a logit for a match, on the CPU and on a GPU. The formulas are in
- * docs/penalties.md.
+/* paper_price.h - what the paper's rule subtracts from a logit for a match, on the CPU and on a GPU. The formulas are
+ * in docs/penalties.md.
  */
 #ifndef LZS_PAPER_PRICE_H
 #define LZS_PAPER_PRICE_H

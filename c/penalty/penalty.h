@@ -3,6 +3,7 @@
 #define LZS_PENALTY_H
 
 #include "../constraint/grammar.h"
+#include "../include/lzsampler_explain.h"
 #include "counted.h"
 #include "paper.h"
 
@@ -20,17 +21,20 @@ typedef struct lzs_penalty {
     void (*watch)(lzs_watch_shape *shape, const lzs_params *params);
     /* (*) The most tokens that it finds in one step, which are tokens of the history; 0 when it is off. */
     size_t (*most)(const lzs_params *params);
-    /* (*) Finds its tokens, if it is on, and adds to their edits: see `found` of lzs_edit_list. Counts and the paper's rule have none:
-     * lzs_edit_list_make folds those in one pass over the history's table. */
-    void (*fold)(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab);
+    /* (*) Finds its tokens by its watch: takes their entries of `found`, and raises the `count` of each, which begins
+     * with 0. Counts and the paper's rule have none: lzs_edit_list_make folds those in one pass over the history's
+     * table. */
+    void (*find)(lzs_token_table *found, const lzs_history *h, const lzs_params *params, float log2_vocab);
+    /* (*) What a token's logit loses for a `count` above 0. */
+    float (*price)(const lzs_params *params, int32_t count);
     /* (*) After a change of settings. */
     void (*settings_changed)(lzs_edit_list *e, const lzs_params *before, const lzs_params *params, float log2_vocab);
     /* Fills in its fields of the explanation of e->token; its changes are 0 where e->exempt is set. */
     void (*explain)(lzs_explanation *e, const lzs_history *h, const lzs_params *params, float log2_vocab);
 } lzs_penalty;
 
-/* All penalties, in the order in which their settings are checked and those with a `fold` are folded. A new one is a file of
- * its own and a name here: X(NAME) stands for its lzs_penalty_NAME. */
+/* All penalties, in the order in which their settings are checked and those with a `find` are folded. A new one is a
+ * file of its own and a name here: X(NAME) stands for its lzs_penalty_NAME. */
 #define LZS_PENALTIES(X) X(lz) X(paper) X(counts) X(dry)
 
 /* The lists of tokens and the bit sets of tokens in lzs_params, by their names; the length of NAME is n_NAME there. */
@@ -56,22 +60,12 @@ struct lzs_edit_list {
     int32_t *biased; /* (n_logit_bias) the edit of each token that has a logit_bias */
     bool valid; /* they are those of the history as it is */
     lzs_paper paper;
-    /* The tokens that a `fold` has found (lzs_token_table_take). `count` is for the penalty at work, which begins with 0 in
-     * all entries; `last` is the token's edit, which lzs_edit_of_found makes, -1 where it has none. */
+    /* The tokens that a `find` has found. `count` is for the penalty at work; `last` is the token's edit, -1: it has
+     * none. */
     lzs_token_table found;
     size_t most_found;       /* entries that `found` may need */
     uint32_t table_capacity; /* that of the history's table when room was made last; UINT32_MAX when there was none */
 };
-
-/* The edit of a token of e->found, which is a new one where it had none. */
-static inline lzs_edit *lzs_edit_of_found(lzs_edit_list *e, const lzs_history *h, lzs_token_entry *entry) {
-    if (entry->last < 0) entry->last = lzs_token_table_find(&h->table, entry->token);
-    if (entry->last < 0) {
-        entry->last = (int32_t)e->n;
-        e->edits[e->n++] = (lzs_edit){entry->token, 1.0f, 0.0f};
-    }
-    return &e->edits[entry->last];
-}
 
 /* A share (0..1) of what an edit does: of the bias, and of the way from 1 to the factor. */
 static inline lzs_edit lzs_scaled_edit(lzs_edit edit, float share) {
@@ -90,14 +84,15 @@ lzs_status lzs_edit_list_reserve(lzs_edit_list *e, const lzs_params *params, con
 void lzs_edit_list_settings(lzs_edit_list *e, const lzs_params *before, const lzs_params *params, float log2_vocab);
 void lzs_edit_list_free(lzs_edit_list *e);
 size_t lzs_edit_list_memory(const lzs_edit_list *e, const lzs_params *params);
-/* Makes the edits, unscaled without a grammar; `place` is the state of it. Not valid on failure, which only a grammar can bring
- * about. */
+/* Makes the edits, unscaled without a grammar; `place` is the state of it. Not valid on failure, which only a grammar
+ * can bring about. */
 lzs_status lzs_edit_list_make(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab,
                               lzs_grammar *grammar, int32_t place);
 /* The edit of a token among those that lzs_edit_list_make made, or NULL. */
-const lzs_edit *lzs_edit_list_find(const lzs_edit_list *e, const lzs_history *h, const lzs_params *params, int32_t token);
+const lzs_edit *lzs_edit_list_find(const lzs_edit_list *e, const lzs_history *h, const lzs_params *params,
+                                   int32_t token);
 
-/* What one token's edit is made of; `edit` is the one of the step, NULL where the token has none. The fields that need the
+/* What one token's edit is made of; `edit` is the one of the step, or NULL. The fields that need the
  * row of logits are left as they are in a new struct: 0. */
 lzs_explanation lzs_explain_edit(const lzs_history *h, const lzs_params *params, float log2_vocab, int32_t token,
                                  const lzs_edit *edit);

@@ -1,4 +1,5 @@
-/* price.h - what the LZ penalty subtracts from a logit for one match: for the step, for its explanation, and on a GPU. */
+/* price.h - what the LZ penalty subtracts from a logit for one match: for the step, for its explanation, and on a
+ * GPU. */
 #ifndef LZS_PRICE_H
 #define LZS_PRICE_H
 
@@ -6,7 +7,8 @@
 
 #include "paper_price.h"
 
-/* A match of a token is an earlier place that holds it. What the end of the text and that place have in common makes its price. */
+/* A match of a token is an earlier place that holds it. Its price depends on what that place shares with the end of the
+ * text. */
 typedef struct lzs_lz_match {
     int32_t suffix;   /* tokens before the place that equal the last ones of the text (U) */
     int32_t unbroken; /* tokens since the last separator */
@@ -18,12 +20,12 @@ LZS_DEVICE static inline int32_t lzs_said_again(lzs_lz_match m) {
     return (m.suffix < m.unbroken ? m.suffix : m.unbroken) + 1;
 }
 
-/* The tokens by which the text has gone on copying itself for too long; 0 or less where it has not. */
+/* The tokens by which the text has gone on copying itself for too long; 0 or less if it has not. */
 LZS_DEVICE static inline int32_t lzs_run_beyond(const lzs_params *p, lzs_lz_match m) {
     return m.suffix + 1 - m.distance - p->lz_run_allowance;
 }
 
-/* The bits that a match saves; 0 where it is too short. */
+/* The bits that a match saves; 0 if it is too short. */
 LZS_DEVICE static inline float lzs_match_bits(const lzs_params *p, float log2_vocab, lzs_lz_match m) {
     const int32_t length = lzs_said_again(m);
     if (length < p->lz_min_match) return 0.0f;
@@ -31,7 +33,7 @@ LZS_DEVICE static inline float lzs_match_bits(const lzs_params *p, float log2_vo
     return cost < log2_vocab ? log2_vocab - cost : 0.0f;
 }
 
-/* The price in logits, >= 0: that of the match, or that of the run where it is higher. */
+/* The price in logits, >= 0: that of the match, or that of the run if it is higher. */
 LZS_DEVICE static inline float lzs_price(const lzs_params *p, float log2_vocab, lzs_lz_match m) {
     const float said = p->lz_penalty * lzs_match_bits(p, log2_vocab, m);
     const int32_t beyond = lzs_run_beyond(p, m);

@@ -1,13 +1,13 @@
 /* plan.c - one step as plain data: its settings, and its form as bytes.
  *
- * The bytes are those of the struct `fixed` below in the byte order of the machine, then the edits in the order of their
- * tokens, then the words of the mask. A reader with another byte order sees another magic number and refuses.
+ * The bytes are those of the struct `fixed` below, the edits in the order of their tokens, and the words of the mask,
+ * in the byte order of the machine. A reader with another byte order sees another magic number and refuses.
  */
 #include "plan.h"
 
 #include <string.h>
 
-#include "params.h"
+#include "ranges.h"
 
 typedef struct fixed {
     uint32_t magic, version;
@@ -16,14 +16,13 @@ typedef struct fixed {
     float temperature;
     int32_t temperature_last, top_k;
     float top_p, min_p;
-    int32_t ties, pick, unused;
+    int32_t ties;
     uint64_t seed, position;
-    double uniform;
 } fixed;
 
 enum { MAGIC = 0x4e505a4c /* "LZPN" */, VERSION = 1 };
 
-_Static_assert(sizeof(fixed) == 88 && sizeof(fixed) % 8 == 0, "the bytes of a plan have no padding");
+_Static_assert(sizeof(fixed) == 72 && sizeof(fixed) % 8 == 0, "the bytes of a plan have no padding");
 _Static_assert(sizeof(lzs_edit) == 12, "edits are three packed 32-bit numbers");
 
 void lzs_plan_settings(lzs_plan *plan, int32_t n_vocab, const lzs_params *params) {
@@ -36,7 +35,6 @@ void lzs_plan_settings(lzs_plan *plan, int32_t n_vocab, const lzs_params *params
         .top_p = params->top_p,
         .min_p = params->min_p,
         .ties = params->ties,
-        .pick = params->pick,
         .seed = params->seed,
     };
 }
@@ -49,10 +47,8 @@ const char *lzs_plan_invalid(const lzs_plan *plan) {
         .top_p = plan->top_p,
         .min_p = plan->min_p,
         .ties = plan->ties,
-        .pick = plan->pick,
     };
     if (plan->n_vocab < 1 || plan->n_vocab > LZS_MAX_VOCAB) return "n_vocab";
-    if (!(plan->uniform >= 0.0 && plan->uniform < 1.0)) return "uniform";
     if (plan->n_edits > (size_t)plan->n_vocab || (plan->n_edits && !plan->edits)) return "edits";
     if (!lzs_choice(plan->sign_aware, 1)) return "sign_aware";
     return lzs_sampling_invalid(&params);
@@ -62,8 +58,8 @@ size_t lzs_plan_size(const lzs_plan *plan) {
     return sizeof(fixed) + plan->n_edits * sizeof *plan->edits + (plan->mask ? lzs_mask_words(plan->n_vocab) * 4 : 0);
 }
 
-/* Sorts edits by token (Shell's sort), so that a reader sees in one pass that no token has two. The bytes may lie at any
- * address. */
+/* Sorts edits by token (Shell's sort), so that a reader sees in one pass that no token has two. The bytes may lie at
+ * any address. */
 static void sort_edits(char *bytes, size_t n) {
     enum { SIZE = sizeof(lzs_edit) };
     for (size_t gap = n / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11) {
@@ -84,11 +80,22 @@ static void sort_edits(char *bytes, size_t n) {
 lzs_status lzs_plan_write(const lzs_plan *plan, void *bytes, size_t capacity) {
     if (lzs_plan_invalid(plan)) return LZS_EINVAL;
     if (capacity < lzs_plan_size(plan)) return LZS_ESPACE;
-    fixed f = {MAGIC,       VERSION,     plan->n_vocab, plan->sign_aware,  plan->n_edits,
-               0,           plan->temperature, plan->temperature_last, plan->top_k, plan->top_p,
-               plan->min_p, plan->ties,  plan->pick,    0,                 plan->seed,
-               plan->position, plan->uniform};
-    if (plan->mask) f.n_words = lzs_mask_words(plan->n_vocab);
+    const fixed f = {
+        .magic = MAGIC,
+        .version = VERSION,
+        .n_vocab = plan->n_vocab,
+        .sign_aware = plan->sign_aware,
+        .n_edits = plan->n_edits,
+        .n_words = plan->mask ? lzs_mask_words(plan->n_vocab) : 0,
+        .temperature = plan->temperature,
+        .temperature_last = plan->temperature_last,
+        .top_k = plan->top_k,
+        .top_p = plan->top_p,
+        .min_p = plan->min_p,
+        .ties = plan->ties,
+        .seed = plan->seed,
+        .position = plan->position,
+    };
     char *at = bytes;
     memcpy(at, &f, sizeof f);
     at += sizeof f;
@@ -127,10 +134,8 @@ lzs_status lzs_plan_read(const void *bytes, size_t n, lzs_plan *plan) {
         .top_p = f.top_p,
         .min_p = f.min_p,
         .ties = f.ties,
-        .pick = f.pick,
         .seed = f.seed,
         .position = f.position,
-        .uniform = f.uniform,
     };
     at += read.n_edits * sizeof(lzs_edit);
     if (f.n_words) read.mask = (const uint32_t *)(const void *)at;

@@ -6,15 +6,15 @@
 #include <stdbool.h>
 
 #include "../backend/arithmetic.h"
-#include "../include/lzsampler.h"
+#include "../include/lzsampler_plan.h"
 
 /* The 32-bit words of a mask. */
 LZS_DEVICE static inline size_t lzs_mask_words(int32_t n_vocab) {
     return ((size_t)n_vocab + 31) / 32;
 }
 
-/* A bias of -inf forbids the token, even if its logit is +inf or NaN. Otherwise a penalty makes a token unlikely, never impossible: what is
- * finite stays finite, and what is not stays as it is (a NaN is reported where the row is read). */
+/* A bias of -inf forbids the token, even if its logit is +inf or NaN. Otherwise a penalty makes a token unlikely, never
+ * impossible: what is finite stays finite, and what is not stays as it is (whoever reads the row reports a NaN). */
 LZS_DEVICE static inline float lzs_apply_edit(const lzs_edit *edit, float x, bool sign_aware) {
     if (edit->bias == -INFINITY) return -INFINITY;
     if (!(x >= -FLT_MAX && x <= FLT_MAX)) return x;

@@ -1,4 +1,4 @@
-/* free_text.c - the tokens of a sequence that penalties look at where they look at the free ones only. */
+/* free_text.c - the free tokens of a sequence, if penalties look at these only. */
 #include "free_text.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* free_text.h - the tokens of a sequence that penalties look at where they look at the free ones only: without those that the
- * grammar forced whole, as if these were not there.
+/* free_text.h - the free tokens of a sequence, if penalties look at these only. The others, which the grammar forced
+ * whole, count as if they were not there.
  */
 #ifndef LZS_FREE_TEXT_H
 #define LZS_FREE_TEXT_H

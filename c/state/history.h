@@ -14,11 +14,12 @@ typedef struct lzs_history {
     int32_t n_vocab;
     const lzs_kernels *kernels;
 
-    lzs_watch watches[LZS_MAX_WATCHES]; /* one for each penalty, by its place among them; the first n_watches may be on */
+    lzs_watch watches[LZS_MAX_WATCHES]; /* one for each penalty, by its place among them; the first n_watches may be
+                                         * on */
     size_t n_watches;
 
-    /* The paper's rule. A position is in reach when a whole buffer precedes it in the window: those at distance 1 to `reach`, which is
-     * lz_window - lz_buffer, that are not among the first `buffer` tokens of the history. */
+    /* The paper's rule. A position is in reach when a whole buffer precedes it in the window: those at distance 1 to
+     * `reach`, which is lz_window - lz_buffer, that are not among the first `buffer` tokens of the history. */
     int32_t reach;     /* 0 when it is off */
     int32_t buffer;
     int32_t *previous; /* (n) the position before this one that had its token and was in reach then, or -1; in one block

@@ -4,21 +4,16 @@
 
 #include "../include/lzsampler.h"
 
-#define LZS_LOOP_CLASSES 17 /* of periods, each up to twice the last one's: LZS_MAX_WINDOW / 2 is the longest */
-
-typedef struct lzs_loop_class {
-    int32_t first, last; /* periods */
-    int32_t step;        /* tokens between two checkpoints, which lie at multiples of it */
-    int32_t n, left;     /* length of the list of what is due, and how much of it is still to come */
-    uint64_t checkpoint; /* accepted tokens at the last one */
-} lzs_loop_class;
+typedef struct lzs_loop_period {
+    uint32_t due; /* accepted tokens at which a loop of this period can be complete; not before */
+    int32_t next; /* the next period of the same bucket; -1: none */
+    int32_t head; /* of the bucket with this number: its first period; -1: none */
+} lzs_loop_period;
 
 typedef struct lzs_detector {
-    uint64_t next;  /* accepted tokens at which there is something to do; UINT64_MAX once a loop was found */
     lzs_loop found; /* its count is 0 while there is none */
-    int32_t min_count, n_periods, n_classes;
-    lzs_loop_class classes[LZS_LOOP_CLASSES];
-    uint64_t due[]; /* (n_periods) the lists of the classes, one after the other */
+    int32_t min_pattern, min_count, n_periods;
+    lzs_loop_period periods[]; /* (n_periods) periods[i] is min_pattern + i */
 } lzs_detector;
 
 lzs_detector *lzs_detector_new(const lzs_params *params); /* one block, which free() frees */

@@ -57,7 +57,8 @@ void lzs_match_index_extend(lzs_match_index *index, const lzs_kernels *kernels, 
 
 void lzs_match_index_rebuild(lzs_match_index *index, const int32_t *tokens, size_t n) {
     const int32_t *end = tokens + n;
-    int32_t left = 0, right = 0; /* the tokens left .. right - 1 before the end repeat the end, as the last match showed */
+    int32_t left = 0, right = 0; /* the tokens left .. right - 1 before the end repeat the end, as the last match
+                                  * showed */
     for (int32_t d = 1; d <= index->room; d++) {
         int32_t length = 0;
         if ((size_t)d < n) {

@@ -19,7 +19,8 @@ typedef struct lzs_match_index {
     uint16_t *len;  /* (room) len[room - d] is the length at distance d */
 } lzs_match_index;
 
-/* Makes room for a history of n tokens; a match index begins as {.window, .cap}. When it fails the index is as it was. */
+/* Makes room for a history of n tokens; a match index begins as {.window, .cap}. When it fails the index is as it
+ * was. */
 lzs_status lzs_match_index_reserve(lzs_match_index *index, size_t n);
 /* Makes `to`, an index of the same window and cap, equal to `from`; on failure `to` is as it was. */
 lzs_status lzs_match_index_copy(lzs_match_index *to, const lzs_match_index *from);
@@ -46,7 +47,7 @@ static inline int32_t lzs_match_length(const lzs_match_index *index, int32_t dis
 typedef struct lzs_match_walk {
     int32_t reach; /* the last distance */
     uint16_t least;
-    int32_t done;  /* distances behind us */
+    int32_t done;  /* distances that were walked */
     int32_t base;
     int32_t n;
     int32_t found[LZS_MATCH_CHUNK]; /* (n) base - distance, ascending */

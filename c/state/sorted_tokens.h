@@ -1,4 +1,5 @@
-/* sorted_tokens.h - looking up a token in a sorted list of tokens, or of structs that begin with one, and in a bit set. */
+/* sorted_tokens.h - looking up a token in a sorted list of tokens, or of structs that begin with one, and in a bit
+ * set. */
 #ifndef LZS_SORTED_TOKENS_H
 #define LZS_SORTED_TOKENS_H
 

@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-lzs_status lzs_state_init(lzs_state *state, const lzs_params *p, const lzs_history_shape *shape, const lzs_kernels *kernels) {
+lzs_status lzs_state_init(lzs_state *state, const lzs_params *p, const lzs_history_shape *shape,
+                          const lzs_kernels *kernels) {
     const bool part = p->structure == LZS_STRUCTURE_FREE;
     const lzs_history_shape tokens_alone = {.n_vocab = shape->n_vocab};
     *state = (lzs_state){0};
@@ -22,12 +23,6 @@ lzs_status lzs_state_init(lzs_state *state, const lzs_params *p, const lzs_histo
         state->stuck = lzs_stuck_new(p);
         if (!state->stuck) status = LZS_ENOMEM;
     }
-    if (status == LZS_OK && p->pick == LZS_PICK_LLAMA_DIST) {
-        state->rng = malloc(sizeof *state->rng);
-        if (!state->rng) return LZS_ENOMEM;
-        lzs_llama_rng_init(state->rng, (uint32_t)p->seed);
-        status = lzs_llama_rng_reserve(state->rng, 0);
-    }
     return status;
 }
 
@@ -43,7 +38,6 @@ lzs_status lzs_state_copy(lzs_state *to, const lzs_state *from) {
     if (status == LZS_OK && to->free_text) status = lzs_free_text_copy(to->free_text, from->free_text);
     if (status == LZS_OK) status = lzs_masks_copy(&to->masks, &from->masks);
     if (status == LZS_OK && from->cursor.grammar) status = room_for_allowed(to);
-    if (status == LZS_OK && to->rng) status = lzs_llama_rng_copy(to->rng, from->rng);
     if (status != LZS_OK) {
         lzs_state_reset(to);
         return status;
@@ -61,8 +55,6 @@ void lzs_state_free(lzs_state *state) {
     free(state->free_text);
     lzs_masks_free(&state->masks);
     free(state->allowed);
-    if (state->rng) lzs_llama_rng_free(state->rng);
-    free(state->rng);
     free(state->detector);
     free(state->stuck);
 }
@@ -83,7 +75,6 @@ size_t lzs_state_memory(const lzs_state *state) {
     if (state->allowed) bytes += state->masks.n_words * sizeof *state->allowed;
     if (state->detector) bytes += lzs_detector_memory(state->detector);
     if (state->stuck) bytes += lzs_stuck_memory(state->stuck);
-    if (state->rng) bytes += sizeof *state->rng + lzs_llama_rng_memory(state->rng);
     return bytes;
 }
 
@@ -105,7 +96,9 @@ static const int32_t *accepted(const lzs_state *state) {
 }
 
 void lzs_state_rewind(lzs_state *state, size_t n) {
-    if (state->stuck && n) lzs_stuck_rewind(state->stuck, accepted(state), state->position - n); /* it reads them again */
+    if (state->stuck && n) { /* first, since it reads the tokens again */
+        lzs_stuck_rewind(state->stuck, accepted(state), state->position - n);
+    }
     lzs_history_rewind(&state->history, n);
     state->position -= n;
     if (state->free_text) lzs_free_text_rewind(state->free_text, state->position);
@@ -114,7 +107,7 @@ void lzs_state_rewind(lzs_state *state, size_t n) {
     if (state->detector && n) lzs_detector_rewind(state->detector, accepted(state), state->position);
 }
 
-static lzs_status place_behind(lzs_state *state, uint64_t position, int32_t *place) {
+static lzs_status place_after(lzs_state *state, uint64_t position, int32_t *place) {
     return lzs_cursor_state(&state->cursor, position ? accepted(state) : NULL, position, place);
 }
 
@@ -125,7 +118,7 @@ lzs_status lzs_state_look(lzs_state *state) {
         float share = 1.0f;
         lzs_status status = LZS_OK;
         if (state->cursor.grammar) { /* those before it were looked at when it was set */
-            status = place_behind(state, text->position, &place);
+            status = place_after(state, text->position, &place);
             if (status == LZS_OK) status = lzs_grammar_free_share(state->cursor.grammar, place, token, &share);
         }
         if (status == LZS_OK) status = lzs_free_text_add(text, token, share > 0.0f);
@@ -135,10 +128,6 @@ lzs_status lzs_state_look(lzs_state *state) {
 }
 
 lzs_status lzs_state_accept(lzs_state *state, int32_t token) {
-    if (state->rng) {
-        lzs_status status = lzs_llama_rng_reserve(state->rng, state->position + 1);
-        if (status != LZS_OK) return status;
-    }
     lzs_status status = lzs_history_append(&state->history, &token, 1);
     if (status != LZS_OK) return status;
     state->position++;
@@ -160,7 +149,7 @@ lzs_status lzs_state_set_grammar(lzs_state *state, lzs_grammar *grammar) {
 lzs_status lzs_state_place(lzs_state *state, lzs_grammar **grammar, int32_t *place) {
     *grammar = state->cursor.grammar;
     lzs_status status = lzs_state_look(state); /* the cursor only goes on */
-    return status == LZS_OK && *grammar ? place_behind(state, state->position, place) : status;
+    return status == LZS_OK && *grammar ? place_after(state, state->position, place) : status;
 }
 
 lzs_status lzs_state_allowed(lzs_state *state, const uint32_t **words) {

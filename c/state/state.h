@@ -4,7 +4,6 @@
 
 #include "../constraint/cursor.h"
 #include "free_text.h"
-#include "llama_rng.h"
 #include "loop.h"
 #include "mask.h"
 #include "stuck.h"
@@ -17,12 +16,12 @@ typedef struct lzs_state {
     uint32_t *allowed; /* (masks.n_words) what grammar and masks allow; NULL until there is a grammar */
     lzs_detector *detector; /* NULL when no loops are looked for */
     lzs_stuck_detector *stuck; /* NULL unless texts that are stuck are looked for */
-    lzs_llama_rng *rng;     /* NULL unless the pick is LZS_PICK_LLAMA_DIST */
     uint64_t position;      /* accepted tokens */
 } lzs_state;
 
 /* `params` are valid, and what `shape` says of penalties is theirs. On failure lzs_state_free frees what is there. */
-lzs_status lzs_state_init(lzs_state *state, const lzs_params *params, const lzs_history_shape *shape, const lzs_kernels *kernels);
+lzs_status lzs_state_init(lzs_state *state, const lzs_params *params, const lzs_history_shape *shape,
+                          const lzs_kernels *kernels);
 /* Makes `to`, a state of the same parameters, equal to `from`; on failure `to` is as after a reset. */
 lzs_status lzs_state_copy(lzs_state *to, const lzs_state *from);
 void lzs_state_free(lzs_state *state);

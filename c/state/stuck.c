@@ -1,20 +1,20 @@
 /* stuck.c - the detector of texts that say nothing new any more, though they do not repeat with a period.
  *
- * An n-gram is old when it occurred at least min_count - 1 times before within the window, and a token is old when one of
- * the n-grams that contain it is. So a number that counts up inside a sentence that comes again and again is one new token
- * among many old ones, and not the end of all the n-grams around it. The score is a CUSUM (Page 1954) in whole numbers: an
- * old token adds 1, a new one takes `weight` away, and it never falls below 0. The text is stuck when the score reaches the
- * threshold, since the token at which it last rose from 0.
+ * An n-gram is old if it occurred at least min_count - 1 times before within the window. A token is old if an old
+ * n-gram contains it. So a number that counts up inside a repeated sentence is one new token among many old ones. The
+ * score is a CUSUM (Page 1954) in whole numbers: an old token adds 1, a new one takes `weight` away, and it never falls
+ * below 0. The text is stuck when the score reaches the threshold, since the token at which it last rose from 0.
  *
- * When an old n-gram ends, all tokens up to its end are known to be old or were decided before. When a new one ends, its
- * first token is in no n-gram to come: if it is not known to be old, it is new. So fewer than n tokens are undecided.
+ * When an old n-gram ends, all tokens up to its end are known to be old or were decided before. When a new one ends,
+ * its first token is in no n-gram to come: if it is not known to be old, it is new. So fewer than n tokens are
+ * undecided.
  *
- * The index. The n-grams of a window lie in buckets by their hash, each bucket a list from the last one back. A new n-gram
- * goes to the front, so that taking it back restores the list, and n-grams that left the window lie at the end, where the
- * walk stops; nothing needs to be removed. The tokens themselves are compared: no hash decides. A walk ends at the
- * (min_count - 1)th equal n-gram, and as there are as many buckets as n-grams, it meets one other on average. The links of
- * LZS_STUCK_UNDO tokens more than a window are kept, so that after as many tokens are taken back all of a window is there.
- * Further back the text is read anew from its beginning.
+ * The index. The n-grams of a window lie in buckets by their hash, each bucket a list from the last one back. A new
+ * n-gram goes to the front, so that taking it back restores the list, and n-grams that left the window lie at the end,
+ * where the walk stops; nothing needs to be removed. The tokens themselves are compared; no hash decides. A walk ends
+ * at the (min_count - 1)th equal n-gram, and as there are as many buckets as n-grams, it meets one other on average.
+ * The links of LZS_STUCK_UNDO tokens more than a window are kept, so that after as many tokens are taken back all of a
+ * window is there. Further back the text is read anew from its beginning.
  */
 #include "stuck.h"
 

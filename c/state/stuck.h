@@ -22,7 +22,8 @@ typedef struct lzs_stuck_detector {
     lzs_stuck_score now;
     lzs_stuck_score *before; /* (LZS_STUCK_UNDO) token i: what there was before it, at i % LZS_STUCK_UNDO */
     uint32_t *heads;         /* (n_buckets) where the last n-gram of each bucket ends, as a number of tokens; 0: none */
-    uint32_t *links;         /* (n_links) the n-gram that ends with token i: where the one before it in its bucket ends */
+    uint32_t *links;         /* (n_links) the n-gram that ends with token i: the end of the one before it in its
+                              * bucket */
     uint32_t n_buckets, n_links;
 } lzs_stuck_detector;
 

@@ -1,13 +1,13 @@
 /* token_table.h - a hash table from tokens to what the penalties want to know of them.
  *
- * The entries are a dense array, so that edits can be made entry by entry; a hash index of open addressing, at most half
- * full, finds a token's entry in constant time.
+ * The entries are a dense array, so that edits can be made entry by entry; a hash index of open addressing, at most
+ * half full, finds a token's entry in constant time.
  */
 #ifndef LZS_TOKEN_TABLE_H
 #define LZS_TOKEN_TABLE_H
 
 #include "../include/lzsampler.h"
-#include "token_entry.h"
+#include "../backend/token_entry.h"
 
 typedef struct lzs_token_table {
     lzs_token_entry *entries; /* (n of capacity) in any order */
@@ -16,7 +16,8 @@ typedef struct lzs_token_table {
     uint32_t n_slots; /* a power of two */
 } lzs_token_table;
 
-/* Makes room for at least `capacity` entries, at most 2^30. When it fails the table is as it was. A table begins as {0}. */
+/* Makes room for at least `capacity` entries, at most 2^30. When it fails the table is as it was. A table begins as
+ * {0}. */
 lzs_status lzs_token_table_reserve(lzs_token_table *table, size_t capacity);
 /* Makes `to`, a table, equal to `from`; on failure `to` is as it was. */
 lzs_status lzs_token_table_copy(lzs_token_table *to, const lzs_token_table *from);

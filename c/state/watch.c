@@ -65,7 +65,9 @@ void lzs_watch_extend(lzs_watch *w, const lzs_kernels *kernels, const int32_t *t
         lzs_match_index_rebuild(&w->index, tokens, n);
         return;
     }
-    for (size_t length = n - added + 1; length <= n; length++) lzs_match_index_extend(&w->index, kernels, tokens, length);
+    for (size_t length = n - added + 1; length <= n; length++) {
+        lzs_match_index_extend(&w->index, kernels, tokens, length);
+    }
 }
 
 void lzs_watch_rewind(lzs_watch *w, const int32_t *tokens, size_t n) {

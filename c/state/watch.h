@@ -1,5 +1,5 @@
-/* watch.h - what a penalty that compares the end of the text with earlier places knows of them: by how many tokens they agree,
- * and how many tokens have come since a separator.
+/* watch.h - what a penalty that compares the end of the text with earlier places knows of them: by how many tokens they
+ * agree, and how many tokens have come since a separator.
  */
 #ifndef LZS_WATCH_H
 #define LZS_WATCH_H
@@ -13,8 +13,8 @@ typedef struct lzs_separators {
     const int32_t *tokens; /* (n) ascending */
     size_t n;
     const uint32_t *set;    /* more of them, as a bit set; NULL for none */
-    const uint32_t *commas; /* those that are separators while less than `item` tokens, they included, have come since the last;
-                             * NULL for none */
+    const uint32_t *commas; /* those that are separators while less than `item` tokens, they included, have come since
+                             * the last; NULL for none */
     int32_t item;
 } lzs_separators;
 

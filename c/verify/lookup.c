@@ -1,9 +1,11 @@
-/* lookup.c - drafts without a model: what followed where the text ended before as it ends now.
+/* lookup.c - drafts without a model: what followed when the text ended before as it ends now.
  *
- * The index is that of the LZ penalty, over all tokens: text that is copied, edited or quoted is where both find matches.
+ * The index is that of the LZ penalty, over all tokens: text that is copied, edited or quoted is where both find
+ * matches.
  */
 #include <string.h>
 
+#include "../include/lzsampler_verify.h"
 #include "../room.h"
 #include "../state/match_index.h"
 
@@ -32,10 +34,6 @@ void lzs_lookup_free(lzs_lookup *lookup) {
     lzs_match_index_free(&lookup->index);
     free(lookup->tokens);
     free(lookup);
-}
-
-size_t lzs_lookup_memory(const lzs_lookup *lookup) {
-    return sizeof *lookup + lookup->room * sizeof *lookup->tokens + lzs_match_index_memory(&lookup->index);
 }
 
 lzs_status lzs_lookup_append(lzs_lookup *lookup, const int32_t *tokens, size_t n) {

@@ -1,18 +1,19 @@
-/* rejection.c - modified rejection sampling (Leviathan et al. 2023, arXiv 2211.17192; Chen et al. 2023, arXiv 2302.01318).
+/* rejection.c - modified rejection sampling (Leviathan et al. 2023, arXiv 2211.17192; Chen et al. 2023, arXiv
+ * 2302.01318).
  *
- * A token x is kept with probability min(p, q) in all, and reached through a rejection with probability
- * (1 - sum min(p, q)) * max(p - q, 0) / sum max(p - q, 0), whose first and last factor cancel: p in all. The two distributions
- * may have any supports. Sums are made in double, in order of ids, so that they are the same everywhere.
+ * A token is kept with probability min(p, q). A rejection reaches it with probability (1 - sum min(p, q)) * max(p - q,
+ * 0) / sum max(p - q, 0), whose first and last factor cancel. Together that is p. The two distributions may have any
+ * supports. Sums are made in double, in order of ids, so that they are the same everywhere.
  */
 #include "rejection.h"
 
-/* The probability of a token in q, where the tokens asked for ascend and *at is how far q was read. */
+/* The probability of a token in q. The tokens asked for ascend, and *at is how far q was read. */
 static double probability(const lzs_sparse *q, int32_t id, size_t *at) {
     while (*at < q->n && q->ids[*at] < id) ++*at;
     return *at < q->n && q->ids[*at] == id ? (double)q->probabilities[*at] : 0.0;
 }
 
-/* Draws from the excess of p over q by its distribution function; -1 where there is none. */
+/* Draws from the excess of p over q by its distribution function; -1: there is none. */
 static int32_t draw_excess(const lzs_sparse *p, const lzs_sparse *q, double u) {
     double sum = 0.0, run = 0.0;
     size_t at = 0;

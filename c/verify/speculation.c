@@ -1,12 +1,13 @@
 /* speculation.c - a block of drafted tokens of one sequence: drafting them, and judging them by the target's logits.
  *
- * A drafted token is accepted by the sampler like any other, so that the penalties, masks and detectors of the positions after
- * it know it. The plan of a position is made once, when its token is drafted, and kept: the target judges the token by the
- * same edits and the same mask. The sampler is rewound at most once a block, to the first token that falls.
+ * A drafted token is accepted by the sampler like any other, so that the penalties, masks and detectors of the
+ * positions after it know it. The plan of a position is made once, when its token is drafted, and kept: the target
+ * judges the token by the same edits and the same mask. The sampler is rewound at most once a block, to the first token
+ * that falls.
  */
 #include <string.h>
 
-#include "../plan/params.h"
+#include "../plan/ranges.h"
 #include "../room.h"
 #include "../sampler.h"
 #include "../state/sorted_tokens.h"
@@ -18,9 +19,9 @@ enum { P_MIN_TOKENS = 10 }; /* llama.cpp's draft looks at so many */
 /* One position of the block. */
 typedef struct proposal {
     lzs_plan plan;         /* the target's; its arrays are the speculation's */
-    size_t edits_at;       /* where its edits begin: behind those of the position before */
+    size_t edits_at;       /* where its edits begin: after those of the position before */
     size_t n_shared_edits; /* edits of tokens that the draft has too, which come first */
-    size_t q_at, n_q;      /* what the token was drawn from, in mode LZS_SPEC_MRS: behind that of the position before */
+    size_t q_at, n_q;      /* what the token was drawn from, in mode LZS_SPEC_MRS: after that of the position before */
 } proposal;
 
 struct lzs_speculation {
@@ -120,7 +121,7 @@ size_t lzs_speculation_memory(const lzs_speculation *s) {
 
 /* ---- drafting ---- */
 
-/* The number of accepted tokens with which a loop was found or the text was stuck first; UINT64_MAX where neither is. */
+/* The number of accepted tokens with which a loop was found or the text was stuck first; UINT64_MAX if neither is. */
 static uint64_t found_at(const lzs_sampler *sampler) {
     lzs_loop loop;
     lzs_stuck stuck;
@@ -198,7 +199,8 @@ static lzs_status sure(lzs_speculation *s, const float *logits, const lzs_plan *
     few.top_p = 1.0f;
     few.min_p = 0.0f;
     few.ties = LZS_TIES_CUT;
-    lzs_status status = lzs_backend_distribution(s->sampler->backend, logits, &few, ids, probabilities, P_MIN_TOKENS, &n);
+    lzs_status status = lzs_backend_distribution(s->sampler->backend, logits, &few, ids, probabilities, P_MIN_TOKENS,
+                                                 &n);
     for (size_t i = 0; status == LZS_OK && i < n; i++) best = probabilities[i] > best ? probabilities[i] : best;
     *is = best >= p_min;
     return status;
@@ -220,8 +222,8 @@ lzs_status lzs_draft(lzs_speculation *s, const float *logits, float p_min, int32
     if (status != LZS_OK || !goes_on) return status;
     if (s->mode == LZS_SPEC_MRS) {
         size_t capacity = (size_t)s->n_shared;
-        status = lzs_backend_distribution(backend, logits, &plan, s->q_ids + p->q_at, s->q_probabilities + p->q_at, capacity,
-                                          &p->n_q);
+        status = lzs_backend_distribution(backend, logits, &plan, s->q_ids + p->q_at, s->q_probabilities + p->q_at,
+                                          capacity, &p->n_q);
     }
     int32_t drawn;
     if (status == LZS_OK) status = lzs_backend_sample(backend, &logits, &plan, 1, &drawn, NULL);
@@ -280,8 +282,8 @@ static lzs_status judge(lzs_speculation *s, const lzs_target *target, int32_t i,
     lzs_sparse q = {s->q_ids + drafted->q_at, s->q_probabilities + drafted->q_at, drafted->n_q};
     size_t capacity = (size_t)s->sampler->n_vocab;
     lzs_plan left = lzs_plan_left(&drafted->plan, target->is_edited, target->is_masked);
-    lzs_status status = lzs_backend_distribution(s->sampler->backend, target->rows[i], &left, s->p_ids, s->p_probabilities,
-                                                 capacity, &p.n);
+    lzs_status status = lzs_backend_distribution(s->sampler->backend, target->rows[i], &left, s->p_ids,
+                                                 s->p_probabilities, capacity, &p.n);
     lzs_noise_key key = lzs_noise_key_of(drafted->plan.seed, drafted->plan.position);
     if (status == LZS_OK) *token = lzs_mrs_token(&p, &q, s->tokens[i], key);
     return status;
@@ -291,7 +293,8 @@ static bool is_end(const lzs_speculation *s, int32_t token) {
     return lzs_find_token(s->ends, s->n_ends, sizeof *s->ends, token) < s->n_ends;
 }
 
-/* Whether the block ends behind its first n tokens, which stand. `found`: where there is a loop with all drafted tokens. */
+/* Whether the block ends after its first n tokens, which stand. `found`: when all drafted tokens together make a
+ * loop. */
 static bool over(const lzs_speculation *s, int32_t n, uint64_t found) {
     if (n == 0) return false;
     return is_end(s, s->tokens[n - 1]) || (found == s->start + (uint64_t)n && !s->was_looping);
@@ -301,7 +304,7 @@ lzs_status lzs_verify(lzs_speculation *s, const float *const *rows, size_t n_row
     return lzs_verify_target(s, &(lzs_target){.rows = rows}, n_rows, verified);
 }
 
-/* The target's token behind the block. */
+/* The target's token after the block. */
 static lzs_status pick_last(lzs_speculation *s, const lzs_target *target, int32_t *token) {
     lzs_plan plan;
     lzs_status status = lzs_sampler_plan(s->sampler, &plan);

@@ -4,11 +4,11 @@
 
 #include <stdbool.h>
 
-#include "../include/lzsampler.h"
+#include "../include/lzsampler_verify.h"
 
 /* What a target says of a block: a row of logits for each position, or the picked tokens. */
 typedef struct lzs_target {
-    const float *const *rows;   /* not looked at where there are tokens */
+    const float *const *rows;   /* not looked at if there are tokens */
     const int32_t *tokens;      /* NULL, or what was picked from each row by its plan */
     const lzs_status *statuses; /* of these picks */
     bool is_edited;             /* the edits of the plans are applied to the rows, */

@@ -70,7 +70,7 @@ class Batch:
 
         ``stream``: the stream of the steps, see `sample`. The batch ignores ``history`` and the detectors of
         ``params``, since each step says where the penalties begin. It also ignores ``structure``: use `set_plan` for a
-        sequence with a grammar. ValueError for settings that do not fit, such as ``pick="llama"``.
+        sequence with a grammar. ValueError for settings that do not fit.
         """
         if not isinstance(params, Params):
             raise ArgumentTypeError(f"params must be a Params, got {params!r}")

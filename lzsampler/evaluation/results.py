@@ -510,4 +510,4 @@ def _json(compared: Paired | None) -> dict[str, Any] | None:
 def _draws(setting: Setting) -> tuple[object, ...]:
     """Return how a setting draws after its penalties; a setting and its baseline must agree in it."""
     p = setting.params
-    return p.temperature, p.temperature_last, p.top_k, p.top_p, p.min_p, p.ties, p.pick
+    return p.temperature, p.temperature_last, p.top_k, p.top_p, p.min_p, p.ties

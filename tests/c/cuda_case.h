@@ -221,7 +221,6 @@ static inline bool fold_agrees(uint64_t *state) {
     lzs_params params;
     int32_t n_vocab = 1 + random_below(state, random_below(state, 3) ? 300 : MAX_VOCAB);
     choose_params(&choices, &params, n_vocab, &l);
-    params.pick = LZS_PICK_RACE;
     params.history = LZS_HISTORY_GENERATED;
     params.loop_max_pattern = params.stuck_threshold = 0;
     const bool alone = random_below(state, 2);

@@ -110,7 +110,6 @@ static inline void choose_params(source *s, lzs_params *p, int32_t n_vocab, list
         p->loop_min_pattern = 1 + choose(s, p->loop_max_pattern);
         p->loop_min_count = 2 + choose(s, 5);
     }
-    p->pick = one_in(s, 4) ? LZS_PICK_LLAMA_DIST : LZS_PICK_RACE;
     if (one_in(s, 2)) {
         p->dry_multiplier = ONE_OF(s, 0.8f, 1e-30f, FLT_MAX);
         p->dry_penalty_last_n = one_in(s, 4) ? -1 : choose(s, 200);

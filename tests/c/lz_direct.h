@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "lzsampler.h"
+#include "lzsampler_explain.h"
 
 typedef struct lz_direct_price {
     int32_t length, beyond; /* L, and the tokens of the run beyond the allowance */

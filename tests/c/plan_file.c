@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
     FILE *file = fopen(argv[2], writes ? "wb" : "rb");
     lzs_backend *b;
     uint64_t state = 1;
-    CHECK(file && lzs_backend_new(MAX_VOCAB, MAX_EDITS, 0, &b) == LZS_OK);
+    CHECK(file && lzs_backend_new(MAX_VOCAB, MAX_EDITS, &b) == LZS_OK);
     for (long i = 0; i < n_plans; i++) {
         static uint64_t bytes[1 << 12];
         const float *rows[1] = {row};

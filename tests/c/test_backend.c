@@ -52,7 +52,7 @@ static void check_plan(lzs_backend *b, const lzs_plan *plan) {
 static void test_random(int32_t n_vocab, int n_rows, uint64_t seed) {
     uint64_t state = seed;
     lzs_backend *b;
-    CHECK(lzs_backend_new(n_vocab, (size_t)n_vocab, 0, &b) == LZS_OK);
+    CHECK(lzs_backend_new(n_vocab, (size_t)n_vocab, &b) == LZS_OK);
     for (int r = 0; r < n_rows; r++) {
         fill_row(row, n_vocab, (row_kind)(r % ROW_KINDS), &state);
         if (random_below(&state, 50) == 0) row[random_below(&state, n_vocab)] = NAN;
@@ -76,7 +76,7 @@ static void test_random(int32_t n_vocab, int n_rows, uint64_t seed) {
 static void test_smaller_rows(void) {
     uint64_t state = 5;
     lzs_backend *b;
-    CHECK(lzs_backend_new(5000, 100, 0, &b) == LZS_OK);
+    CHECK(lzs_backend_new(5000, 100, &b) == LZS_OK);
     for (int r = 0; r < 200; r++) {
         int32_t n_vocab = 1 + random_below(&state, r % 2 ? 5000 : 70);
         fill_row(row, n_vocab, (row_kind)(r % ROW_KINDS), &state);
@@ -97,7 +97,7 @@ static void test_batch(void) {
     static uint32_t many_masks[N][V / 32 + 1];
     uint64_t state = 6;
     lzs_backend *b;
-    CHECK(lzs_backend_new(V, 19, 0, &b) == LZS_OK);
+    CHECK(lzs_backend_new(V, 19, &b) == LZS_OK);
     for (int round = 0; round < 30; round++) {
         const float *rows[N];
         lzs_plan plans[N];
@@ -133,12 +133,11 @@ static void test_batch(void) {
 
 static void test_arguments(void) {
     lzs_backend *b = (lzs_backend *)&b;
-    CHECK(lzs_backend_new(0, 0, 0, &b) == LZS_EINVAL && b == NULL);
-    CHECK(lzs_backend_new(-1, 0, 0, &b) == LZS_EINVAL && lzs_backend_new(5, 0, -1, &b) == LZS_EINVAL);
-    CHECK(lzs_backend_new(LZS_MAX_VOCAB + 1, 0, 0, &b) == LZS_EINVAL && b == NULL);
+    CHECK(lzs_backend_new(0, 0, &b) == LZS_EINVAL && b == NULL);
+    CHECK(lzs_backend_new(-1, 0, &b) == LZS_EINVAL);
+    CHECK(lzs_backend_new(LZS_MAX_VOCAB + 1, 0, &b) == LZS_EINVAL && b == NULL);
     if (SIZE_MAX == UINT32_MAX) { /* where a list of so many tokens takes twice the memory that there can be */
-        CHECK(lzs_backend_new(LZS_MAX_VOCAB, LZS_MAX_VOCAB, 0, &b) == LZS_ENOMEM && b == NULL);
-        CHECK(lzs_backend_new(LZS_MAX_VOCAB, 0, LZS_MAX_VOCAB, &b) == LZS_ENOMEM && b == NULL);
+        CHECK(lzs_backend_new(LZS_MAX_VOCAB, LZS_MAX_VOCAB, &b) == LZS_ENOMEM && b == NULL);
     }
     lzs_backend_free(NULL);
 
@@ -152,7 +151,7 @@ static void test_arguments(void) {
     lzs_plan_settings(&plan, 4, &p);
     plan.edits = three;
     plan.n_edits = 3;
-    CHECK(lzs_backend_new(4, 2, 0, &b) == LZS_OK);
+    CHECK(lzs_backend_new(4, 2, &b) == LZS_OK);
     CHECK(lzs_backend_process(b, x, &plan, out) == LZS_ESPACE && out[0] == 7.0f);
     CHECK(lzs_backend_distribution(b, x, &plan, ids, probabilities, 4, &n) == LZS_ESPACE && n == 0);
     plan.n_edits = 2;
@@ -166,7 +165,7 @@ static void test_equal_edited(void) {
     enum { N = 20000 };
     uint64_t state = 77;
     lzs_backend *b;
-    CHECK(lzs_backend_new(N, N, 0, &b) == LZS_OK);
+    CHECK(lzs_backend_new(N, N, &b) == LZS_OK);
     for (int round = 0; round < 4; round++) {
         for (int32_t i = 0; i < N; i++) {
             row[i] = kept[i] = round % 2 ? 1.0f : (float)random_unit(&state);
@@ -185,7 +184,7 @@ static void test_equal_edited(void) {
 static void test_equal_weights(void) {
     enum { N = 2048 };
     lzs_backend *b;
-    CHECK(lzs_backend_new(N, 0, 0, &b) == LZS_OK);
+    CHECK(lzs_backend_new(N, 0, &b) == LZS_OK);
     for (int step = 0; step < 60; step++) { /* gaps of 2 to 8 bits */
         float gap = (2.0f + 0.1f * (float)step) * 0.6931472f;
         for (int32_t i = 0; i < N; i++) row[i] = kept[i] = i == 700 ? gap : 0.0f;
@@ -204,7 +203,7 @@ static void test_misleading_groups(void) {
     enum { N = 12000 };
     uint64_t state = 77;
     lzs_backend *b;
-    CHECK(lzs_backend_new(N, 0, 0, &b) == LZS_OK);
+    CHECK(lzs_backend_new(N, 0, &b) == LZS_OK);
     for (int round = 0; round < 80; round++) {
         float depths[2], spreads[2];
         for (int k = 0; k < 2; k++) {
@@ -229,7 +228,7 @@ static void test_bad_edits(void) {
     static const int32_t bad[] = {-1, 100, INT32_MAX, INT32_MIN, 6};
     uint32_t words[] = {0xffffffffu, 0xffffffffu, 0xffffffffu, 0xffffffffu};
     lzs_backend *b;
-    CHECK(lzs_backend_new(100, 10, 0, &b) == LZS_OK);
+    CHECK(lzs_backend_new(100, 10, &b) == LZS_OK);
     for (int32_t i = 0; i < 100; i++) row[i] = kept[i] = 1.0f;
     for (int i = 0; i < 10; i++) {
         lzs_edit two[] = {{6, 1.0f, -1.0f}, {bad[i % 5], 1.0f, -1.0f}};

@@ -186,7 +186,6 @@ static void test_sampler(void) {
     for (int r = 0; r < 40 * N_SHAPES; r++) {
         lzs_params p = some_params();
         if (r % 3 == 0) p.temperature = 0.0f;
-        if (r % 4 == 0) p.pick = LZS_PICK_LLAMA_DIST;
         lzs_llama_sampler *member = new_member(&p, LZS_CHAIN_SAMPLER);
         lzs_sampler *twin;
         CHECK(lzs_sampler_new(N_VOCAB, &p, &twin) == LZS_OK);

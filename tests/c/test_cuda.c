@@ -76,7 +76,7 @@ int main(int argc, char **argv) {
     test_halves();
     test_writers();
     test_full_table();
-    CHECK(lzs_backend_new(CUDA_VOCAB, CUDA_EDITS + 1, 0, &b) == LZS_OK);
+    CHECK(lzs_backend_new(CUDA_VOCAB, CUDA_EDITS + 1, &b) == LZS_OK);
     b->kernels = &lzs_kernels_scalar;
     for (long i = 0; i < n_rows; i++) {
         int32_t n = 1 + random_below(&state, i % 64 == 0 ? CUDA_VOCAB : i % 8 == 0 ? 4096 : i % 4 == 1 ? 1200 : 90);

@@ -38,7 +38,6 @@ static void test_texts(uint64_t seed) {
         source choices = {.state = random_bits(&state)};
         lzs_params params;
         choose_params(&choices, &params, VOCAB, &l[i]);
-        params.pick = LZS_PICK_RACE;
         params.history = i % 2;
         CHECK(lzs_sampler_new(VOCAB, &params, &samplers[i]) == LZS_OK);
         n_prompt[i] = random_below(&state, 10);
@@ -197,9 +196,6 @@ static void test_refusals(void) {
     lzs_params wrong = p;
     wrong.top_p = 2.0f;
     CHECK(lzs_batch_set_params(b, 0, &wrong, NULL) == LZS_EINVAL && strstr(lzs_batch_problem(b), "top_p"));
-    wrong = p;
-    wrong.pick = LZS_PICK_LLAMA_DIST;
-    CHECK(lzs_batch_set_params(b, 0, &wrong, NULL) == LZS_EINVAL && strstr(lzs_batch_problem(b), "pick"));
     wrong = p;
     wrong.logit_bias = biases;
     wrong.n_logit_bias = LISTED + 1;

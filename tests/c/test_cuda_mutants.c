@@ -102,7 +102,7 @@ static bool survives(lzs_backend *b, mutant_kind kind, int id) {
 
 int main(void) {
     lzs_backend *b;
-    CHECK(lzs_backend_new(CUDA_VOCAB, CUDA_EDITS + 1, 0, &b) == LZS_OK);
+    CHECK(lzs_backend_new(CUDA_VOCAB, CUDA_EDITS + 1, &b) == LZS_OK);
     b->kernels = &lzs_kernels_scalar;
     CHECK(battery(b, false) && battery(b, true));
     const bool *met[KINDS] = {lzs_the_twin.phases, lzs_the_twin.reads, lzs_the_twin.sites, lzs_the_twin.waits};

@@ -1,8 +1,12 @@
 // test_cxx.cpp - the public headers are C++ as well, together in one file, and what they declare links.
 #include "check.h"
 #include "lzsampler.h"
+#include "lzsampler_explain.h"
 #include "lzsampler_llama.h"
+#include "lzsampler_plan.h"
 #include "lzsampler_text.h"
+#include "lzsampler_threads.h"
+#include "lzsampler_verify.h"
 
 int main() {
     lzs_params params;

@@ -30,7 +30,7 @@ int main(int argc, char **argv) {
     int32_t token;
     lzs_params_init(&p);
     CHECK(lzs_params_invalid(&p, 100) == NULL && lzs_sampler_new(100, &p, &s) == LZS_OK);
-    CHECK(lzs_sample(s, row, &token) == LZS_OK && token >= 0 && lzs_kernels_scan(row, 100) == 0.0f);
+    CHECK(lzs_sample(s, row, &token) == LZS_OK && token >= 0);
     lzs_sampler_free(s);
     return 0;
 }

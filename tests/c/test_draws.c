@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
     long n_small = argc > 1 ? atol(argv[1]) : 20000, n_large = argc > 2 ? atol(argv[2]) : 33;
     uint64_t state = 20260101;
     lzs_backend *b;
-    CHECK(lzs_backend_new(LARGE, MAX_EDITS, 0, &b) == LZS_OK);
+    CHECK(lzs_backend_new(LARGE, MAX_EDITS, &b) == LZS_OK);
     for (long i = 0; i < n_small; i++) {
         int32_t n = 1 + random_below(&state, i % 4 == 0 ? SMALL : i % 4 == 1 ? 1200 : 90);
         draw(b, n, (row_kind)(i % ROW_KINDS), i % 3 == 0, &state);

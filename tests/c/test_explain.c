@@ -6,7 +6,8 @@
 
 #include "backend/arithmetic.h"
 #include "check.h"
-#include "lzsampler.h"
+#include "lzsampler_explain.h"
+#include "lzsampler_plan.h"
 
 enum { N_VOCAB = 24 };
 

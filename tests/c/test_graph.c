@@ -327,7 +327,7 @@ static lzs_params params_of(int i) {
     if (i == 1) p.dry_allowed_length = 1, p.dry_penalty_last_n = 64;
     if (i >= 2) p.repetition_penalty = 1.3f, p.presence_penalty = 0.4f, p.penalty_window = 40;
     if (i == 3) p.frequency_method = LZS_MULTIPLICATIVE, p.frequency_penalty = 1.1f, p.sign_aware = 0;
-    if (i == 4) p.lz_penalty = 0.0f, p.pick = LZS_PICK_LLAMA_DIST;
+    if (i == 4) p.lz_penalty = 0.0f;
     if (i >= 3) p.logit_bias = biases, p.n_logit_bias = 3;
     if (i == 5) p.lz_penalty = 0.0f, p.repetition_penalty = 1.0f, p.presence_penalty = 0.0f, p.n_logit_bias = 0;
     return p;

@@ -48,10 +48,9 @@ static bool equal_bits(float a, float b) {
 
 enum { MAX_GROUPS = (MAX_N / LZS_STRETCH + 1) * LZS_STRETCH_GROUPS };
 
-static void test_scan_and_max(int32_t n, bool masked) {
+static void test_max(int32_t n, bool masked) {
     static float maxima[MAX_GROUPS + 1], expected_maxima[MAX_GROUPS + 1], best[MAX_GROUPS], expected_best[MAX_GROUPS];
     lzs_row row = row_of(n, masked);
-    CHECK(equal_bits(table->scan(logits, n), lzs_kernels_scalar.scan(logits, n)) || table->scan(logits, n) == 0.0f);
     int32_t n_stretches = lzs_stretches(n), n_groups = n_stretches * LZS_STRETCH_GROUPS;
     maxima[n_groups] = 42.0f;
     best[n_stretches] = 42.0f;
@@ -104,7 +103,8 @@ static void test_gather(int32_t n, bool masked) {
 
 /* The row's maximum, as a number that a scale can have. */
 static float top_of(int32_t n) {
-    float max = lzs_kernels_scalar.scan(logits, n);
+    float max = -INFINITY;
+    for (int32_t i = 0; i < n; i++) max = logits[i] > max ? logits[i] : max;
     return max > -INFINITY ? max : 0.0f;
 }
 
@@ -320,7 +320,7 @@ int main(void) {
             for (int kind = 0; kind < KINDS && (n < 50000 || kind < 2); kind++) {
                 fill(n, kind);
                 for (int masked = 0; masked < 2; masked++) {
-                    test_scan_and_max(n, masked);
+                    test_max(n, masked);
                     test_gather(n, masked);
                     test_weigh(n, masked);
                     test_sum(n, masked);

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "backend/arithmetic.h"
-#include "check.h"
+#include "on_kernels.h"
 #include "penalty/price.h"
-#include "sampler.h"
 
 enum { MAX_VOCAB = 64, MAX_LENGTH = 2000 };
 
@@ -19,13 +18,6 @@ static lzs_params lz_params(int32_t window, int32_t min_match) {
     p.lz_window = window;
     p.lz_min_match = min_match;
     return p;
-}
-
-static lzs_sampler *sampler_of(const lzs_params *p, int32_t n_vocab, const lzs_kernels *table) {
-    lzs_sampler *s;
-    CHECK(lzs_sampler_new(n_vocab, p, &s) == LZS_OK);
-    s->backend->kernels = s->state.history.kernels = table;
-    return s;
 }
 
 /* The edits of LZ alone, and its explanations, at this very history. */
@@ -60,7 +52,7 @@ static void test_all_texts(int32_t n_letters, int32_t length, int32_t window, in
     p.n_lz_commas = lists;
     p.lz_run_penalty = 0.25f;
     p.lz_run_allowance = window % 4;
-    lzs_sampler *s = sampler_of(&p, n_letters, lzs_kernels_best());
+    lzs_sampler *s = sampler_on(&p, n_letters, lzs_kernels_best());
     int32_t text[16] = {0}, at = 0;
     for (;;) { /* all texts in the order of a dictionary: from one to the next by rewinding to where they differ */
         while (at < length) {
@@ -101,7 +93,7 @@ static void test_random(uint64_t seed, const lzs_kernels *table) {
     p.lz_penalty = one_of(&state, 0.0f, 0.4f, 3.0f);
     p.lz_run_penalty = one_of(&state, p.lz_penalty > 0.0f ? 0.0f : 1.0f, 0.1f, 0.2f);
     p.history = random_below(&state, 3) ? LZS_HISTORY_GENERATED : LZS_HISTORY_ALL;
-    lzs_sampler *s = sampler_of(&p, n_vocab, table);
+    lzs_sampler *s = sampler_on(&p, n_vocab, table);
     int32_t n = random_below(&state, 200), period = 1;
     for (int32_t k = 0; k < n; k++) text[k] = random_below(&state, n_vocab);
     CHECK(lzs_prime(s, text, (size_t)n) == LZS_OK);
@@ -121,7 +113,7 @@ static void test_random(uint64_t seed, const lzs_kernels *table) {
         } else if (action < 95) {
             lzs_sampler *clone;
             CHECK(lzs_sampler_clone(s, &clone) == LZS_OK);
-            clone->backend->kernels = clone->state.history.kernels = table;
+            use_kernels(clone, table);
             CHECK(lzs_accept(s, 0) == LZS_OK); /* which the clone must not see */
             lzs_sampler_free(s);
             s = clone;
@@ -152,7 +144,7 @@ static bool near(double x, double y) {
 
 /* Accepts the letters of a text: a to z are the tokens 0 to 25. */
 static lzs_sampler *after(const lzs_params *p, const char *text) {
-    lzs_sampler *s = sampler_of(p, MAX_VOCAB, lzs_kernels_best());
+    lzs_sampler *s = sampler_on(p, MAX_VOCAB, lzs_kernels_best());
     for (; *text; text++) CHECK(lzs_accept(s, *text - 'a') == LZS_OK);
     return s;
 }
@@ -212,7 +204,7 @@ static void test_runs(void) {
     p.lz_run_allowance = 4;
     for (int strong = 0; strong < 2; strong++) {
         p.lz_penalty = strong ? 0.5f : 0.0f;
-        lzs_sampler *s = sampler_of(&p, MAX_VOCAB, lzs_kernels_best());
+        lzs_sampler *s = sampler_on(&p, MAX_VOCAB, lzs_kernels_best());
         for (int32_t n = 0; n < 200; n++) { /* U is n - 3, up to the window */
             const int32_t same = n < 3 ? 0 : n - 3 < 100 ? n - 3 : 100, beyond = same + 1 - 3 - 4;
             CHECK(near(price_of(s, n % 3), beyond > 0 ? 0.1 * beyond : 0.0));
@@ -245,7 +237,7 @@ static void test_long_texts(const lzs_kernels *table) {
     for (int quoted = 0; quoted < 2; quoted++) {
         uint64_t state = 7;
         for (int32_t i = 0; i < LENGTH; i++) text[i] = !quoted ? 3 : i < PERIOD ? random_below(&state, VOCAB) : text[i - PERIOD];
-        lzs_sampler *s = sampler_of(&p, VOCAB, table);
+        lzs_sampler *s = sampler_on(&p, VOCAB, table);
         CHECK(lzs_prime(s, text, CAP - 1 + (quoted ? PERIOD : 1)) == LZS_OK); /* U is one less than lengths count to */
         for (int i = 0; i < 4; i++) {
             const int32_t n = (int32_t)s->state.history.n, token = quoted ? text[n] : 3;

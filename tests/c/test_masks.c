@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "lzsampler_plan.h"
 #include "state/mask.h"
 
 enum { N_VOCAB = 70, N_WORDS = (N_VOCAB + 31) / 32, MAX_TOKENS = 400 };

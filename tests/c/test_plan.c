@@ -21,10 +21,6 @@ static lzs_plan any_plan(int32_t n_vocab, uint64_t *state) {
         fill_mask(mask, n_vocab, state);
         plan.mask = mask;
     }
-    if (random_below(state, 4) == 0) {
-        plan.pick = LZS_PICK_LLAMA_DIST;
-        plan.uniform = random_unit(state);
-    }
     return plan;
 }
 
@@ -39,8 +35,8 @@ static void check_equal(const lzs_plan *a, const lzs_plan *b) {
     CHECK(!a->mask == !b->mask);
     CHECK(!a->mask || memcmp(a->mask, b->mask, (size_t)((a->n_vocab + 31) / 32) * 4) == 0);
     CHECK(a->temperature == b->temperature && a->temperature_last == b->temperature_last && a->top_k == b->top_k);
-    CHECK(a->top_p == b->top_p && a->min_p == b->min_p && a->ties == b->ties && a->pick == b->pick);
-    CHECK(a->seed == b->seed && a->position == b->position && a->uniform == b->uniform);
+    CHECK(a->top_p == b->top_p && a->min_p == b->min_p && a->ties == b->ties);
+    CHECK(a->seed == b->seed && a->position == b->position);
 }
 
 /* Bytes of the plan, in memory that is exactly as long. */
@@ -172,9 +168,6 @@ static void test_refused(void) {
     REFUSED(top_p, 1.5f);
     REFUSED(min_p, -0.5f);
     REFUSED(ties, 2);
-    REFUSED(pick, 3);
-    REFUSED(uniform, 1.0);
-    REFUSED(uniform, NAN);
 #undef REFUSED
     static const lzs_edit bad_edits[] = {{40, 1.0f, 0.0f}, {-1, 1.0f, 0.0f}, {5, 0.0f, 0.0f}, {5, NAN, 0.0f},
                                          {5, INFINITY, 0.0f}, {5, 1.0f, NAN}, {5, 1.0f, INFINITY}, {39, 1.0f, 0.0f}};
@@ -189,7 +182,7 @@ static void test_refused(void) {
     CHECK(lzs_plan_read(bytes, lzs_plan_size(&plan), &read) == LZS_OK);
     CHECK(lzs_plan_read(bytes, lzs_plan_size(&plan) + 4, &read) == LZS_EINVAL); /* what follows is not a plan's */
     CHECK(lzs_plan_read(NULL, 0, &read) == LZS_EINVAL);
-    uint64_t head[11]; /* of a plan whose edits take 3 * 2^32 bytes, which is 0 in 32 bits */
+    uint64_t head[9]; /* of a plan whose edits take 3 * 2^32 bytes, which is 0 in 32 bits */
     memcpy(head, bytes, sizeof head);
     ((int32_t *)head)[2] = LZS_MAX_VOCAB;
     head[2] = LZS_MAX_VOCAB;
@@ -201,43 +194,40 @@ static void test_refused(void) {
 /* A sampler's own plan says all that the sampler knows: the backend picks what lzs_sample picks. */
 static void test_of_a_sampler(void) {
     uint64_t state = 5;
-    for (int pick = 0; pick < 2; pick++) {
-        lzs_params p;
-        lzs_sampler *s;
-        lzs_params_init(&p);
-        p.lz_penalty = 0.3f;
-        p.lz_min_match = 2;
-        p.dry_multiplier = 0.5f;
-        p.repetition_penalty = 1.2f;
-        p.top_k = 40;
-        p.pick = pick;
-        p.seed = 9;
-        CHECK(lzs_sampler_new(300, &p, &s) == LZS_OK);
-        for (int i = 0; i < 300; i++) {
-            lzs_plan plan, read;
-            lzs_status status;
-            size_t n;
-            int32_t token, replayed;
-            const float *rows[1] = {row};
-            fill_row(row, 300, ROW_NORMAL, &state);
-            fill_mask(mask, 300, &state);
-            CHECK(lzs_set_mask(s, i % 2, mask, 10) == LZS_OK && lzs_sampler_plan(s, &plan) == LZS_OK);
-            uint64_t *bytes = written(&plan, &n);
-            CHECK(lzs_plan_read(bytes, n, &read) == LZS_OK && read.position == (uint64_t)i && read.seed == 9);
-            status = lzs_sample(s, row, &token);
-            CHECK(lzs_accept(s, token < 0 ? 0 : token % 20) == LZS_OK); /* the plan outlives the step */
-            lzs_status again;
-            lzs_backend_sample(backend, rows, &read, 1, &replayed, &again);
-            CHECK(replayed == token && again == status);
-            free(bytes);
-        }
-        lzs_sampler_free(s);
+    lzs_params p;
+    lzs_sampler *s;
+    lzs_params_init(&p);
+    p.lz_penalty = 0.3f;
+    p.lz_min_match = 2;
+    p.dry_multiplier = 0.5f;
+    p.repetition_penalty = 1.2f;
+    p.top_k = 40;
+    p.seed = 9;
+    CHECK(lzs_sampler_new(300, &p, &s) == LZS_OK);
+    for (int i = 0; i < 300; i++) {
+        lzs_plan plan, read;
+        lzs_status status;
+        size_t n;
+        int32_t token, replayed;
+        const float *rows[1] = {row};
+        fill_row(row, 300, ROW_NORMAL, &state);
+        fill_mask(mask, 300, &state);
+        CHECK(lzs_set_mask(s, i % 2, mask, 10) == LZS_OK && lzs_sampler_plan(s, &plan) == LZS_OK);
+        uint64_t *bytes = written(&plan, &n);
+        CHECK(lzs_plan_read(bytes, n, &read) == LZS_OK && read.position == (uint64_t)i && read.seed == 9);
+        status = lzs_sample(s, row, &token);
+        CHECK(lzs_accept(s, token < 0 ? 0 : token % 20) == LZS_OK); /* the plan outlives the step */
+        lzs_status again;
+        lzs_backend_sample(backend, rows, &read, 1, &replayed, &again);
+        CHECK(replayed == token && again == status);
+        free(bytes);
     }
+    lzs_sampler_free(s);
 }
 
 int main(int argc, char **argv) {
     long n_plans = argc > 1 ? atol(argv[1]) : 30000;
-    CHECK(lzs_backend_new(MAX_VOCAB, MAX_EDITS, MAX_VOCAB, &backend) == LZS_OK);
+    CHECK(lzs_backend_new(MAX_VOCAB, MAX_EDITS, &backend) == LZS_OK);
     test_random(n_plans, 1);
     for (uint64_t seed = 1; seed <= 3; seed++) test_corrupted(seed);
     test_refused();

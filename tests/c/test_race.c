@@ -121,7 +121,7 @@ static void test_race_of_extremes(void) {
 }
 
 int main(void) {
-    CHECK(lzs_backend_new(LARGE, 40, 0, &backend) == LZS_OK);
+    CHECK(lzs_backend_new(LARGE, 40, &backend) == LZS_OK);
     test_list_and_groups();
     test_race_without_losers();
     test_race_uses_all_bits();

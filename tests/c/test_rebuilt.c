@@ -5,30 +5,18 @@
  * of the next step.
  */
 #include "fuzz_case.h"
-#include "sampler.h"
+#include "on_kernels.h"
 
 enum { MOST_BYTES = 1 << 17, CAP = UINT16_MAX };
 
 static float row[MAX_VOCAB];
-
-static void use(lzs_sampler *s, const lzs_kernels *table) {
-    s->backend->kernels = s->state.history.kernels = table;
-    if (s->state.free_text) s->state.free_text->history.kernels = table;
-}
-
-static lzs_sampler *sampler_of(const lzs_params *p, int32_t n_vocab, const lzs_kernels *table) {
-    lzs_sampler *s;
-    CHECK(lzs_sampler_new(n_vocab, p, &s) == LZS_OK);
-    use(s, table);
-    return s;
-}
 
 /* Of the same tokens, by the definition. */
 static lzs_sampler *rebuilt(lzs_sampler *s) {
     size_t n;
     const int32_t *tokens = lzs_tokens(s, &n);
     size_t n_prompt = n - (size_t)lzs_position(s);
-    lzs_sampler *r = sampler_of(&s->params, s->n_vocab, &lzs_kernels_scalar);
+    lzs_sampler *r = sampler_on(&s->params, s->n_vocab, &lzs_kernels_scalar);
     CHECK(lzs_prime(r, tokens, n_prompt) == LZS_OK);
     for (size_t i = n_prompt; i < n; i++) CHECK(lzs_accept(r, tokens[i]) == LZS_OK);
     return r;
@@ -118,7 +106,7 @@ static void change(source *s, lzs_sampler **sampler, lzs_sampler **other, const 
         CHECK(lzs_rewind(was, (size_t)(n < position ? n : position)) == LZS_OK);
     } else if (action < 18) {
         CHECK(lzs_sampler_clone(was, sampler) == LZS_OK);
-        use(*sampler, table);
+        use_kernels(*sampler, table);
         CHECK(lzs_accept(was, 0) == LZS_OK); /* which the clone must not see */
         lzs_sampler_free(was);
     } else {
@@ -138,7 +126,7 @@ static void run_script(uint64_t seed, const lzs_kernels *table) {
     choose_params(&s, &p, n_vocab, &lists);
     p.structure = structures[choose(&s, 2)];
     for (int32_t i = 0; i < n_vocab; i++) row[i] = (float)choose(&s, 1000) * 0.01f;
-    lzs_sampler *sampler = sampler_of(&p, n_vocab, table), *other = sampler_of(&p, n_vocab, table);
+    lzs_sampler *sampler = sampler_on(&p, n_vocab, table), *other = sampler_on(&p, n_vocab, table);
     for (int32_t i = 0; i < n_prompt; i++) prompt[i] = i % period < 3 ? i % period % n_vocab : choose(&s, n_vocab);
     CHECK(lzs_prime(sampler, prompt, (size_t)n_prompt) == LZS_OK);
     CHECK(lzs_prime(other, prompt, (size_t)(n_prompt / 2)) == LZS_OK);
@@ -168,7 +156,7 @@ static void run_at_cap(int32_t period, bool dry, const lzs_kernels *table) {
     p.lz_penalty = dry ? 0.0f : 3.0f;
     p.lz_window = LZS_MAX_WINDOW;
     p.lz_min_match = CAP - 10; /* there is a match from the first token on */
-    lzs_sampler *sampler = sampler_of(&p, VOCAB, table), *other = sampler_of(&p, VOCAB, table);
+    lzs_sampler *sampler = sampler_on(&p, VOCAB, table), *other = sampler_on(&p, VOCAB, table);
     CHECK(lzs_prime(sampler, text, (size_t)n) == LZS_OK);
     for (int32_t i = 0; i < BEFORE + AFTER; i++) {
         int32_t token, next = text[n + i];
@@ -198,7 +186,7 @@ static void run_past_all_stamps(const lzs_kernels *table) {
         p.lz_penalty = 0.3f;
         p.lz_rule = LZS_RULE_PAPER;
         p.lz_buffer = 4;
-        lzs_sampler *sampler = sampler_of(&p, 40, table);
+        lzs_sampler *sampler = sampler_on(&p, 40, table);
         for (int k = 0; k < i; k++) CHECK(lzs_accept(sampler, next_token(&s, sampler, 7)) == LZS_OK);
         sampler->edits.paper.stamp = UINT32_MAX - 1;
         for (int k = 0; k < 3; k++) { /* a step with the last stamp, and two after it */

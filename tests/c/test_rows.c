@@ -14,7 +14,7 @@ enum { N_VOCAB = 3000, STEPS = 300 };
 
 static float *row; /* (N_VOCAB) in pages that are only readable */
 
-static lzs_sampler *new_sampler(int32_t top_k, int32_t pick, uint64_t seed) {
+static lzs_sampler *new_sampler(int32_t top_k, uint64_t seed) {
     static const lzs_logit_bias bias[] = {{3, 2.0f}, {9, -1.0f}};
     lzs_params p;
     lzs_sampler *s;
@@ -27,21 +27,20 @@ static lzs_sampler *new_sampler(int32_t top_k, int32_t pick, uint64_t seed) {
     p.temperature = 0.9f;
     p.top_k = top_k;
     p.top_p = top_k == 40 ? 0.95f : 1.0f;
-    p.pick = pick;
     p.seed = seed;
     CHECK(lzs_sampler_new(N_VOCAB, &p, &s) == LZS_OK);
     return s;
 }
 
 typedef struct work {
-    int32_t top_k, pick;
+    int32_t top_k;
     uint64_t seed;
     int32_t tokens[STEPS];
 } work;
 
 static void *run(void *argument) {
     work *w = argument;
-    lzs_sampler *s = new_sampler(w->top_k, w->pick, w->seed);
+    lzs_sampler *s = new_sampler(w->top_k, w->seed);
     int32_t *ids = malloc(N_VOCAB * sizeof *ids);
     float *probabilities = malloc(N_VOCAB * sizeof *probabilities), *out = malloc(N_VOCAB * sizeof *out);
     uint32_t mask[(N_VOCAB + 31) / 32];
@@ -77,7 +76,7 @@ static void *use_clone(void *argument) {
 
 static void test_clones(void) {
     enum { THREADS = 4 };
-    lzs_sampler *s = new_sampler(40, LZS_PICK_RACE, 3), *clones[THREADS];
+    lzs_sampler *s = new_sampler(40, 3), *clones[THREADS];
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++) CHECK(lzs_sampler_clone(s, &clones[i]) == LZS_OK);
     for (int i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, use_clone, clones[i]) == 0);
@@ -93,18 +92,16 @@ int main(void) {
     CHECK(mprotect(row, N_VOCAB * sizeof *row, PROT_READ) == 0);
     static const int32_t top_ks[] = {0, 40, 1500};
     for (int k = 0; k < 3; k++) {
-        for (int32_t pick = 0; pick < 2; pick++) {
-            static work together[2], alone[2];
-            pthread_t threads[2];
-            for (int i = 0; i < 2; i++) {
-                together[i] = alone[i] = (work){.top_k = top_ks[k], .pick = pick, .seed = (uint64_t)i};
-                CHECK(pthread_create(&threads[i], NULL, run, &together[i]) == 0);
-            }
-            for (int i = 0; i < 2; i++) CHECK(pthread_join(threads[i], NULL) == 0);
-            for (int i = 0; i < 2; i++) {
-                run(&alone[i]);
-                CHECK(memcmp(alone[i].tokens, together[i].tokens, sizeof alone[i].tokens) == 0);
-            }
+        static work together[2], alone[2];
+        pthread_t threads[2];
+        for (int i = 0; i < 2; i++) {
+            together[i] = alone[i] = (work){.top_k = top_ks[k], .seed = (uint64_t)i};
+            CHECK(pthread_create(&threads[i], NULL, run, &together[i]) == 0);
+        }
+        for (int i = 0; i < 2; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+        for (int i = 0; i < 2; i++) {
+            run(&alone[i]);
+            CHECK(memcmp(alone[i].tokens, together[i].tokens, sizeof alone[i].tokens) == 0);
         }
     }
     test_clones();

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "lzsampler.h"
+#include "lzsampler_explain.h"
+#include "lzsampler_plan.h"
 
 static lzs_sampler *new_sampler(int32_t n_vocab, const lzs_params *params) {
     lzs_sampler *s;
@@ -112,7 +113,6 @@ static void test_parameters(void) {
     REFUSED(min_p, 1.1f);
     REFUSED(min_p, NAN);
     REFUSED(ties, 2);
-    REFUSED(pick, 2);
     REFUSED(dry_multiplier, -1.0f);
     REFUSED(dry_multiplier, NAN);
     REFUSED(dry_base, 0.5f);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "penalty/params.h"
 #include "sampler.h"
 
 enum { N_VOCAB = 400 };
@@ -111,11 +112,10 @@ static void check_alike(lzs_sampler *a, lzs_sampler *b) {
 }
 
 /* Settings that may change, changed in the middle of a text: the sampler is one that had them from the start. */
-static void test_changes_between_steps(int32_t pick) {
+static void test_changes_between_steps(void) {
     for (int change = 0; change < 23; change++) {
         const bool paper = change >= 5 && change <= 7;
         lzs_params first = paper ? by_the_paper() : everything_on(), then;
-        first.pick = pick;
         then = first;
         switch (change) {
         case 0: then.temperature = 0.3f; break;
@@ -176,7 +176,6 @@ static void test_fixed_fields(void) {
     FIXED(loop_max_pattern, 0);
     FIXED(loop_min_pattern, 2);
     FIXED(loop_min_count, 4);
-    FIXED(pick, LZS_PICK_LLAMA_DIST);
     FIXED(dry_multiplier, 0.0f);
     FIXED(dry_penalty_last_n, 101);
     FIXED(stuck_threshold, 0);
@@ -243,9 +242,8 @@ static void test_biases_in_any_order(void) {
 }
 
 /* Samplers cloned from one prefix draw the same tokens with one seed, and others with seeds of their own. */
-static void test_seeds(int32_t pick) {
+static void test_seeds(void) {
     lzs_params p = everything_on();
-    p.pick = pick;
     lzs_sampler *s = sampler_of(&p), *clones[4];
     feed(s, 40, 3);
     for (int i = 0; i < 4; i++) {
@@ -323,10 +321,9 @@ static void test_sequence_seeds(void) {
 }
 
 /* lzs_sampler_copy makes what lzs_sampler_clone makes, whatever the target did before. */
-static void test_copy(int32_t pick) {
+static void test_copy(void) {
     uint64_t state = 4;
     lzs_params p = everything_on();
-    p.pick = pick;
     for (int r = 0; r < 40; r++) {
         lzs_sampler *from = sampler_of(&p), *to = sampler_of(&p), *clone;
         int32_t prompt[30] = {0};
@@ -412,7 +409,6 @@ static void test_fixed(void) {
     FIXED(loop_max_pattern, p.loop_max_pattern + 1);
     FIXED(loop_min_pattern, p.loop_min_pattern + 1);
     FIXED(loop_min_count, p.loop_min_count + 1);
-    FIXED(pick, !p.pick);
     FIXED(dry_multiplier, 0.0f);
     FIXED(dry_penalty_last_n, 77);
     FIXED(stuck_threshold, p.stuck_threshold + 1);
@@ -494,7 +490,7 @@ static void test_shared_backend(void) {
     lzs_params p = everything_on();
     lzs_backend *b;
     lzs_sampler *alone[5], *shared[5];
-    CHECK(lzs_backend_new(N_VOCAB, lzs_edits_max(&p, N_VOCAB), 0, &b) == LZS_OK);
+    CHECK(lzs_backend_new(N_VOCAB, lzs_edits_max(&p, N_VOCAB), &b) == LZS_OK);
     for (int i = 0; i < 5; i++) {
         alone[i] = sampler_of(&p);
         CHECK(lzs_sampler_new_shared(N_VOCAB, &p, b, &shared[i]) == LZS_OK);
@@ -514,7 +510,7 @@ static void test_shared_backend(void) {
     lzs_sampler *none = clone;
     CHECK(lzs_sampler_new_shared(N_VOCAB + 1, &p, b, &none) == LZS_ESPACE && none == NULL);
     lzs_backend *small;
-    CHECK(lzs_backend_new(20000, 3, 0, &small) == LZS_OK);
+    CHECK(lzs_backend_new(20000, 3, &small) == LZS_OK);
     lzs_params_init(&p);
     CHECK(lzs_sampler_new_shared(20000, &p, small, &none) == LZS_OK);
     lzs_sampler_free(none);
@@ -523,8 +519,6 @@ static void test_shared_backend(void) {
     p.lz_min_match = 1;
     CHECK(lzs_sampler_new_shared(20000, &p, small, &none) == LZS_ESPACE && none == NULL);
     p.lz_penalty = 0.0f;
-    p.pick = LZS_PICK_LLAMA_DIST; /* candidates */
-    CHECK(lzs_sampler_new_shared(20000, &p, small, &none) == LZS_ESPACE);
     lzs_backend_free(small);
     lzs_params_init(&p);
     CHECK(lzs_sampler_new_shared(N_VOCAB, &p, NULL, &none) == LZS_EINVAL);
@@ -558,12 +552,11 @@ static void test_edits_max(void) {
 }
 
 /* A sampler that is full takes neither a token nor a prompt, and is as it was. */
-static void test_full(int32_t pick) {
+static void test_full(void) {
     enum { MOST = 100 };
     lzs_params p = everything_on();
     lzs_sampler *full, *twin;
     int32_t prompt[MOST + 1] = {0};
-    p.pick = pick;
     full = sampler_of(&p);
     twin = sampler_of(&p);
     full->state.history.most = MOST; /* INT32_MAX would take 16 GB */
@@ -584,12 +577,10 @@ static void test_full(int32_t pick) {
 }
 
 int main(void) {
-    for (int32_t pick = 0; pick < 2; pick++) {
-        test_changes_between_steps(pick);
-        test_seeds(pick);
-        test_copy(pick);
-        test_full(pick);
-    }
+    test_changes_between_steps();
+    test_seeds();
+    test_copy();
+    test_full();
     test_fixed_fields();
     test_biases_in_any_order();
     test_sequence_seeds();

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "check.h"
-#include "sampler.h"
+#include "lzsampler_verify.h"
+#include "on_kernels.h"
 #include "verify/rejection.h"
 
 enum { N_VOCAB = 150, MASK_WORDS = (N_VOCAB + 31) / 32, MOST = 1200 };
@@ -79,15 +79,11 @@ static lzs_params settings(int which) {
     p.stuck_threshold = 30;
     p.stuck_ngram = 2;
     p.stuck_window = 64;
-    if (which % 5 == 4) p.pick = LZS_PICK_LLAMA_DIST;
     return p;
 }
 
 static lzs_sampler *new_sampler(const lzs_params *p, const lzs_kernels *kernels) {
-    lzs_sampler *s;
-    CHECK(lzs_sampler_new(N_VOCAB, p, &s) == LZS_OK);
-    s->backend->kernels = s->state.history.kernels = kernels;
-    return s;
+    return sampler_on(p, N_VOCAB, kernels);
 }
 
 static lzs_speculation *new_speculation(lzs_sampler *s, int32_t mode, int32_t k) {

@@ -4,6 +4,8 @@
 #include <math.h>
 
 #include "grammar_case.h"
+#include "lzsampler_verify.h"
+#include "penalty/params.h"
 #include "sampler.h"
 
 static lzs_vocabulary *vocabulary;

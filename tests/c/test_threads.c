@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "check.h"
-#include "lzsampler.h"
+#include "lzsampler_plan.h"
 #include "lzsampler_text.h"
+#include "lzsampler_threads.h"
 
 enum { N_THREADS = 4, N_VOCAB = 300, N_STEPS = 60, N_ROUNDS = 6, N_TEXT = 20000, N_HELD = 3000, END = 0 };
 

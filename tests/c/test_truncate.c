@@ -30,7 +30,7 @@ static void test_flat(void) {
         int32_t kept;
     } cases[] = {{0.0f, 1}, {0.1f, 2}, {0.25f, 3}, {0.5f, 5}, {0.75f, 8}, {0.9f, 9}, {0.95f, 10}};
     lzs_backend *b;
-    CHECK(lzs_backend_new(10, 0, 0, &b) == LZS_OK);
+    CHECK(lzs_backend_new(10, 0, &b) == LZS_OK);
     for (int32_t i = 0; i < 10; i++) row[i] = 1.5f;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lzs_plan plan = plan_of(10);
@@ -46,7 +46,7 @@ static void test_flat(void) {
 /* Where the whole row is as good as flat, top-k and top-p are decided by token ids, whatever the size. */
 static void test_flat_rows_of_all_sizes(void) {
     lzs_backend *b;
-    CHECK(lzs_backend_new(MAX_VOCAB, 0, 0, &b) == LZS_OK);
+    CHECK(lzs_backend_new(MAX_VOCAB, 0, &b) == LZS_OK);
     for (int32_t i = 0; i < MAX_VOCAB; i++) row[i] = -2.0f;
     for (int32_t n = 1; n <= MAX_VOCAB; n += 1 + n / 7) {
         for (int32_t k = 1; k <= n; k += 1 + k / 3) {
@@ -69,7 +69,7 @@ static void test_list_and_cut(void) {
     static lzs_edit edits[100];
     uint64_t state = 11;
     lzs_backend *b;
-    CHECK(lzs_backend_new(MAX_VOCAB, 100, 0, &b) == LZS_OK);
+    CHECK(lzs_backend_new(MAX_VOCAB, 100, &b) == LZS_OK);
     int n_listed = 0;
     const lzs_kernels *kernels;
     for (int t = 0; (kernels = lzs_kernels_at(t)); t++) {
@@ -114,7 +114,7 @@ static void test_best(void) {
     static lzs_edit edits[100];
     uint64_t state = 12;
     lzs_backend *b;
-    CHECK(lzs_backend_new(MAX_VOCAB, 100, 0, &b) == LZS_OK);
+    CHECK(lzs_backend_new(MAX_VOCAB, 100, &b) == LZS_OK);
     int n_found = 0;
     for (int r = 0; r < 20 * ROW_KINDS; r++) {
         int32_t n = 1 + random_below(&state, MAX_VOCAB), k = 1 + random_below(&state, 1024);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "../../penalty/token_classes.h"
-#include "../../plan/params.h"
+#include "../../penalty/params.h"
 #include "machine.h"
 #include "settings.h"
 
@@ -210,7 +210,6 @@ lzs_status lzs_batch_set_params(lzs_batch *b, int32_t slot, const lzs_params *pa
         return LZS_EINVAL;
     }
     lzs_params_whole(params, &whole);
-    if (whole.pick != LZS_PICK_RACE) return fail(b, LZS_EINVAL, "pick is not LZS_PICK_RACE, the only one on a device");
     const size_t n_listed = whole.n_exempt + whole.n_logit_bias + whole.n_dry_breakers + whole.n_lz_separators + whole.n_lz_commas;
     if (n_listed > (size_t)b->shape.max_listed) {
         return fail(b, LZS_ESPACE, "exempt, logit_bias, dry_breakers, lz_separators and lz_commas have more than max_listed items together");
@@ -233,7 +232,6 @@ lzs_status lzs_batch_set_plan(lzs_batch *b, int32_t slot, const lzs_plan *plan, 
     if (slot < 0 || slot >= b->shape.n_slots) return fail(b, LZS_EINVAL, "slot is not 0 to n_slots - 1");
     const char *invalid = lzs_plan_invalid(plan);
     if (!invalid && plan->n_vocab != b->shape.n_vocab) invalid = "n_vocab";
-    if (!invalid && plan->pick != LZS_PICK_RACE) invalid = "pick";
     if (invalid) {
         snprintf(b->problem, sizeof b->problem, "%s of the plan is out of range", invalid);
         return LZS_EINVAL;

@@ -7,7 +7,7 @@
 
 lzs_pick_settings lzs_pick_settings_of(const lzs_plan *plan) {
     lzs_pick_settings p = {.status = LZS_EINVAL};
-    if (lzs_plan_invalid(plan) || plan->pick != LZS_PICK_RACE) return p;
+    if (lzs_plan_invalid(plan)) return p;
     const float t = plan->temperature > 0.0f ? plan->temperature : 1.0f;
     p.status = LZS_OK;
     p.sign_aware = plan->sign_aware;

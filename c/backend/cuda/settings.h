@@ -5,8 +5,8 @@
 #include "fold.h"
 #include "pick.h"
 
-/* The truncation and the draw of a plan; its edits, mask and position are not looked at. The status is LZS_EINVAL where a number
- * is out of range, or the pick is not LZS_PICK_RACE. */
+/* The truncation and the draw of a plan; its edits, mask and position are not looked at. The status is LZS_EINVAL if a number
+ * is out of range. */
 lzs_pick_settings lzs_pick_settings_of(const lzs_plan *plan);
 
 /* `params` are valid and whole; their lists are sorted, with one bias a token, and stay where they are. */

@@ -1,17 +1,13 @@
-/* params.h - the settings of a sampler as the library keeps them. */
-#ifndef LZS_PARAMS_H
-#define LZS_PARAMS_H
+/* ranges.h - which numbers and lists settings may have. */
+#ifndef LZS_RANGES_H
+#define LZS_RANGES_H
 
 #include <float.h>
 #include <stdbool.h>
 
 #include "../include/lzsampler.h"
 
-/* Copies settings of any size that this library knows into a whole struct, the rest being defaults. Returns false for
- * another size. */
-bool lzs_params_whole(const lzs_params *given, lzs_params *whole);
-
-/* As lzs_params_invalid, for the temperature, the truncation and the pick alone. */
+/* As lzs_params_invalid, for the temperature and the truncation alone. */
 const char *lzs_sampling_invalid(const lzs_params *params);
 
 /* Whether a list is one of tokens. */

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "../penalty/penalty.h"
-#include "plan.h"
+#include "../plan/ranges.h"
+#include "penalty.h"
 
 /* The struct of the first interface; later fields follow it. */
 #define FIRST_SIZE offsetof(lzs_params, logit_bias)
@@ -29,7 +29,7 @@ static void set_defaults(lzs_params *params) {
 void lzs_params_init_size(lzs_params *params, size_t size) {
     lzs_params defaults;
     set_defaults(&defaults);
-    memset(params, 0, size); /* what a newer header has behind our fields is off */
+    memset(params, 0, size); /* fields of a newer header are off */
     memcpy(params, &defaults, size < sizeof defaults ? size : sizeof defaults);
     params->size = (uint32_t)size;
 }
@@ -42,37 +42,12 @@ bool lzs_params_whole(const lzs_params *given, lzs_params *whole) {
     return true;
 }
 
-bool lzs_tokens_valid(const int32_t *list, size_t n, int32_t n_vocab) {
-    if (n && !list) return false;
-    for (size_t i = 0; i < n; i++) {
-        if (list[i] < 0 || list[i] >= n_vocab) return false;
-    }
-    return true;
-}
-
-bool lzs_token_set_valid(const uint32_t *words, size_t n, int32_t n_vocab) {
-    return n == 0 || (words && n == lzs_mask_words(n_vocab));
-}
-
 static bool biases(const lzs_logit_bias *list, size_t n, int32_t n_vocab) {
     if (n && !list) return false;
     for (size_t i = 0; i < n; i++) {
         if (list[i].token < 0 || list[i].token >= n_vocab || !(list[i].bias <= FLT_MAX)) return false;
     }
     return true;
-}
-
-const char *lzs_sampling_invalid(const lzs_params *p) {
-    if (p->temperature != 0.0f && !lzs_within(p->temperature, LZS_MIN_TEMPERATURE, LZS_MAX_TEMPERATURE)) {
-        return "temperature";
-    }
-    if (!lzs_choice(p->temperature_last, 1)) return "temperature_last";
-    if (p->top_k < 0) return "top_k";
-    if (!lzs_within(p->top_p, 0.0f, 1.0f)) return "top_p";
-    if (!lzs_within(p->min_p, 0.0f, 1.0f)) return "min_p";
-    if (!lzs_choice(p->ties, LZS_TIES_KEEP)) return "ties";
-    if (!lzs_choice(p->pick, LZS_PICK_LLAMA_DIST)) return "pick";
-    return NULL;
 }
 
 const char *lzs_params_invalid(const lzs_params *given, int32_t n_vocab) {
@@ -112,7 +87,6 @@ const char *lzs_params_fixed(const lzs_params *given, const lzs_params *other) {
     if (a->loop_max_pattern != b->loop_max_pattern) return "loop_max_pattern";
     if (a->loop_min_pattern != b->loop_min_pattern) return "loop_min_pattern";
     if (a->loop_min_count != b->loop_min_count) return "loop_min_count";
-    if (a->pick != b->pick) return "pick";
     if (a->stuck_threshold != b->stuck_threshold) return "stuck_threshold";
     if (a->stuck_ngram != b->stuck_ngram) return "stuck_ngram";
     if (a->stuck_min_count != b->stuck_min_count) return "stuck_min_count";

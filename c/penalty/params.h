@@ -1,0 +1,16 @@
+/* params.h - the settings of a sampler as the library keeps them. */
+#ifndef LZS_PARAMS_H
+#define LZS_PARAMS_H
+
+#include <stdbool.h>
+
+#include "../include/lzsampler.h"
+
+/* Copies settings of any size that this library knows into a whole struct, the rest being defaults. Returns false for
+ * another size. */
+bool lzs_params_whole(const lzs_params *given, lzs_params *whole);
+
+/* The name of a [fixed] number in which two valid settings differ, or NULL. Lists are not compared. */
+const char *lzs_params_fixed(const lzs_params *a, const lzs_params *b);
+
+#endif
