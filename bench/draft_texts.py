@@ -13,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from lzsampler import Params
+from lzsampler.decoding.draft import Draft
 from lzsampler.decoding.generate import generate
-from lzsampler.decoding.speculative import Draft
 from lzsampler.llama.model import Model
 from lzsampler.llama.rounding import RoundingWarning
 from lzsampler.models import find_model

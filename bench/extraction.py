@@ -32,7 +32,7 @@ from typing import Any, NamedTuple, get_args
 
 from lzsampler import Grammar, Model, Params, generate
 from lzsampler.constraint.grammar import Tokenization
-from lzsampler.decoding.generate import Generation
+from lzsampler.decoding.generation import Generation
 from lzsampler.models import find_model
 from lzsampler.params import Structure, changed
 

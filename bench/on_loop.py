@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Params, Sampler, sequence_seed
-from lzsampler.decoding.generate import Generation
+from lzsampler.decoding.generation import Generation
 from lzsampler.decoding.many import Request, generate_many
 from lzsampler.decoding.parts import PartTracker
 from lzsampler.decoding.recovery import LoopPolicy

@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 
 from lzsampler import LzsError, Params, Sampler, generate, quantize, sequence_seed
-from lzsampler.decoding.speculative import Draft, Length
+from lzsampler.decoding.draft import Draft, Length
 from lzsampler.decoding.speedup import ClockedModel, Quartiles, Timed, Way, compare, decode_cost
 from lzsampler.evaluation.tasks import read_tasks
 from lzsampler.llama.model import Messages, Model

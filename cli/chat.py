@@ -33,7 +33,7 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
     ``loops``: the arguments of `Chat` about loops.
     """
     from lzsampler import LzsError
-    from lzsampler.decoding.speculative import warn_of_change
+    from lzsampler.decoding.draft import warn_of_change
     from lzsampler.decoding.transcript import TranscriptFile
 
     limits = limits_from(flags)

@@ -18,7 +18,7 @@ from .options import refused_download, whole
 from .output import figures_of, repeats
 
 if TYPE_CHECKING:
-    from lzsampler.decoding.generate import Generation
+    from lzsampler.decoding.generation import Generation
 
 # Held-out sentences of the books that the embedded model was trained on (public domain); it loops on each of them.
 PROMPTS = (

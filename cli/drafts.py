@@ -11,7 +11,7 @@ from .console import console
 from .help import refuse_given
 
 if TYPE_CHECKING:
-    from lzsampler.decoding.speculative import Draft
+    from lzsampler.decoding.draft import Draft
     from lzsampler.llama.gguf import Header
     from lzsampler.llama.model import Model
 
@@ -43,7 +43,7 @@ def open_draft(stack: ExitStack, model: "Model", flags: Mapping[str, Any], **mor
     ``stack`` closes its model, and `rounding_said` holds until then. ``more``: arguments of `Draft` beside those of
     `draft_options` and ``mode``. What is wrong with it is raised before anything is said about it.
     """
-    from lzsampler.decoding.speculative import refuse_draft
+    from lzsampler.decoding.draft import refuse_draft
 
     if not drafts(flags):
         return None
@@ -67,7 +67,7 @@ def open_draft_for(
 
 
 def _draft(stack: ExitStack, flags: Mapping[str, Any], settings: Mapping[str, Any], **more: Any) -> "Draft":
-    from lzsampler.decoding.speculative import Draft
+    from lzsampler.decoding.draft import Draft
 
     opened = None
     if flags["model_draft"] is not None:
@@ -117,7 +117,7 @@ def _say_if_large(target: "Header", draft: "Draft") -> None:
 
 def say_if_large(target: "Header", draft: "Model") -> None:
     """Say that a draft is too large for its target to be of use, where it is."""
-    from lzsampler.decoding.speculative import too_large
+    from lzsampler.decoding.draft import too_large
 
     large = too_large(target, draft.header)
     if large is not None:

@@ -49,7 +49,7 @@ def check_flags(flags: dict[str, Any]) -> None:
 
 def measure(params: "Params", flags: dict[str, Any]) -> None:
     """Measure the four ways and print them."""
-    from lzsampler.decoding.speculative import N_MAX
+    from lzsampler.decoding.draft import N_MAX
     from lzsampler.quantizing.four import four
     from lzsampler.reports.writers import FOUR, save
 

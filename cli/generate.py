@@ -47,7 +47,7 @@ from .output import Output, action_line, figures_of, for_chat, summary, transcri
 from .progress import prompt_progress
 
 if TYPE_CHECKING:
-    from lzsampler.decoding.generate import Generation
+    from lzsampler.decoding.generation import Generation
     from lzsampler.llama.model import Model
     from lzsampler.params import Params
 

@@ -17,7 +17,7 @@ from .help import option, options, refuse_given
 if TYPE_CHECKING:
     from lzsampler.constraint.grammar import Grammar
     from lzsampler.constraint.tokens import HasTokenBytes
-    from lzsampler.decoding.generate import Generation
+    from lzsampler.decoding.generation import Generation
 
 GRAMMAR = "Grammar (docs/grammar.md)"
 _FIELDS = {

@@ -14,7 +14,7 @@ from .console import console
 if TYPE_CHECKING:
     from lzsampler import LzsError
     from lzsampler.auditing.repetition import Repetition
-    from lzsampler.decoding.generate import Generation
+    from lzsampler.decoding.generation import Generation
     from lzsampler.decoding.recovery import Action
     from lzsampler.llama.model import Messages, Model
     from lzsampler.params import Params
@@ -67,7 +67,7 @@ def for_chat(what: str, how: str) -> str:
 
 def action_line(action: "Action") -> str:
     """Return what was done about a loop, and where it is; tokens count from 0 at the first new one."""
-    from lzsampler.sampler import Loop
+    from lzsampler.detection import Loop
 
     found = action.found
     if isinstance(found, Loop):

@@ -42,9 +42,9 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
     Each prompt has random numbers of its own, with the seed that its transcript names. When Ctrl-C comes, the texts
     that are complete are kept. A row that fails has a transcript that says why; then the exit status is 1.
     """
+    from lzsampler.decoding.draft import Speculated
     from lzsampler.decoding.many import Request, generate_many
     from lzsampler.decoding.recovery import LoopPolicy
-    from lzsampler.decoding.speculative import Speculated
     from lzsampler.decoding.transcript import TranscriptFile, to_line
     from lzsampler.sampler import sequence_seed
 

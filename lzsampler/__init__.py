@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .constraint.grammar import Grammar
     from .constraint.tokens import Spelling, TokenBytes
     from .decoding.generate import generate
-    from .detection import STOP_ON_LOOP, STOP_ON_STUCK, RepetitionDetection, StuckDetection
+    from .detection import STOP_ON_LOOP, STOP_ON_STUCK, Loop, RepetitionDetection, Stuck, StuckDetection
     from .dropin.attachment import attach
     from .evaluation.cost import cost
     from .evaluation.costs import Costs
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from .params import Params
     from .probing.probe import probe
     from .quantizing.quantize import quantize
-    from .sampler import Loop, Sampler, Stuck, lz_bits, sequence_seed
+    from .sampler import Sampler, lz_bits, sequence_seed
     from .separators import separators_of
 
 __version__ = "0.1.0"
@@ -83,7 +83,7 @@ __all__ = [
 
 _LATE = {  # name: its module, which is loaded when the name is first used
     "Grammar": "constraint.grammar",
-    "Loop": "sampler",
+    "Loop": "detection",
     "Model": "llama.model",
     "Params": "params",
     "RepetitionDetection": "detection",
@@ -94,7 +94,7 @@ _LATE = {  # name: its module, which is loaded when the name is first used
     "STOP_ON_STUCK": "detection",
     "Sampler": "sampler",
     "Spelling": "constraint.tokens",
-    "Stuck": "sampler",
+    "Stuck": "detection",
     "StuckDetection": "detection",
     "Costs": "evaluation.costs",
     "TokenBytes": "constraint.tokens",

@@ -1,8 +1,8 @@
-"""`Sampler`: the C sampler of one sequence, with numpy arrays; its `Loop` and `Stuck`; and `lz_bits`."""
+"""`Sampler`: the C sampler of one sequence, with numpy arrays; and `lz_bits`."""
 
 import pickle
 from copy import copy, deepcopy
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ._check import INT32_MAX, Tokens, check, integer, logits_array, mask_array, output_array, row_of, token_array
 from ._ffi import ffi, lib
 from ._values import counted
-from .detection import MAX_WINDOW, RepetitionDetection, StuckDetection
+from .detection import MAX_WINDOW, Loop, RepetitionDetection, Stuck, StuckDetection
 from .errors import ArgumentError, ArgumentTypeError, LzsError
 from .params import CHOICES, DETECTIONS, MAX_BUFFER, SEPARATORS, Formula, Params, fixed_difference, usual_buffer
 from .util.in_use import InUse, one_thread, using
@@ -27,35 +27,6 @@ MAX_VOCAB: int = lib.LZS_MAX_VOCAB
 _S = TypeVar("_S", bound="Sampler")
 _ATTRIBUTES = {"n_vocab", "params", "grammar", "handle", "in_use", "_token", "_stepped"}  # a sampler's own
 _EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit of lzsampler.h
-
-
-@dataclass(frozen=True)
-class Loop:
-    """A stretch of accepted tokens that repeats without a break: ``count`` copies of ``period`` tokens from ``start``.
-
-    ``start`` counts from 0 at the first accepted token. The period is the shortest: a copy is not copies itself.
-    """
-
-    start: int
-    period: int
-    count: int
-
-    @property
-    def end(self) -> int:
-        """Where the last whole copy ends: the number of accepted tokens when the loop was found."""
-        return self.start + self.period * self.count
-
-
-@dataclass(frozen=True)
-class Stuck:
-    """A stretch of accepted tokens that says next to nothing new, by `StuckDetection`.
-
-    ``start``: its first token, counted from 0 at the first accepted one; ``end``: the number of accepted tokens when it
-    was found. What it repeats came ``min_count`` - 1 times before ``start``.
-    """
-
-    start: int
-    end: int
 
 
 class Sampler:

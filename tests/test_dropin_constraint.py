@@ -15,8 +15,8 @@ llama_cpp = pytest.importorskip("llama_cpp")
 
 from applications import CHAT as MESSAGES  # noqa: E402
 from applications import LZ, PROMPT, streamed, text_of  # noqa: E402 (needs llama_cpp)
+from lzsampler.decoding.draft import Draft  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402
-from lzsampler.decoding.speculative import Draft  # noqa: E402
 from lzsampler.dropin import LZLlama, attach  # noqa: E402
 from lzsampler.llama import check_chain_sampler, penalties_sampler, token_bytes  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402

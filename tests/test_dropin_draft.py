@@ -16,7 +16,7 @@ from lzsampler.models import default_draft, default_model
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from applications import CHAT, LOOPING, PROMPT, new, streamed, text_of  # noqa: E402 (needs llama_cpp)
-from lzsampler.decoding.speculative import Draft, Speculated  # noqa: E402
+from lzsampler.decoding.draft import Draft, Speculated  # noqa: E402
 from lzsampler.dropin import LZLlama, attach  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 

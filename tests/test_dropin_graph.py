@@ -10,7 +10,7 @@ from lzsampler.models import default_draft, default_model
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler.decoding.speculative import Draft  # noqa: E402 (needs llama_cpp)
+from lzsampler.decoding.draft import Draft  # noqa: E402 (needs llama_cpp)
 from lzsampler.dropin import LZLlama  # noqa: E402
 from lzsampler.llama.graph import missing  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402

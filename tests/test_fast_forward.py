@@ -14,8 +14,9 @@ from lzsampler.models import default_draft, default_model
 pytest.importorskip("llama_cpp")
 
 from lzsampler.decoding.chat import Chat
-from lzsampler.decoding.generate import Generation, generate
-from lzsampler.decoding.speculative import Draft
+from lzsampler.decoding.draft import Draft
+from lzsampler.decoding.generate import generate
+from lzsampler.decoding.generation import Generation
 from lzsampler.llama.model import Model
 
 PROMPT = "Once upon a time"

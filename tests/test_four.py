@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("llama_cpp")
 
 from lzsampler import LzsError, Params, generate, sequence_seed
-from lzsampler.decoding.speculative import Draft
+from lzsampler.decoding.draft import Draft
 from lzsampler.decoding.speedup import ClockedModel, Timed, Way, compare, decode_cost
 from lzsampler.llama import gguf
 from lzsampler.llama.model import Model

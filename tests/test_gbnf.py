@@ -21,8 +21,8 @@ pytest.importorskip("llama_cpp")
 from llama_cpp import llama_grammar
 
 from lzsampler import Model, generate
+from lzsampler.decoding.draft import Draft
 from lzsampler.decoding.many import Request, generate_many
-from lzsampler.decoding.speculative import Draft
 from lzsampler.llama.gbnf import GbnfMatcher
 from lzsampler.llama.gbnf_rules import check
 from lzsampler.llama.vocabulary import Vocabulary

@@ -28,7 +28,8 @@ from reference import first_loop
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from lzsampler.decoding.chat import Chat  # noqa: E402 (needs llama_cpp)
-from lzsampler.decoding.generate import Generation, generate  # noqa: E402
+from lzsampler.decoding.generate import generate  # noqa: E402
+from lzsampler.decoding.generation import Generation  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
 from lzsampler.decoding.text_stream import TextStream  # noqa: E402
 from lzsampler.llama import gguf  # noqa: E402

@@ -12,7 +12,9 @@ from lzsampler import Grammar, Params, RepetitionDetection, StuckDetection, Toke
 
 pytest.importorskip("llama_cpp")
 
-from lzsampler.decoding.generate import Generation, Text, generate
+from lzsampler.decoding.generate import generate
+from lzsampler.decoding.generation import Generation
+from lzsampler.decoding.writing import Text
 from scripted import Scripted
 from writings import texts_by_id
 

@@ -23,8 +23,9 @@ from lzsampler.params import PRESETS
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from lzsampler.decoding.chat import Chat  # noqa: E402 (needs llama_cpp)
-from lzsampler.decoding.generate import Generation, generate  # noqa: E402
-from lzsampler.decoding.speculative import Draft  # noqa: E402
+from lzsampler.decoding.draft import Draft  # noqa: E402
+from lzsampler.decoding.generate import generate  # noqa: E402
+from lzsampler.decoding.generation import Generation  # noqa: E402
 from lzsampler.llama import gguf  # noqa: E402
 from lzsampler.llama import graph as the_graph  # noqa: E402
 from lzsampler.llama.graph import missing  # noqa: E402

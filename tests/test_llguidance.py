@@ -194,7 +194,7 @@ def test_a_model_writes_under_it_with_and_without_a_draft() -> None:
     pytest.importorskip("llguidance", reason=NEEDED)
     pytest.importorskip("llama_cpp")
     from lzsampler import Model, generate
-    from lzsampler.decoding.speculative import Draft
+    from lzsampler.decoding.draft import Draft
     from lzsampler.models import default_model
 
     with Model(default_model()) as model:

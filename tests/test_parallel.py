@@ -16,9 +16,11 @@ llama_cpp = pytest.importorskip("llama_cpp")
 from lzsampler import Grammar, LzsError, Params, Sampler  # noqa: E402 (needs llama_cpp)
 from lzsampler._check import row_of  # noqa: E402
 from lzsampler.decoding import many as parallel  # noqa: E402
-from lzsampler.decoding.generate import Generation, Text, generate  # noqa: E402
+from lzsampler.decoding.generate import generate  # noqa: E402
+from lzsampler.decoding.generation import Generation  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
 from lzsampler.decoding.recovery import LoopPolicy, OnLoop  # noqa: E402
+from lzsampler.decoding.writing import Text  # noqa: E402
 from lzsampler.llama.decoder import Decoder  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_model, default_prompts  # noqa: E402

@@ -16,7 +16,9 @@ from lzsampler.params import PENALTIES, Penalty
 
 pytest.importorskip("llama_cpp")
 
-from lzsampler.decoding.generate import Generation, Text, generate
+from lzsampler.decoding.generate import generate
+from lzsampler.decoding.generation import Generation
+from lzsampler.decoding.writing import Text
 from scripted import Script, Scripted, cycle
 
 LETTERS = [*"abcdefghijklmnop"]

@@ -9,10 +9,10 @@ llama_cpp = pytest.importorskip("llama_cpp")
 
 import random_models  # noqa: E402 (needs llama_cpp)
 from lzsampler import LzsError, Params  # noqa: E402
+from lzsampler.decoding.draft import Draft  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
 from lzsampler.decoding.spec_check import spec_check  # noqa: E402
-from lzsampler.decoding.speculative import Draft  # noqa: E402
 from lzsampler.dropin import attach  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_model  # noqa: E402

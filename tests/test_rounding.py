@@ -19,10 +19,10 @@ pytest.importorskip("llama_cpp")
 
 import llama_cpp
 
+from lzsampler.decoding.draft import Draft
 from lzsampler.decoding.generate import generate
 from lzsampler.decoding.many import Request, generate_many
 from lzsampler.decoding.sequences import Sequences
-from lzsampler.decoding.speculative import Draft
 from lzsampler.dropin import LZLlama
 from lzsampler.evaluation.evaluate import evaluate
 from lzsampler.llama import rounding as module

@@ -19,7 +19,7 @@ from lzsampler.params import PRESETS
 
 pytest.importorskip("llama_cpp")
 
-from lzsampler.decoding.generate import Generation
+from lzsampler.decoding.generation import Generation
 from lzsampler.decoding.many import Request, generate_many
 from lzsampler.llama.model import Model, Prompt
 from writings import texts_by_id

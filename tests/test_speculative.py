@@ -20,8 +20,10 @@ from lzsampler.models import default_draft, default_model
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler.decoding.generate import Generation, Text, generate  # noqa: E402 (needs llama_cpp)
-from lzsampler.decoding.speculative import Draft, Speculated  # noqa: E402
+from lzsampler.decoding.draft import Draft, Speculated  # noqa: E402
+from lzsampler.decoding.generate import generate  # noqa: E402 (needs llama_cpp)
+from lzsampler.decoding.generation import Generation  # noqa: E402 (needs llama_cpp)
+from lzsampler.decoding.writing import Text  # noqa: E402 (needs llama_cpp)
 from lzsampler.llama.model import Model  # noqa: E402
 
 PROMPT = "Once upon a time there was a king"

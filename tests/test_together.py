@@ -14,10 +14,11 @@ llama_cpp = pytest.importorskip("llama_cpp")
 from lzsampler import LzsError, Params  # noqa: E402 (needs llama_cpp)
 from lzsampler._check import row_of  # noqa: E402
 from lzsampler.decoding import many  # noqa: E402
-from lzsampler.decoding.generate import Generation, generate  # noqa: E402
+from lzsampler.decoding.draft import Draft  # noqa: E402
+from lzsampler.decoding.generate import generate  # noqa: E402
+from lzsampler.decoding.generation import Generation  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
 from lzsampler.decoding.recovery import LoopPolicy, OnLoop  # noqa: E402
-from lzsampler.decoding.speculative import Draft  # noqa: E402
 from lzsampler.decoding.together import Together  # noqa: E402
 from lzsampler.llama.decoder import Decoder  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402

@@ -14,7 +14,8 @@ pytest.importorskip("llama_cpp")
 
 from lzsampler import LzsError, Params
 from lzsampler.auditing.repetition import repetition
-from lzsampler.decoding.generate import Generation, generate
+from lzsampler.decoding.generate import generate
+from lzsampler.decoding.generation import Generation
 from lzsampler.decoding.transcript import TranscriptFile, record, to_line
 from lzsampler.llama.model import Model
 from lzsampler.models import default_model

@@ -15,9 +15,9 @@ import numpy as np
 
 from lzsampler import Grammar, LzsError, Model, Params, Sampler, attach, generate
 from lzsampler.decoding.chat import Chat
+from lzsampler.decoding.draft import Draft
 from lzsampler.decoding.lookup import Lookup
 from lzsampler.decoding.many import Request, generate_many
-from lzsampler.decoding.speculative import Draft
 from lzsampler.decoding.verification import Speculation
 from lzsampler.dropin.lzllama import LZLlama
 from lzsampler.llama.gguf import read

@@ -12,10 +12,11 @@ from ..llama.model import Model, refuse_other_model
 from ..params import Params
 from ..sampler import sequence_seed
 from ..util.in_use import InUse, one_thread
-from .generate import Generation, generate
+from .draft import Draft, refuse_draft
+from .generate import generate
+from .generation import Generation
 from .parts import Part, parts_of_grammar
 from .recovery import LoopPolicy, LoopRule, OnLoop
-from .speculative import Draft, refuse_draft
 
 
 @dataclass(frozen=True)

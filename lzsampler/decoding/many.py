@@ -37,13 +37,14 @@ from ..params import Params
 from ..util.cores import physical_cores
 from ..util.pool import started_pool
 from ..util.signals import uninterrupted
-from .generate import Generation, Text
+from .draft import Draft, common_length, refuse_draft, warn_of_change
+from .generation import Generation
 from .parts import Part
 from .recovery import DEFAULT_POLICY, LoopPolicy
 from .sequences import Sequences
-from .speculative import Draft, common_length, refuse_draft, warn_of_change
 from .text_sampler import TextSampler
 from .together import Place, Shared, Together
+from .writing import Text
 
 MAX_PARALLEL = 256  # LLAMA_MAX_SEQ
 _TOGETHER = 256  # texts of one prompt that begin together; each has a sampler in memory

@@ -2,22 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from ..errors import ArgumentError, LzsError
 from ..llama.graph import GraphSampler, Place, check_place, missing
 from ..util.in_use import using
+from .draft import Draft
 from .recovery import OnLoop
-from .speculative import Draft
-
-if TYPE_CHECKING:
-    from .generate import Text
+from .writing import Text
 
 _STEERS: tuple[OnLoop, ...] = ("rewind", "kick")  # forbid tokens at one place, or draw at another temperature
 
 
 @contextmanager
-def placed(text: "Text", place: Place, *, on_loop: OnLoop | None, draft: Draft | None) -> Iterator[None]:
+def placed(text: Text, place: Place, *, on_loop: OnLoop | None, draft: Draft | None) -> Iterator[None]:
     """Have the sampler of a text work where ``place`` says, within a ``with`` block.
 
     The block uses the model, the grammar and the draft's model: LzsError where another thread does.
@@ -36,7 +33,7 @@ def placed(text: "Text", place: Place, *, on_loop: OnLoop | None, draft: Draft |
             yield
 
 
-def _graph(text: "Text", asked: bool, on_loop: OnLoop | None, draft: Draft | None) -> GraphSampler | None:
+def _graph(text: Text, asked: bool, on_loop: OnLoop | None, draft: Draft | None) -> GraphSampler | None:
     model, own = text.model, text.own
     if own is None or not (asked or (model.on_device and missing() is None)):
         return None

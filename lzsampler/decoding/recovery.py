@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 from .._check import integer
-from ..detection import STOP_ON_LOOP, STOP_ON_STUCK, StuckDetection
+from ..detection import STOP_ON_LOOP, STOP_ON_STUCK, Loop, Stuck, StuckDetection
 from ..errors import ArgumentError
 from ..params import PENALTIES, Params, counts
-from ..sampler import Loop, Sampler, Stuck
+from ..sampler import Sampler
 from .parts import PARTS, Part, parts_of
 
 OnLoop = Literal["off", "stop", "trim", "rewind", "close-think", "kick"]

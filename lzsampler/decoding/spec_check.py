@@ -15,8 +15,9 @@ from ..llama.model import Messages, Model
 from ..llama.rounding import Rounding, RoundingWarning, may_differ, rounding, what_it_means
 from ..params import Params
 from ..sampler import Sampler, sequence_seed
-from .generate import Generation, generate
-from .speculative import Draft, DraftKind, Speculated, common_length, refuse_draft
+from .draft import Draft, DraftKind, Speculated, common_length, refuse_draft
+from .generate import generate
+from .generation import Generation
 from .verification import SpecMode
 
 LENGTHS = tuple(range(1, 9))  # of blocks

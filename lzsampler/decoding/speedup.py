@@ -15,8 +15,9 @@ from ..llama.binding import llama_cpp
 from ..llama.model import Model, Prompt
 from ..params import Params
 from ..sampler import sequence_seed
-from .generate import Generation, generate
-from .speculative import Draft, Speculated
+from .draft import Draft, Speculated
+from .generate import generate
+from .generation import Generation
 
 Quartiles = tuple[float, float, float]
 """The lower quartile, the median and the upper one."""

@@ -17,10 +17,10 @@ from ..constraint.grammar import Grammar
 from ..errors import LzsError
 from ..llama.model import Messages, Model
 from ..params import SEPARATORS, Params, to_json
-from .generate import Generation
+from .draft import Draft
+from .generation import Generation
 from .parts import Part
 from .recovery import DEFAULT_POLICY, LoopPolicy
-from .speculative import Draft
 
 VERSION = 1
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # JSON lets them stand, line readers cut there

@@ -22,16 +22,19 @@ import numpy.typing as npt
 from .._values import brief, counted
 from ..constraint.grammar import Grammar
 from ..constraint.tokens import TokenBytes
+from ..decoding.draft import Draft
 from ..decoding.recovery import LoopRule, OnLoop
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..llama.alone import OneThread, refuse_closed
 from ..llama.binding import llama_cpp
 from ..llama.graph import Place
+from ..llama.model import Model
 from ..llama.vocabulary import token_bytes
 from ..params import PENALTY_FIELDS, Params, PenaltySettings, penalties_from
 from ..sampler import refuse_tokens_outside, sequence_seed
 from ..util.in_use import InUse, any_thread, one_thread, using
 from ..util.signature import keyword, settings, with_keywords
+from .drafted import Drafter, open_draft
 from .keywords import merged, ours_beside, refuse_unknown, taken, taken_grammar, with_token_ids
 from .response import Schemas, refuse_other_vocabulary
 from .sampled import LoopEnd, NothingAllowed, SampledText, TextCut
@@ -39,9 +42,6 @@ from .settings import FLAGS, LoopFinishReason, Settings, Stats
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from ..llama.model import Model
-    from .drafted import Draft, Drafter
 
 
 class AttachSettings(PenaltySettings, total=False):
@@ -146,12 +146,12 @@ class Attachment:
         self._settings = dataclasses.replace(self._settings, loop_finish_reason=reason)
 
     @property
-    def draft(self) -> "Draft | None":
+    def draft(self) -> Draft | None:
         """What proposes tokens; see `attach`."""
         return self._settings.draft
 
     @draft.setter
-    def draft(self, draft: "Draft | None") -> None:
+    def draft(self, draft: Draft | None) -> None:
         self._settings = dataclasses.replace(self._settings, draft=draft)
 
     @property
@@ -192,14 +192,12 @@ class Attachment:
 
     # -- for the hooks --
 
-    def use_draft(self, llm: Any, draft: "Draft | str | Path | None") -> None:
+    def use_draft(self, llm: Any, draft: Draft | str | Path | None) -> None:
         """Take a draft, or open the file of a draft model; nothing stays open where it cannot be used."""
         refuse_closed(llm)
         if draft == "lookup":
             raise ArgumentError("draft='lookup' is of the command line: give Draft(lookup=3)")
         if isinstance(draft, str | Path):
-            from .drafted import open_draft
-
             draft = open_draft(llm, draft)
             self._draft_model = draft.model
         try:
@@ -215,12 +213,10 @@ class Attachment:
             self._draft_model.close()
             self._draft_model = None
 
-    def drafter(self, llm: Any) -> "Drafter | None":
+    def drafter(self, llm: Any) -> Drafter | None:
         """Return what drafts for the call that is going on; raises as `attach` for a draft that cannot be used."""
         draft = self.current().draft
         if draft is not None and (self._drafter is None or self._drafter.draft is not draft):
-            from .drafted import Drafter
-
             self._drafter = Drafter(llm, draft)
         return None if draft is None else self._drafter
 
@@ -277,7 +273,7 @@ class Attachment:
             self.in_use.finish(chunks.close)
 
     @contextmanager
-    def building(self, text: "SampledText") -> Iterator[None]:
+    def building(self, text: SampledText) -> Iterator[None]:
         """Give the chains that are built within a ``with`` block to a text."""
         before, self.text = self.text, text
         try:
@@ -402,7 +398,7 @@ class Hooks(OneThread):
         begin: Callable[[SampledText], Generator[int, Sequence[int] | None, None]],
         text: SampledText,
         end: LoopEnd,
-        drafter: "Drafter | None",
+        drafter: Drafter | None,
     ) -> Generator[int, Sequence[int] | None, None]:
         lz, stats = self.lz, self.lz.stats
         stats.calls += not end.script
@@ -538,7 +534,7 @@ def attach(
     loop_rule: LoopRule | None = None,
     max_rescues: int = 3,
     loop_finish_reason: LoopFinishReason = "stop",
-    draft: "Draft | str | Path | None" = None,
+    draft: Draft | str | Path | None = None,
     sampler: Place = "auto",
     **penalties: "Unpack[AttachSettings]",
 ) -> Attachment:
@@ -606,7 +602,7 @@ attach.__signature__ = with_keywords(attach, settings(PENALTY_FIELDS, given=True
 _classes: dict[type, type] = {}  # class of a model: the same with our hooks
 
 
-def _attached(llm: Any, settings: Settings, draft: "Draft | str | Path | None") -> Attachment:
+def _attached(llm: Any, settings: Settings, draft: Draft | str | Path | None) -> Attachment:
     plain = type(llm)
     if plain not in _classes:
         named = {name: getattr(plain, name) for name in ("__doc__", "__module__", "__qualname__")}

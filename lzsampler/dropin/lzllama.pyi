@@ -22,8 +22,8 @@ from llama_cpp.llama_types import (
 from typing_extensions import Unpack
 
 from ..constraint.grammar import Grammar
+from ..decoding.draft import Draft
 from ..decoding.recovery import LoopRule, OnLoop
-from ..decoding.speculative import Draft
 from ..llama.attention import FlashAttention
 from ..llama.graph import Place
 from ..params import CallSettings, Params

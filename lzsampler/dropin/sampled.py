@@ -8,7 +8,7 @@ it finds. Where tokens are to be taken back `_create_completion` begins anew too
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from .._ffi import lib
 from ..decoding.parts import PartTracker
 from ..decoding.reasoning import closing, opened
 from ..decoding.recovery import KICK_TOP_K, Rescue, fresh_start, whole_character
+from ..detection import Loop
 from ..errors import ArgumentError, LzsError
 from ..llama.binding import llama_cpp
 from ..llama.chain import address, check_chain_sampler, penalties_sampler
@@ -33,10 +34,8 @@ from ..llama.graph import (
 )
 from ..llama.pick_first import PickFirst, allows_other
 from ..params import PENALTIES, Params
-from ..sampler import Loop, Sampler, loop_found, stuck_found
-
-if TYPE_CHECKING:
-    from .settings import Settings, Stats
+from ..sampler import Sampler, loop_found, stuck_found
+from .settings import Settings, Stats
 
 _PENALTIES_OFF = dict(penalty.llama_cpp for penalty in PENALTIES if penalty.llama_cpp)
 
@@ -82,7 +81,7 @@ class SampledText:
     ``temperature``: that of the call.
     """
 
-    def __init__(self, settings: "Settings", prompt: Sequence[int], *, temperature: float = 1.0) -> None:
+    def __init__(self, settings: Settings, prompt: Sequence[int], *, temperature: float = 1.0) -> None:
         self.policy, self.params = settings.settled()
         self.grammar = settings.grammar
         self.fast_grammar = settings.fast_grammar
@@ -216,7 +215,7 @@ class SampledText:
         off = {"top_p": 1.0, "min_p": 0.0, "typical_p": 1.0, "mirostat_mode": 0}
         return {"temp": self.rescue.temperature, "top_k": KICK_TOP_K, **off}
 
-    def step(self, llm: Any, stats: "Stats") -> tuple[bool, bool]:
+    def step(self, llm: Any, stats: Stats) -> tuple[bool, bool]:
         """Look for a loop after a token; return whether it ends the text, and whether the next token needs a new chain.
 
         Raises `TextCut` when tokens are to be taken back.
@@ -240,14 +239,14 @@ class SampledText:
         self._end(order.keep, rescue, stats)
         return True, False
 
-    def give_up(self, stats: "Stats") -> None:
+    def give_up(self, stats: Stats) -> None:
         """End the text where it is, in its loop: nothing but what is forbidden can be picked."""
         assert self.rescue is not None
         self.rescue.give_up(self.tokens)
         stats.actions = tuple(self.rescue.actions)
         self._end(len(self.tokens), self.rescue, stats)
 
-    def _end(self, keep: int, rescue: Rescue, stats: "Stats") -> None:
+    def _end(self, keep: int, rescue: Rescue, stats: Stats) -> None:
         self.keep = keep
         stats.loops += 1
         last = rescue.actions[-1].found
@@ -286,7 +285,7 @@ class SampledText:
                 raise LzsError(self.grammar.problem) from error
             raise
 
-    def close(self, llm: Any, stats: "Stats") -> None:
+    def close(self, llm: Any, stats: Stats) -> None:
         """Free the chain now: llama-cpp-python's refers to itself, so that it would wait for the garbage collector."""
         if self._chain is None:
             return

@@ -2,19 +2,17 @@
 
 import inspect
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from .._check import boolean
 from ..constraint.grammar import Grammar
+from ..decoding.draft import Draft, Speculated
 from ..decoding.recovery import Action, LoopPolicy, LoopRule, OnLoop
+from ..detection import Loop
 from ..errors import ArgumentError, ArgumentTypeError
 from ..llama.binding import llama_cpp
 from ..llama.graph import Place, check_place
 from ..params import PENALTY_FIELDS, Params, sampling_fields
-from ..sampler import Loop
-
-if TYPE_CHECKING:
-    from .drafted import Draft, Speculated
 
 LoopFinishReason = Literal["stop", "length", "repetition"]
 
@@ -25,7 +23,7 @@ FLAGS = {
     "loop_rule": LoopRule | None,
     "max_rescues": int,
     "loop_finish_reason": LoopFinishReason,
-    "draft": "Draft | None",
+    "draft": Draft | None,
     "sampler": Place,
 }
 OURS = (*PENALTY_FIELDS, "params", *FLAGS)
@@ -51,7 +49,7 @@ class Stats:
     actions: tuple[Action, ...] = ()
     refused: int = 0
     seed: int | None = None
-    speculated: "Speculated | None" = None
+    speculated: Speculated | None = None
     sampler: Literal["cpu", "graph"] = "cpu"
 
 
@@ -66,7 +64,7 @@ class Settings:
     loop_rule: LoopRule | None = None
     max_rescues: int = 3
     loop_finish_reason: LoopFinishReason = "stop"
-    draft: "Draft | None" = None
+    draft: Draft | None = None
     sampler: Place = "auto"
 
     def __post_init__(self) -> None:
@@ -90,10 +88,20 @@ class Settings:
             raise ArgumentError(f"loop_finish_reason must be one of {names}, got {self.loop_finish_reason!r}")
         check_place(self.sampler)
         if self.draft is not None:
-            from .drafted import check_draft
-
-            check_draft(self.draft)
+            _check_draft(self.draft)
 
     def settled(self) -> tuple[LoopPolicy, Params]:
         """Return what is done about loops, and the params with the detectors that it needs."""
         return LoopPolicy(self.on_loop, self.loop_rule, self.max_rescues).settled(self.params)
+
+
+def _check_draft(draft: object) -> None:
+    """Raise TypeError for what is not a `Draft`, ValueError for one that is not for a `llama_cpp.Llama`."""
+    if not isinstance(draft, Draft):
+        raise ArgumentTypeError(f"draft must be a Draft, got {draft!r:.100}: Draft(Model(path)) or Draft(lookup=3)")
+    if draft.mode != "gumbel":
+        raise ArgumentError(
+            f"mode must be gumbel with a llama_cpp.Llama, whose chain draws for draft and target, got {draft.mode!r}"
+        )
+    if draft.on_proposed is not None:
+        raise ArgumentError("on_proposed is for lzsampler.generate: leave it out")

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from ..auditing.repetition import repetition
-from ..decoding.generate import Generation, without_end
+from ..decoding.draft import Draft, Speculated
+from ..decoding.generation import Generation
 from ..decoding.many import Request, generate_many, refuse_shared
-from ..decoding.speculative import Draft, Speculated
 from ..decoding.transcript import TranscriptFile, record
+from ..decoding.writing import without_end
 from ..errors import ArgumentError, LzsError
 from ..llama import gguf
 from ..llama.attention import FlashAttention

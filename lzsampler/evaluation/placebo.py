@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._check import Tokens
+from ..detection import Loop
 from ..params import PENALTIES, Params
-from ..sampler import Loop, Sampler
+from ..sampler import Sampler
 
 _FIRST_BAND = 10  # ranks 1 to 10, 11 to 100, 101 to 1,000 and so on
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._check import integer
-from ..decoding.speculative import N_MAX, Draft, refuse_draft, too_large
+from ..decoding.draft import N_MAX, Draft, refuse_draft, too_large
 from ..decoding.speedup import ClockedModel, Timed, Way, check_counts, compare
 from ..decoding.verification import MAX_DRAFT
 from ..errors import ArgumentError
