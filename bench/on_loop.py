@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Params, Sampler, sequence_seed
+from lzsampler.decoding.config import GenerationConfig
 from lzsampler.decoding.generation import Generation
 from lzsampler.decoding.many import Request, generate_many
 from lzsampler.decoding.parts import PartTracker
@@ -57,7 +58,7 @@ def arms(model: Model, rule: Any) -> dict[str, tuple[Params, LoopPolicy]]:
     made = {"nothing": (PLAIN, LoopPolicy("off"))}
     for action in ("stop", "trim", "rewind", "close-think", "kick"):
         made[action] = (PLAIN, LoopPolicy(action, rule))
-    made["LZ"] = (model.params(temperature=0.0), LoopPolicy("off"))
+    made["LZ"] = (Params.recommended(model, temperature=0.0), LoopPolicy("off"))
     paper = Params(temperature=0.0, **PRESETS["paper"])
     made["paper"] = (paper, LoopPolicy("off"))
     made[SCOPED] = (paper, LoopPolicy("off", penalty_scope=["thinking"]))
@@ -104,9 +105,9 @@ def written(
         Request(
             (name, task.id),
             task.prompt,
-            replace(params, seed=sequence_seed(params.seed, number)),
-            n_predict=arguments.n_predict,
-            loops=policy,
+            GenerationConfig(
+                replace(params, seed=sequence_seed(params.seed, number)), max_tokens=arguments.n_predict, on_loop=policy
+            ),
         )
         for number, task in enumerate(tasks)
         for name, (params, policy) in settings.items()
@@ -166,8 +167,7 @@ def same_answers(model: Model, name: str, made: dict[tuple[str, str], Made], tas
         Request(
             task.id,
             task.prompt,
-            PLAIN,
-            n_predict=len(texts[task.id].tokens) + texts[task.id].ended,
+            GenerationConfig(PLAIN, max_tokens=len(texts[task.id].tokens) + texts[task.id].ended),
             sampler=partial(Forced, texts[task.id].tokens[: ends[task.id]]),
         )
         for task in tasks

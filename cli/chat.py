@@ -13,11 +13,13 @@ from lzsampler.util.signals import ended_by
 from .console import console
 from .drafts import open_draft
 from .grammars import grammar_from, say_what_is_missing
-from .options import cuts, dry_breakers, is_broken, limits_from, open_model, with_tokens
+from .options import config_from, cuts, dry_breakers, is_broken, open_model, with_tokens
 from .output import Output, action_line, figures_of, summary, transcript_of
 from .progress import prompt_progress
 
 if TYPE_CHECKING:
+    from lzsampler.decoding.config import GenerationConfig
+    from lzsampler.decoding.recovery import LoopPolicy
     from lzsampler.llama.model import Model
     from lzsampler.params import Params
 
@@ -27,16 +29,12 @@ _HELP = (
 )
 
 
-def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], first: str | None) -> None:
-    """Answer the messages that stdin has, ``first`` before them if it is given, until they end.
-
-    ``loops``: the arguments of `Chat` about loops.
-    """
+def converse(params: "Params", loops: "LoopPolicy", flags: dict[str, Any], first: str | None) -> None:
+    """Answer the messages that stdin has, ``first`` before them if it is given, until they end."""
     from lzsampler import LzsError
     from lzsampler.decoding.draft import warn_of_change
     from lzsampler.decoding.transcript import TranscriptFile
 
-    limits = limits_from(flags)
     output = Output(live=False)  # of the answer that is being written
     with ExitStack() as stack:
         file = stack.enter_context(TranscriptFile(flags["save"])) if flags["save"] else None
@@ -44,13 +42,11 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
         params = with_tokens(params, model.llm, flags)
         used = dry_breakers(flags)
         shown = (lambda proposed: output.show(proposed)) if flags["spec_show"] else None
-        limits["draft"] = draft = open_draft(stack, model, flags, on_proposed=shown)
+        draft = open_draft(stack, model, flags, on_proposed=shown)
         if draft is not None:  # before the first message, which would otherwise be refused
             warn_of_change(model, draft, model.n_ctx, stacklevel=1)
-        limits["grammar"] = grammar = grammar_from(model, flags)
-        limits["grammar_scope"] = flags["grammar_scope"] or None
-        how = {"fast_forward": not flags["no_fast_forward"], "sampler": flags["sampler"]}
-        chat = _chat(model, params, system=flags["system"], **how, **limits, **loops)
+        grammar = grammar_from(model, flags)
+        chat = _chat(model, config_from(params, loops, flags, grammar, draft), flags["system"])
         if flags["model"] is None:
             console.note(f"embedded model {model.path.name}; use -m FILE for another")
         if sys.stdin.isatty():
@@ -82,9 +78,7 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
             turn = chat.turn
             try:
                 if file is not None:  # before what may wait for a reader
-                    file.append(
-                        transcript_of(model, turn.messages, turn.params, generation, figures, limits, loops, used)
-                    )
+                    file.append(transcript_of(model, turn.messages, turn.config, generation, figures, used))
             finally:
                 output.finish(generation.text)
             if output.error is not None:
@@ -98,13 +92,13 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
                 console.note(f"the context of {model.n_ctx} tokens is full: /reset, or start again with a larger -c N")
             if generation.speculated is not None:
                 console.detail(f"speculation: {generation.speculated}")
-            console.detail(summary(generation, turn.params, figures))
+            console.detail(summary(generation, turn.config.params, figures))
 
 
-def _chat(model: "Model", params: "Params", **settings: Any) -> Any:
+def _chat(model: "Model", config: "GenerationConfig", system: str | None) -> Any:
     from lzsampler.decoding.chat import Chat  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
-    return Chat(model, params, **settings)
+    return Chat(model, config, system=system)
 
 
 def _messages(first: str | None) -> Iterator[str]:

@@ -51,6 +51,7 @@ def demo(model: Path | None, n_predict: int) -> None:
 
     The embedded model and models without a chat template continue sentences; others are asked questions.
     """
+    from lzsampler.decoding.config import GenerationConfig
     from lzsampler.decoding.generate import generate
     from lzsampler.llama.model import Model
     from lzsampler.models import default_model
@@ -62,7 +63,7 @@ def demo(model: Path | None, n_predict: int) -> None:
     column = column if side_by_side else width
     colored = console.colored(sys.stdout)
     with Model(model or default_model()) as opened:
-        off, on = Params(temperature=0.0), opened.params(temperature=0.0)
+        off, on = Params(temperature=0.0), Params.recommended(opened, temperature=0.0)
         console.detail(
             f"{opened.path}: context {opened.n_ctx:,} tokens, {counted(opened.n_threads, 'CPU thread')}; {on}"
         )
@@ -73,7 +74,7 @@ def demo(model: Path | None, n_predict: int) -> None:
             asked = [{"role": "user", "content": prompt}] if chats else prompt
             sides = []
             for params in (off, on):
-                made = generate(opened, asked, params, n_predict=n_predict)
+                made = generate(opened, asked, GenerationConfig(params, max_tokens=n_predict))
                 if made.finish_reason == "interrupted":
                     raise KeyboardInterrupt
                 sides.append(_block(made, column))

@@ -133,7 +133,7 @@ def evaluate_command(**flags: Any) -> None:
 _FLAGS = {
     "give resume=True to": "give --resume to",
     "another folder as out=": "another folder as -o",
-    "n_predict=": "-n ",
+    "max_tokens=": "-n ",
     "n_ctx=": "-c ",
     "flash_attn=": "-fa ",
     "continue it as it was started": "the options that it was started with continue it",
@@ -153,7 +153,7 @@ def _run(flags: dict[str, Any]) -> "Results":
         tasks, prompts = _rows_for(model)
     grid = read_grid(flags["grid"])
     if flags["n_predict"] is not None:
-        grid = replace(grid, n_predict=flags["n_predict"])
+        grid = replace(grid, max_tokens=flags["n_predict"])
     for limit in flags["limits"]:  # what can never be answered shows before all the work
         if limit.group is not None and limit.rate not in RATES:
             try:

@@ -26,11 +26,11 @@ from .help import GroupedCommand, option, options
 from .options import (
     PARTS,
     asked_with,
+    config_from,
     cuts,
     draft_options,
     dry_breakers,
     is_broken,
-    limits_from,
     loop_options,
     loops_from,
     model_options,
@@ -163,7 +163,6 @@ def generate(prompt: str | None, **flags: Any) -> None:
     from lzsampler.decoding.transcript import TranscriptFile, to_line
 
     output = Output(live=not any(flags[name] for name in ("as_json", "no_stream", "explain")) and not cuts(flags))
-    limits = limits_from(flags)
     explainer = _Explainer()
     hooks: dict[str, Any] = {"on_explanation": explainer} if flags["explain"] else {}
     with ExitStack() as stack:
@@ -174,14 +173,11 @@ def generate(prompt: str | None, **flags: Any) -> None:
         shown = output.show if flags["spec_show"] else None
         draft = open_draft(stack, model, flags, on_proposed=shown)
         grammar = grammar_from(model, flags)
-        also: dict[str, Any] = {"grammar": grammar, "grammar_scope": flags["grammar_scope"] or None, "draft": draft}
-        forward: dict[str, Any] = {"fast_forward": not flags["no_fast_forward"], "sampler": flags["sampler"]}
+        config = config_from(params, loops, flags, grammar, draft)
         with prompt_progress(model):
-            generation = run(model, asked, params, on_text=output.write, **hooks, **also, **forward, **limits, **loops)
+            generation = run(model, asked, config, on_text=output.write, **hooks)
         figures = figures_of(generation)
-        transcript = transcript_of(
-            model, asked, params, generation, figures, {**limits, **also}, loops, dry_breakers(flags)
-        )
+        transcript = transcript_of(model, asked, config, generation, figures, dry_breakers(flags))
         try:
             if file is not None:  # before what may wait for a reader
                 file.append(transcript)

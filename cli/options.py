@@ -17,6 +17,10 @@ from .flags import FLAGS, Flag
 from .help import AutoWhole, ModelFile, Number, Whole, option, options, refuse_given
 
 if TYPE_CHECKING:
+    from lzsampler.constraint.grammar import Grammar
+    from lzsampler.decoding.config import GenerationConfig
+    from lzsampler.decoding.draft import Draft
+    from lzsampler.decoding.recovery import LoopPolicy
     from lzsampler.detection import RepetitionDetection
     from lzsampler.llama.model import Model
 
@@ -165,7 +169,7 @@ loop_options = options(
         "(default: period)",
     ),
     option(
-        _ACTION, "--max-rescues", **whole(), default=3, help="how often rewind or kick may act before the text stops"
+        _ACTION, "--max-recoveries", **whole(), default=3, help="how often rewind or kick may act before the text stops"
     ),
     option(
         _ACTION, "--loop-max-pattern", "max_pattern_size", **whole(), help="longest pattern, tokens (default: 512)"
@@ -248,22 +252,38 @@ def open_model(flags: Mapping[str, Any]) -> "Model":
     return model
 
 
-def limits_from(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `generate` that end a text and do not belong to `Params`."""
-    limits = {name: flags[name] for name in ("n_predict", "stop")}
-    return {**limits, "ignore_eos": True} if flags["ignore_eos"] else limits
+def config_from(
+    params: Params, loops: "LoopPolicy", flags: Mapping[str, Any], grammar: "Grammar | None", draft: "Draft | None"
+) -> "GenerationConfig":
+    """Return what the flags of `lzs generate` ask of a text."""
+    from lzsampler.decoding.config import GenerationConfig
+
+    return GenerationConfig(
+        params,
+        max_tokens=flags["n_predict"],
+        stop=flags["stop"],
+        ignore_eos=flags["ignore_eos"],
+        grammar=grammar,
+        grammar_scope=flags["grammar_scope"] or None,
+        on_loop=loops,
+        draft=draft,
+        fast_forward=not flags["no_fast_forward"],
+        sampler=flags["sampler"],
+    )
 
 
-def loops_from(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `generate`, which are those of `LoopPolicy`, about loops and the parts of a text."""
+def loops_from(flags: Mapping[str, Any]) -> "LoopPolicy":
+    """Return what is to be done about loops, and in which parts of a text."""
+    from lzsampler.decoding.recovery import LoopPolicy
+
     if flags["on_loop"] == "off":
         for name, flag in (("loop_rule", "--loop-rule"), ("loop_scope", "--loop-scope")):
             if flags[name]:
                 raise click.UsageError(f"{flag} has no effect without --on-loop: add --on-loop stop, or another action")
     if flags["on_loop"] not in ("rewind", "kick"):
-        refuse_given(("max_rescues",), "without an action that goes on: add --on-loop rewind or --on-loop kick")
+        refuse_given(("max_recoveries",), "without an action that goes on: add --on-loop rewind or --on-loop kick")
     scopes = {name: flags[name] or None for name in ("loop_scope", "penalty_scope")}
-    return {**{name: flags[name] for name in ("on_loop", "loop_rule", "max_rescues")}, **scopes}
+    return LoopPolicy(flags["on_loop"], flags["loop_rule"], flags["max_recoveries"], **scopes)
 
 
 def cuts(flags: Mapping[str, Any]) -> bool:

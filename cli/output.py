@@ -1,7 +1,6 @@
 """What `lzs generate` prints: the text as it comes, and the line of figures at the end."""
 
 import sys
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +13,7 @@ from .console import console
 if TYPE_CHECKING:
     from lzsampler import LzsError
     from lzsampler.auditing.repetition import Repetition
+    from lzsampler.decoding.config import GenerationConfig
     from lzsampler.decoding.generation import Generation
     from lzsampler.decoding.recovery import Action
     from lzsampler.llama.model import Messages, Model
@@ -104,30 +104,16 @@ def figures_of(generation: "Generation") -> "Repetition":
 def transcript_of(
     model: "Model",
     asked: "str | Messages",
-    params: "Params",
+    config: "GenerationConfig",
     generation: "Generation | ValueError | LzsError",
     figures: "Repetition | None",
-    limits: Mapping[str, Any],
-    loops: Mapping[str, Any],
     dry_breakers: tuple[str, ...],
 ) -> dict[str, Any]:
-    """Return the transcript of a generation, or of a request that failed, which has no figures.
-
-    ``limits`` and ``loops``: the other arguments of `generate`.
-    """
-    from lzsampler.decoding.recovery import LoopPolicy
+    """Return the transcript of a generation, or of a request that failed, which has no figures."""
     from lzsampler.decoding.transcript import record
 
-    return record(
-        model,
-        asked,
-        params,
-        generation,
-        None if figures is None else figures.to_json(),
-        **limits,
-        loops=LoopPolicy(**loops),
-        dry_breakers=dry_breakers,
-    )
+    repetition = None if figures is None else figures.to_json()
+    return record(model, asked, config, generation, repetition, dry_breakers=dry_breakers)
 
 
 def summary(generation: "Generation", params: "Params", figures: "Repetition") -> str:

@@ -13,11 +13,13 @@ from lzsampler._values import counted
 from .console import console
 from .drafts import open_draft
 from .grammars import bytes_of, grammar_from
-from .options import asked_with, dry_breakers, is_broken, limits_from, open_model, unescaped, with_tokens
+from .options import asked_with, config_from, dry_breakers, is_broken, open_model, unescaped, with_tokens
 from .output import figures_of, for_chat, transcript_of
 from .progress import progress
 
 if TYPE_CHECKING:
+    from lzsampler.decoding.config import GenerationConfig
+    from lzsampler.decoding.recovery import LoopPolicy
     from lzsampler.params import Params
 
 _HALF = "half of a surrogate pair, such as \\ud800, which is not a character: remove it"
@@ -34,22 +36,18 @@ class Row:
     prompt: str | list[dict[str, str]]
 
 
-def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) -> None:
+def write_all(params: "Params", loops: "LoopPolicy", flags: dict[str, Any]) -> None:
     """Write a text for every row of a file, transcripts in the order of the rows, with their ids.
-
-    ``loops``: the arguments of `generate` about loops.
 
     Each prompt has random numbers of its own, with the seed that its transcript names. When Ctrl-C comes, the texts
     that are complete are kept. A row that fails has a transcript that says why; then the exit status is 1.
     """
     from lzsampler.decoding.draft import Speculated
     from lzsampler.decoding.many import Request, generate_many
-    from lzsampler.decoding.recovery import LoopPolicy
     from lzsampler.decoding.transcript import TranscriptFile, to_line
     from lzsampler.sampler import sequence_seed
 
     rows = _rows(flags)
-    limits, policy = limits_from(flags), LoopPolicy(**loops)
     where = "" if flags["save"] is None else f" to {flags['save']}"
     waiting: dict[int, dict[str, Any]] = {}  # transcripts of rows that were sooner than one before them
     saved: dict[int, dict[str, Any]] = {}  # those that are not shown yet
@@ -82,13 +80,12 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
         used = dry_breakers(flags)
         draft = open_draft(stack, model, flags)
         grammar = grammar_from(model, flags)
-        limits |= {"grammar": grammar, "grammar_scope": flags["grammar_scope"] or None}
-        requests = (
-            Request(
-                row, row.prompt, replace(params, seed=sequence_seed(params.seed, row.number)), loops=policy, **limits
-            )
-            for row in rows
-        )
+        config = config_from(params, loops, flags, grammar, None)
+
+        def config_of(row: Row) -> "GenerationConfig":
+            return replace(config, params=replace(params, seed=sequence_seed(params.seed, row.number)))
+
+        requests = (Request(row, row.prompt, config_of(row)) for row in rows)
         written = tokens = acted = silent = 0
         unfinished: list[Row] = []
         failed: list[tuple[Row, str]] = []
@@ -96,11 +93,10 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
         speculated = Speculated()
         try:
             for request, made in generate_many(model, requests, n_parallel=flags["n_parallel"], draft=draft):
-                row, settings = request.id, request.params
+                row = request.id
                 figures = None if isinstance(made, Exception) else figures_of(made)
-                transcript = transcript_of(
-                    model, row.prompt, settings, made, figures, {**limits, "draft": draft}, loops, used
-                )
+                of_text = replace(request.config, draft=draft)
+                transcript = transcript_of(model, row.prompt, of_text, made, figures, used)
                 waiting[row.number] = {**transcript, "id": row.id}
                 if isinstance(made, Exception):
                     failed.append((row, str(made)))

@@ -53,7 +53,9 @@ def spec_check_command(**flags: Any) -> None:
             draft = stack.enter_context(open_draft_model(flags, settings_of(model)))
             say_if_large(model.header, draft)
         with progress("texts") as bar:
-            checked = spec_check(model, draft, n_predict=flags["n_predict"], runs=flags["runs"], on_progress=bar.update)
+            checked = spec_check(
+                model, draft, max_tokens=flags["n_predict"], runs=flags["runs"], on_progress=bar.update
+            )
     if flags["as_json"]:
         click.echo(json.dumps({"model": model.path.name, "draft": draft and draft.path.name, **checked.to_json()}))
     else:

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from .auditing.rules import Rules
     from .constraint.grammar import Grammar
     from .constraint.tokens import Spelling, TokenBytes
+    from .decoding.config import GenerationConfig
     from .decoding.generate import generate
+    from .decoding.recovery import LoopPolicy
     from .detection import STOP_ON_LOOP, STOP_ON_STUCK, Loop, RepetitionDetection, Stuck, StuckDetection
     from .dropin.attachment import attach
     from .evaluation.cost import cost
@@ -51,8 +53,10 @@ __all__ = [
     "STOP_ON_LOOP",
     "STOP_ON_STUCK",
     "Costs",
+    "GenerationConfig",
     "Grammar",
     "Loop",
+    "LoopPolicy",
     "LzsError",
     "Model",
     "Params",
@@ -82,8 +86,10 @@ __all__ = [
 ]
 
 _LATE = {  # name: its module, which is loaded when the name is first used
+    "GenerationConfig": "decoding.config",
     "Grammar": "constraint.grammar",
     "Loop": "detection",
+    "LoopPolicy": "decoding.recovery",
     "Model": "llama.model",
     "Params": "params",
     "RepetitionDetection": "detection",

@@ -124,7 +124,7 @@ def test_flags_reach_the_sampler() -> None:
         "-c": ("n_ctx", 128),
         "-b": ("n_batch", 16),
         "-t": ("n_threads", 1),
-        "-n": ("n_predict", 3),
+        "-n": ("max_tokens", 3),
     }
     words = [word for flag, (_, value) in flags.items() for word in (flag, str(value))]
     words += ["--temp-last", "--no-sign-aware", "--exempt", " the", "--stop", "xyz", "--regex", "[^~]+"]

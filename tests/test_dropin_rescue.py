@@ -11,7 +11,9 @@ from lzsampler.models import default_model
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
+from lzsampler.decoding.config import GenerationConfig  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402 (needs llama_cpp)
+from lzsampler.decoding.recovery import LoopPolicy  # noqa: E402 (needs llama_cpp)
 from lzsampler.dropin import LZLlama  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 
@@ -35,7 +37,11 @@ def llm() -> Iterator[Any]:
 
 
 def test_a_rewound_text_is_that_of_generate(model: Model, llm: Any) -> None:
-    expected = generate(model, LOOPING, replace(PLAIN, repetition_detection=DETECTION), n_predict=120, on_loop="rewind")
+    expected = generate(
+        model,
+        LOOPING,
+        GenerationConfig(replace(PLAIN, repetition_detection=DETECTION), max_tokens=120, on_loop="rewind"),
+    )
     assert expected.actions
     made = llm(LOOPING, max_tokens=120, temperature=0.0, on_loop="rewind", logprobs=None)
     assert made["choices"][0]["text"] == expected.text
@@ -58,7 +64,9 @@ def test_it_is_so_with_penalties_that_see_the_text(model: Model, llm: Any) -> No
         {"frequency_penalty": 0.001, "dry_multiplier": 0.001, "dry_breakers": ()},
     ):
         params = Params(**settings, repetition_detection={**DETECTION, "min_count": 2})  # type: ignore[arg-type]
-        expected = generate(model, LOOPING, replace(params, temperature=0.0), n_predict=120, on_loop="rewind")
+        expected = generate(
+            model, LOOPING, GenerationConfig(replace(params, temperature=0.0), max_tokens=120, on_loop="rewind")
+        )
         assert expected.actions
         made = llm(LOOPING, max_tokens=120, temperature=0.0, on_loop="rewind", params=params)
         assert made["choices"][0]["text"] == expected.text
@@ -69,7 +77,7 @@ def test_thinking_is_ended_as_generate_does(model: Model, llm: Any) -> None:
     prompt = "<|user|>x<|assistant|><think>"
     word, *_ = model.tokenize(" round")
     params = replace(PLAIN, repetition_detection=DETECTION, logit_bias={word: 30.0})  # it thinks of nothing else
-    expected = generate(model, prompt, params, n_predict=40, on_loop="close-think")
+    expected = generate(model, prompt, GenerationConfig(params, max_tokens=40, on_loop="close-think"))
     assert [action.name for action in expected.actions] == ["close-think", "stop"]
     tokens = model.tokenize(prompt)
     made = llm(tokens, max_tokens=40, temperature=0.0, on_loop="close-think", params=replace(params, temperature=1.0))
@@ -108,8 +116,8 @@ def test_what_cannot_be_taken_back_is_refused(llm: Any) -> None:
     grammar = llama_cpp.LlamaGrammar.from_string('root ::= "a"*', verbose=False)
     with pytest.raises(ValueError, match="writes a mark that a grammar may refuse"):
         llm(LOOPING, grammar=grammar, on_loop="close-think")
-    with pytest.raises(ValueError, match="max_rescues must be from 0 to 1000, got -1"):
-        llm(LOOPING, max_rescues=-1)
+    with pytest.raises(ValueError, match="max_recoveries must be from 0 to 1000, got -1"):
+        llm(LOOPING, on_loop=LoopPolicy("rewind", max_recoveries=-1))
 
 
 @pytest.mark.parametrize("fast_grammar", [False, True])

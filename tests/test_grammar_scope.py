@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from asked import asked
 from lzsampler import Grammar, Params, RepetitionDetection, StuckDetection, TokenBytes
+from lzsampler.decoding.recovery import LoopPolicy
 
 pytest.importorskip("llama_cpp")
 
+from lzsampler.decoding.config import GenerationConfig
 from lzsampler.decoding.generate import generate
 from lzsampler.decoding.generation import Generation
 from lzsampler.decoding.writing import Text
@@ -44,11 +47,12 @@ def thinks(n: int) -> Any:
 
 def written(script: Any, pattern: str, prompt: str = PROMPT, **more: Any) -> Generation:
     params = more.pop("params", Params(temperature=0.0))
-    return generate(model_of(script), prompt, params, n_predict=60, grammar=Grammar.regex(pattern, TOKENS), **more)
+    config, hooks = asked(params, max_tokens=60, grammar=Grammar.regex(pattern, TOKENS), **more)
+    return generate(model_of(script), prompt, config, **hooks)
 
 
 def test_it_begins_behind_the_thinking() -> None:
-    free = generate(model_of(thinks(9)), PROMPT, Params(temperature=0.0), n_predict=12)
+    free = generate(model_of(thinks(9)), PROMPT, GenerationConfig(Params(temperature=0.0), max_tokens=12))
     for fast in (True, False):
         made = written(thinks(9), "[abc]{4}dd", grammar_scope=["answer"], fast_forward=fast)
         assert made.tokens[:10] == free.tokens[:10]
@@ -80,19 +84,28 @@ def test_a_choice_is_content_and_no_thought() -> None:
     for prompt in (PROMPT, "Hi"):
         for grammar in grammars:
             made = generate(
-                model, prompt, Params(temperature=0.0), n_predict=60, grammar=grammar, penalty_scope=["answer"]
+                model,
+                prompt,
+                GenerationConfig(
+                    Params(temperature=0.0),
+                    max_tokens=60,
+                    grammar=grammar,
+                    on_loop=LoopPolicy(penalty_scope=["answer"]),
+                ),
             )
             assert (made.reasoning, made.content, made.constrained, made.text) == (None, text, text, text)
             scoped = generate(
-                model, "Hi", Params(temperature=0.0), n_predict=60, grammar=grammar, grammar_scope=["answer"]
+                model,
+                "Hi",
+                GenerationConfig(Params(temperature=0.0), max_tokens=60, grammar=grammar, grammar_scope=["answer"]),
             )
             assert (scoped.reasoning, scoped.content) == (None, text)  # since no thought is open
         whole = generate(
             model,
             prompt,
-            Params(temperature=0.0),
-            n_predict=60,
-            grammar=Grammar.regex(text.replace("{", r"\{"), tokens),
+            GenerationConfig(
+                Params(temperature=0.0), max_tokens=60, grammar=Grammar.regex(text.replace("{", r"\{"), tokens)
+            ),
         )
         assert (whole.reasoning, whole.content) == ('{"a":"b', 'b"}')  # a pattern may have marks of its own
 
@@ -164,16 +177,15 @@ def test_refusals() -> None:
 def test_without_a_grammar_nothing_about_it_is_taken_in_silence() -> None:
     model, greedy = model_of(thinks(3)), Params(temperature=0.0)
     with pytest.raises(ValueError, match="grammar_scope has no effect without a grammar"):
-        generate(model, PROMPT, greedy, n_predict=4, grammar_scope=["answer"])
+        generate(model, PROMPT, GenerationConfig(greedy, max_tokens=4, grammar_scope=["answer"]))
     with pytest.warns(UserWarning, match="structure='free' has no effect without a grammar") as warned:
-        generate(model, PROMPT, Params(temperature=0.0, structure="free"), n_predict=4)
+        generate(model, PROMPT, GenerationConfig(Params(temperature=0.0, structure="free"), max_tokens=4))
     assert warned[0].filename == __file__
 
 
 def test_json_behind_a_thought(tmp_path: Any) -> None:
     """Of the embedded model, which never closes a thought by itself: the loop rule does."""
     from lzsampler.decoding.many import Request, generate_many
-    from lzsampler.decoding.recovery import LoopPolicy
     from lzsampler.llama.model import Model
     from lzsampler.models import default_model
 
@@ -182,11 +194,16 @@ def test_json_behind_a_thought(tmp_path: Any) -> None:
         grammar = Grammar.json_schema(schema, model)
         params = replace(LOOPS, repetition_detection=RepetitionDetection(30, 1, 3))
         prompt = "What is 70 + 479? <think>"
-        loops = LoopPolicy("close-think")
-        made = generate(model, prompt, params, n_predict=400, grammar=grammar, grammar_scope=["answer"],
-                        on_loop="close-think")  # fmt: skip
+        config = GenerationConfig(
+            params, max_tokens=400, grammar=grammar, grammar_scope=["answer"], on_loop="close-think"
+        )
+        made = generate(model, prompt, config)
         assert made.reasoning
         assert list(json.loads(made.content)) == ["sum"]
-        request = Request(0, prompt, params, n_predict=400, grammar=grammar, grammar_scope=["answer"], loops=loops)
+        request = Request(
+            0,
+            prompt,
+            GenerationConfig(params, max_tokens=400, grammar=grammar, grammar_scope=["answer"], on_loop="close-think"),
+        )
         other = texts_by_id(generate_many(model, [request]))[0]
         assert (other.tokens, other.constrained) == (made.tokens, made.constrained)

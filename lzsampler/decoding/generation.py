@@ -33,7 +33,7 @@ class Generation:
     empty one, a block that was never closed reaches to the end of the text, and a text that is a value or a choice from
     its first token on (`Grammar.is_value`) is content. ``tokens``: the ids, without the token
     that ends a text (EOG) and with those of a stop string. ``finish_reason``: "stop" (EOG, or ``stop_string``),
-    "repetition" (``loop`` or ``stuck``), "length" (``n_predict``), "context" (the context is full), or "interrupted"
+    "repetition" (``loop`` or ``stuck``), "length" (``max_tokens``), "context" (the context is full), or "interrupted"
     (Ctrl-C, or ``on_text`` asked for it). ``loop`` and ``stuck``: the loop, or the stretch without anything new, that
     ended the text, in tokens; None for what did not. ``actions``: everything that was done about loops, in its order;
     what was cut is in ``Action.cut`` and no more in ``tokens`` and ``text``. ``speculated``: the figures of a draft.

@@ -5,13 +5,14 @@
 """
 
 import codecs
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 from .._check import integer
+from .._values import shown
 from ..detection import STOP_ON_LOOP, STOP_ON_STUCK, Loop, Stuck, StuckDetection
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ArgumentTypeError
 from ..params import PENALTIES, Params, counts
 from ..sampler import Sampler
 from .parts import PARTS, Part, parts_of
@@ -19,7 +20,7 @@ from .parts import PARTS, Part, parts_of
 OnLoop = Literal["off", "stop", "trim", "rewind", "close-think", "kick"]
 LoopRule = Literal["period", "stuck", "both"]
 
-MAX_RESCUES = 1000
+MAX_RECOVERIES = 1000
 # A kick ends with this many new tokens in a row; a token is new when the n-gram that it ends was not there before.
 _NEW_TOKENS, _NGRAM = 16, 4
 _CONTEXT = 8  # tokens after which a rewind forbids what led into a loop: or it would come back a copy later
@@ -30,64 +31,96 @@ _SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
 _NO_PRICE = 1e-45  # the smallest number that is not 0 in C: added to a logit that is not 0 it changes nothing
 
 
-@dataclass(frozen=True)
+# How files and the command line call the fields of a `LoopPolicy`, which stand among those of `Params` there.
+LOOP_KEYS = {
+    "on_loop": "action",
+    "loop_rule": "rule",
+    "max_recoveries": "max_recoveries",
+    "loop_scope": "loop_scope",
+    "penalty_scope": "penalty_scope",
+}
+
+
+@dataclass(frozen=True, repr=False)
 class LoopPolicy:
     """What is done when a text loops, and in which parts of a text this and the penalties apply.
 
-    - ``on_loop``: "off" does nothing, "stop" ends the text, "trim" ends it and cuts it before the second copy of the
+    - ``action``: "off" does nothing, "stop" ends the text, "trim" ends it and cuts it before the second copy of the
       loop. "rewind" cuts it in the second copy, before the first word of the first line that begins there, or else of
       the first sentence; it forbids the word, there and wherever the 8 tokens before are the same, and goes on.
       "close-think" cuts it after the line or sentence before, writes the mark that ends the model's thinking, and goes
       on with the answer; it stops a text that is not thinking. "kick" cuts nothing and raises the temperature until the
-      text is new again: to 1.0, or the setting's own if that is higher, and by 0.25 more, up to 4.0, with each token
+      text is new: to 1.0, or the setting's own if that is higher, and by 0.25 more, up to 4.0, with each token
       that repeats, among the 40 likeliest tokens. New means that each of the last 16 tokens ended a 4-gram that had not
       occurred before. None is "stop" where `Params` have a detector, and else "off".
-    - ``loop_rule``: what counts as a loop. "period": copies of one pattern (``repetition_detection`` of `Params`, or
+    - ``rule``: what counts as a loop. "period": copies of one pattern (``repetition_detection`` of `Params`, or
       `STOP_ON_LOOP` where they have none); "stuck": a stretch with next to nothing new in it (``stuck_detection``, or
       `STOP_ON_STUCK`), whose n-grams are there for the third time: the second copy begins where the first of them was
       before; "both": the one that is found first. None is the detectors that the `Params` have, and "period" if they
       have none.
-    - ``max_rescues``: how often rewind or kick may act on one text, 0..1000; after that the text stops. A kick that
-      does not end within 256 tokens stops it too.
+    - ``max_recoveries``: how often an action that goes on may act on one text, 0..1000; after that the text stops. A
+      kick that does not end within 256 tokens stops it too.
     - ``loop_scope`` and ``penalty_scope``: the parts of a text ("thinking", "answer", "tool" for tool calls) in which
       loops are acted on, and in which penalties apply; None is all of them.
 
     Raises ValueError, with the value, for what is out of range.
     """
 
-    on_loop: OnLoop | None = None
-    loop_rule: LoopRule | None = None
-    max_rescues: int = 3
+    action: str | None = None
+    rule: LoopRule | None = None
+    max_recoveries: int = 3
     loop_scope: Sequence[Part] | None = None
     penalty_scope: Sequence[Part] | None = None
 
     def __post_init__(self) -> None:
-        for name, names in (("on_loop", get_args(OnLoop)), ("loop_rule", get_args(LoopRule))):
+        for name, key, names in (("action", "on_loop", get_args(OnLoop)), ("rule", "loop_rule", get_args(LoopRule))):
             given = getattr(self, name)
             if given is not None and given not in names:
-                raise ArgumentError(f"{name} must be one of {', '.join(names)}, got {given!r}")
-        object.__setattr__(self, "max_rescues", integer("max_rescues", self.max_rescues, 0, MAX_RESCUES))
+                raise ArgumentError(f"{key} must be one of {', '.join(names)}, got {given!r}")
+        object.__setattr__(self, "max_recoveries", integer("max_recoveries", self.max_recoveries, 0, MAX_RECOVERIES))
         for name in ("loop_scope", "penalty_scope"):  # the dataclass is frozen; this is its construction
             object.__setattr__(self, name, parts_of(name, getattr(self, name)))
+
+    def __repr__(self) -> str:
+        given = {name: getattr(self, name) for name in LOOP_KEYS.values() if name != "action"}
+        usual = {"rule": None, "max_recoveries": 3, "loop_scope": PARTS, "penalty_scope": PARTS}
+        words = [repr(self.action), *(f"{name}={value!r}" for name, value in given.items() if value != usual[name])]
+        return f"LoopPolicy({', '.join(words)})"
+
+    @classmethod
+    def of(cls, on_loop: "LoopPolicy | str | None") -> "LoopPolicy":
+        """Return the policy that was given, or that of an action's name."""
+        if on_loop is None or isinstance(on_loop, str):
+            return cls(on_loop)
+        if not isinstance(on_loop, LoopPolicy):
+            raise ArgumentTypeError(f"on_loop must be the name of an action or a LoopPolicy, got {shown(on_loop)}")
+        return on_loop
+
+    def refuse_beside_grammar(self) -> None:
+        """Raise ValueError for an action that writes what a grammar may refuse."""
+        if self.action == "close-think":
+            raise ArgumentError("on_loop='close-think' writes a mark that a grammar may refuse: use another action")
 
     def settled(self, params: Params) -> tuple["LoopPolicy", Params]:
         """Return the policy without None, and the settings with the detectors that it needs and no other."""
         own = params.repetition_detection, params.stuck_detection
-        action = self.on_loop or ("stop" if any(own) else "off")
-        rule = self.loop_rule or ("both" if all(own) else "stuck" if own[1] else "period")
+        action = self.action or ("stop" if any(own) else "off")
+        rule = self.rule or ("both" if all(own) else "stuck" if own[1] else "period")
         period = own[0] or STOP_ON_LOOP if action != "off" and rule != "stuck" else None
         stuck = own[1] or STOP_ON_STUCK if action != "off" and rule != "period" else None
         if (period, stuck) != own:
             params = replace(params, repetition_detection=period, stuck_detection=stuck)
-        return replace(self, on_loop=action, loop_rule=rule), params
+        return replace(self, action=action, rule=rule), params
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as JSON has them."""
-        return {
-            **asdict(self),
-            "loop_scope": list(self.loop_scope or ()),
-            "penalty_scope": list(self.penalty_scope or ()),
-        }
+        """Return the fields as JSON has them, by the names of `LOOP_KEYS`."""
+        values = {key: getattr(self, field) for key, field in LOOP_KEYS.items()}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "LoopPolicy":
+        """Return the policy of some fields by the names of `LOOP_KEYS`, as `to_json` has them."""
+        return cls(**{LOOP_KEYS[key]: value for key, value in values.items()})
 
 
 DEFAULT_POLICY = LoopPolicy()
@@ -197,7 +230,7 @@ class Rescue:
     # -- actions --
 
     def _act(self, tokens: Sequence[int], found: Loop | Stuck) -> Order | None:
-        n, action = len(tokens), self.policy.on_loop
+        n, action = len(tokens), self.policy.action
         copy, reach = self._second_copy(tokens, found)
         end, word = self.fresh(copy, reach)
         place = word if action == "rewind" else end if action == "close-think" else copy
@@ -205,14 +238,14 @@ class Rescue:
         if action == "trim":
             self._record("trim", tokens, found, keep)
             return Order(keep, end=True)
-        if action == "kick" and self._rescues < self.policy.max_rescues:
+        if action == "kick" and self._rescues < self.policy.max_recoveries:
             self._rescues += 1
             self._watch = None
             self._kick = _Kick(tokens, self._coldest)
             self.temperature = self._kick.temperature
             self._record("kick", tokens, found, n)
             return None
-        if action == "rewind" and keep < n and self._rescues < self.policy.max_rescues:
+        if action == "rewind" and keep < n and self._rescues < self.policy.max_recoveries:
             self._rescues += 1
             self._refused.setdefault(_context(tokens[:keep]), []).append(tokens[keep])
             self.forbidden = self._refused_after(tokens[:keep])

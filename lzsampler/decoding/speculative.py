@@ -20,7 +20,7 @@ class Speculator:
     def __init__(self, text: Text, draft: Draft) -> None:
         self._text, self._draft, self._target, self._clock = text, draft, text.model, draft.clock
         target = text.model
-        warn_of_change(target, draft, min(target.n_ctx, len(text.prompt) + text.n_predict), stacklevel=3)
+        warn_of_change(target, draft, min(target.n_ctx, len(text.prompt) + text.max_tokens), stacklevel=3)
         self._pace = draft.pace(text.model)
         self._figures = Speculated()
         self._proposed = False

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._check import INT32_MAX, boolean, counted, integer, row_of
-from ..constraint.grammar import Grammar
+from .._check import INT32_MAX, counted, row_of
 from ..detection import Loop, Stuck
 from ..errors import ArgumentError, LzsError
 from ..explanation import Explanation, TokenExplanation
@@ -17,13 +16,12 @@ from ..llama.graph import GraphSampler
 from ..llama.model import Model, Prompt, Stepper
 from ..params import Params, warn_without_grammar
 from ..sampler import Sampler
+from .config import GenerationConfig
 from .generation import FinishReason, Generation, Timings
-from .parts import PARTS, Part, PartTracker, parts_of_grammar
+from .parts import PARTS, PartTracker
 from .proposing import Begun, Figured
 from .reasoning import closing, opened, split_reasoning
 from .recovery import (
-    DEFAULT_POLICY,
-    LoopPolicy,
     Order,
     Rescue,
     fresh_start,
@@ -40,7 +38,7 @@ class Text(Begun):
 
     Whoever decodes gives the logits after the prompt, and then after each token, to `take`, and sets the times. The
     arguments are those of `generate`, which says what is raised. ``sampler``: one at its beginning that takes the place
-    of that of ``params``; nothing is done about its loops, and there is no ``grammar``. `follow` alone goes forward
+    of that of ``config.params``; nothing is done about its loops, and there is no grammar. `follow` alone goes forward
     through forced tokens.
 
     When a text was cut, ``behind`` says how many tokens of prompt and text the model has to go back to, and ``ahead``
@@ -51,23 +49,12 @@ class Text(Begun):
         self,
         model: Model,
         prompt: Prompt,
-        params: Params,
+        config: GenerationConfig,
         *,
-        n_predict: int = -1,
-        stop: Sequence[str] = (),
-        ignore_eos: bool = False,
-        grammar: Grammar | None = None,
-        grammar_scope: Sequence[Part] | None = None,
-        fast_forward: bool = False,
-        loops: LoopPolicy = DEFAULT_POLICY,
         on_text: Callable[[str], object] | None = None,
         on_explanation: Callable[[Explanation], object] | None = None,
         sampler: TextSampler | None = None,
     ) -> None:
-        n_predict = integer("n_predict", n_predict, -1, INT32_MAX)
-        if isinstance(stop, str) or not all(isinstance(string, str) and string for string in stop):
-            raise ArgumentError(f"stop must be strings that are not empty, got {stop!r}")
-        boolean("ignore_eos", ignore_eos)
         self.prompt, text = model.asked(prompt)
         if len(self.prompt) > model.n_ctx:
             raise ArgumentError(
@@ -75,23 +62,18 @@ class Text(Begun):
                 "shorten the prompt or enlarge the context"
             )
         self.model, self.on_text, self.on_explanation = model, on_text, on_explanation
-        self.n_predict = n_predict if n_predict >= 0 else INT32_MAX
-        loops, params = loops.settled(params)
-        if grammar is not None and ignore_eos:
-            raise ArgumentError("ignore_eos forbids the tokens that end a text, which a grammar needs: leave one out")
-        scope = parts_of_grammar(grammar_scope, grammar is not None)
-        if grammar is None:
+        self.max_tokens = config.max_tokens if config.max_tokens >= 0 else INT32_MAX
+        loops, params = config.loops.settled(config.params_for(model))
+        self.grammar, waits = config.grammar, config.waits
+        if self.grammar is None:
             warn_without_grammar(params, stacklevel=4)
-        self.grammar, waits = grammar, grammar is not None and "thinking" not in scope
         self._grammar_from: int | None = None if waits else 0  # the token with which it begins
-        if grammar is not None and loops.on_loop == "close-think" and not waits:
-            raise ArgumentError("on_loop='close-think' writes a mark that a grammar may refuse: use another action")
         self.sampler: Sampler | TextSampler
         self._own: Sampler | None = None  # which can be taken back and set anew
         if sampler is None:
-            self._params = without_end(model, params) if ignore_eos else params
+            self._params = without_end(model, params) if config.ignore_eos else params
             self.sampler = self._own = Sampler(model.n_vocab, self._params)
-            self._own.set_grammar(None if waits else grammar)
+            self._own.set_grammar(None if waits else self.grammar)
             self._step_at: Callable[[Any], tuple[int, bool]] = self._own.step_at
         else:
             self.sampler = sampler
@@ -105,9 +87,9 @@ class Text(Begun):
         self.speculator: Figured | None = None
         self.forced = 0
         self.graph: GraphSampler | None = None
-        given = boolean("fast_forward", fast_forward) and grammar is not None
         # An explanation is about every token, and whether one is forced only a mask says.
-        self.forces = given and on_explanation is None and not (grammar is not None and grammar.picks_first)
+        masks = self.grammar is not None and not self.grammar.picks_first
+        self.forces = config.fast_forward and masks and on_explanation is None
         self.behind: int | None = None
         self.ahead: tuple[int, ...] = ()
         self.prompt_s = self.decode_s = self.sampling_s = self.total_s = 0.0
@@ -115,19 +97,19 @@ class Text(Begun):
         self._prompt_text = text
         # A value may hold a mark of thinking in a string, where it ends no thought.
         thought = opened(text)
-        self._is_value = grammar is not None and grammar.is_value and not (waits and thought)
+        self._is_value = self.grammar is not None and self.grammar.is_value and not (waits and thought)
         self._opened = "" if self._is_value else thought
-        self._stream = TextStream(stop)
+        self._stream = TextStream(config.stop)
         self.over = self._wants_end = False
         self._handed = 0  # characters of the text to come that were handed out before a cut
         self._masked = False
         self._rescue: Rescue | None = None
-        if sampler is None and loops.on_loop != "off":
+        if sampler is None and loops.action != "off":
             self._rescue = Rescue(
                 loops,
                 params,
                 model.n_vocab,
-                limit=min(self.n_predict, model.n_ctx - len(self.prompt)),
+                limit=min(self.max_tokens, model.n_ctx - len(self.prompt)),
                 whole=self._whole,
                 fresh=self._fresh,
                 closing=self._closing,
@@ -135,7 +117,7 @@ class Text(Begun):
         # Only where it is asked which part of the text it is.
         self._parts: PartTracker | None = None
         everywhere = loops.loop_scope == loops.penalty_scope == PARTS
-        if sampler is None and (loops.on_loop == "close-think" or waits or not everywhere):
+        if sampler is None and (loops.action == "close-think" or waits or not everywhere):
             self._parts = PartTracker(self._opened)
         self._priced = frozenset(loops.penalty_scope or PARTS)
         self._in_force: tuple[float | None, bool] = None, True
@@ -153,7 +135,7 @@ class Text(Begun):
         ``logits``: a ``float *`` of `lzsampler._ffi` to n_vocab numbers, only read. ``room``: whether the context has
         room for one more token.
         """
-        if self.n_predict == 0:
+        if self.max_tokens == 0:
             self._finish("length")
             return None
         before = perf_counter()
@@ -255,7 +237,7 @@ class Text(Begun):
     def draft_room(self, n_past: int) -> int:
         """Return how many tokens can be drafted behind ``n_past``: the text, the context and a batch have an end."""
         model = self.model
-        return min(self.n_predict - len(self.tokens) - 1, model.n_ctx - n_past - 1, model.n_batch - 1)
+        return min(self.max_tokens - len(self.tokens) - 1, model.n_ctx - n_past - 1, model.n_batch - 1)
 
     def failure(self, error: ValueError) -> LzsError:
         """Return the error for logits that are not numbers: no argument of the user's, but a model that broke."""
@@ -275,7 +257,7 @@ class Text(Begun):
             reason = "interrupted"
         elif rescue is not None and (looping or rescue.watching) and (order := self._ordered(rescue)) is not None:
             return self._obey(order)
-        elif len(self.tokens) >= self.n_predict:
+        elif len(self.tokens) >= self.max_tokens:
             reason = "length"
         elif room:
             return token

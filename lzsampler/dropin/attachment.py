@@ -23,7 +23,7 @@ from .._values import brief, counted
 from ..constraint.grammar import Grammar
 from ..constraint.tokens import TokenBytes
 from ..decoding.draft import Draft
-from ..decoding.recovery import LoopRule, OnLoop
+from ..decoding.recovery import LoopPolicy
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..llama.alone import OneThread, refuse_closed
 from ..llama.binding import llama_cpp
@@ -110,31 +110,13 @@ class Attachment:
         self._settings = dataclasses.replace(self._settings, fast_grammar=fast_grammar)
 
     @property
-    def on_loop(self) -> OnLoop | None:
-        """What is done about a loop; see `attach`."""
-        return self._settings.on_loop
+    def on_loop(self) -> LoopPolicy:
+        """What is done about a loop; it may be set to the name of an action, too. See `attach`."""
+        return self._settings.loops
 
     @on_loop.setter
-    def on_loop(self, on_loop: OnLoop | None) -> None:
+    def on_loop(self, on_loop: LoopPolicy | str | None) -> None:
         self._settings = dataclasses.replace(self._settings, on_loop=on_loop)
-
-    @property
-    def loop_rule(self) -> LoopRule | None:
-        """What counts as a loop; see `attach`."""
-        return self._settings.loop_rule
-
-    @loop_rule.setter
-    def loop_rule(self, loop_rule: LoopRule | None) -> None:
-        self._settings = dataclasses.replace(self._settings, loop_rule=loop_rule)
-
-    @property
-    def max_rescues(self) -> int:
-        """How often rewind or kick may act on one text."""
-        return self._settings.max_rescues
-
-    @max_rescues.setter
-    def max_rescues(self, max_rescues: int) -> None:
-        self._settings = dataclasses.replace(self._settings, max_rescues=max_rescues)
 
     @property
     def loop_finish_reason(self) -> LoopFinishReason:
@@ -372,7 +354,7 @@ class Hooks(OneThread):
             prompt = [*self._input_ids.tolist(), *prompt]  # type: ignore[attr-defined]
         settings = self.lz.current()
         drafter = self.lz.drafter(self)
-        action = settings.settled()[0].on_loop
+        action = settings.settled()[0].action
         if of_completion is None and action in ("rewind", "close-think"):
             raise ArgumentError(
                 f"on_loop={action!r} cannot take back tokens that generate() has given: use create_completion, or kick"
@@ -466,7 +448,7 @@ class Hooks(OneThread):
 
     def _create_completion(self, *arguments: Any, **keywords: Any) -> Any:
         settings = self.lz.current()
-        action = settings.settled()[0].on_loop
+        action = settings.settled()[0].action
         if action in ("trim", "rewind", "close-think") and keywords.get("stream"):
             raise ArgumentError(f"on_loop={action!r} cannot take back text of a stream: use stream=False, stop or kick")
         if keywords.get("logit_bias") is not None and keywords.get("logits_processor") is not None:
@@ -530,9 +512,7 @@ def attach(
     *,
     grammar: Grammar | None = None,
     fast_grammar: bool = False,
-    on_loop: OnLoop | None = None,
-    loop_rule: LoopRule | None = None,
-    max_rescues: int = 3,
+    on_loop: LoopPolicy | str | None = None,
     loop_finish_reason: LoopFinishReason = "stop",
     draft: Draft | str | Path | None = None,
     sampler: Place = "auto",
@@ -563,7 +543,7 @@ def attach(
     refused, as llama.cpp's `common_sampler` does and llama-cpp-python does not. Truncation then comes before the
     grammar: with top-k or top-p, a text may differ from that of llama-cpp-python, always within the grammar.
 
-    ``on_loop``, ``loop_rule`` and ``max_rescues``: what to do about a loop, as `LoopPolicy` describes it; with
+    ``on_loop``: what to do about a loop: the name of an action, or a `LoopPolicy`, without scopes; with
     ``repetition_detection`` or ``stuck_detection``, and nothing else, a text ends when it loops. The ``finish_reason``
     of a text that ends in a loop is ``loop_finish_reason``: "stop" or "length", which strict clients of OpenAI's
     interface accept, or "repetition", which says what happened; ``stats.actions`` does so in any case. "trim", "rewind"
@@ -593,7 +573,7 @@ def attach(
     made = penalties_from("attach", params, fields, ("params", *FLAGS))
     refuse_tokens_outside(made, llm.n_vocab())
     refuse_other_vocabulary(llm, grammar)
-    chosen = Settings(made, grammar, fast_grammar, on_loop, loop_rule, max_rescues, loop_finish_reason, sampler=sampler)
+    chosen = Settings(made, grammar, fast_grammar, on_loop, loop_finish_reason, sampler=sampler)
     return _attached(llm, chosen, draft)
 
 

@@ -195,7 +195,7 @@ class SampledText:
 
     def resume(self, llm: Any, end: LoopEnd) -> None:
         """Take over what was done about the loops of this text before it was cut."""
-        if self.policy.on_loop == "off":
+        if self.policy.action == "off":
             return
         self.rescue = end.rescue or Rescue(
             self.policy,

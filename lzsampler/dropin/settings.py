@@ -7,7 +7,8 @@ from typing import Literal, get_args
 from .._check import boolean
 from ..constraint.grammar import Grammar
 from ..decoding.draft import Draft, Speculated
-from ..decoding.recovery import Action, LoopPolicy, LoopRule, OnLoop
+from ..decoding.parts import PARTS
+from ..decoding.recovery import Action, LoopPolicy
 from ..detection import Loop
 from ..errors import ArgumentError, ArgumentTypeError
 from ..llama.binding import llama_cpp
@@ -19,9 +20,7 @@ LoopFinishReason = Literal["stop", "length", "repetition"]
 FLAGS = {
     "grammar": Grammar | None,
     "fast_grammar": bool,
-    "on_loop": OnLoop | None,
-    "loop_rule": LoopRule | None,
-    "max_rescues": int,
+    "on_loop": LoopPolicy | str | None,
     "loop_finish_reason": LoopFinishReason,
     "draft": Draft | None,
     "sampler": Place,
@@ -60,9 +59,7 @@ class Settings:
     params: Params
     grammar: Grammar | None = None
     fast_grammar: bool = False
-    on_loop: OnLoop | None = None
-    loop_rule: LoopRule | None = None
-    max_rescues: int = 3
+    on_loop: LoopPolicy | str | None = None
     loop_finish_reason: LoopFinishReason = "stop"
     draft: Draft | None = None
     sampler: Place = "auto"
@@ -77,12 +74,12 @@ class Settings:
         if self.grammar is not None and not isinstance(self.grammar, Grammar):
             how = "a LlamaGrammar goes into the calls of the model"
             raise ArgumentTypeError(f"grammar must be a Grammar of lzsampler, got {self.grammar!r:.80}; {how}")
-        if self.grammar is not None and self.on_loop == "close-think":
-            raise ArgumentError(
-                "on_loop='close-think' writes a mark that a grammar may refuse: use rewind, kick or stop"
-            )
+        object.__setattr__(self, "on_loop", LoopPolicy.of(self.on_loop))  # the dataclass is frozen
+        if self.grammar is not None:
+            self.loops.refuse_beside_grammar()
+        if self.loops.loop_scope != PARTS or self.loops.penalty_scope != PARTS:
+            raise ArgumentError("loop_scope and penalty_scope are for lzsampler.generate: leave them out here")
         boolean("fast_grammar", self.fast_grammar)
-        LoopPolicy(self.on_loop, self.loop_rule, self.max_rescues)  # which checks them
         if self.loop_finish_reason not in get_args(LoopFinishReason):
             names = ", ".join(get_args(LoopFinishReason))
             raise ArgumentError(f"loop_finish_reason must be one of {names}, got {self.loop_finish_reason!r}")
@@ -90,9 +87,15 @@ class Settings:
         if self.draft is not None:
             _check_draft(self.draft)
 
+    @property
+    def loops(self) -> LoopPolicy:
+        """What is done about loops: ``on_loop`` as a `LoopPolicy`."""
+        assert isinstance(self.on_loop, LoopPolicy)
+        return self.on_loop
+
     def settled(self) -> tuple[LoopPolicy, Params]:
         """Return what is done about loops, and the params with the detectors that it needs."""
-        return LoopPolicy(self.on_loop, self.loop_rule, self.max_rescues).settled(self.params)
+        return self.loops.settled(self.params)
 
 
 def _check_draft(draft: object) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from .. import __version__
 from .._check import INT32_MAX
 from ..decoding.parts import PARTS
-from ..decoding.recovery import LoopPolicy
+from ..decoding.recovery import LOOP_KEYS
 from ..errors import ArgumentError
 from ..params import DETECTIONS, SAMPLING_FIELDS, Params, penalises
 from ..reports import writers
@@ -26,7 +26,7 @@ from .grid import Grid, Setting
 VERSION = 1  # of what to_json returns
 SKIP = 64  # tokens at the beginning of a text that are left out unless another number is asked for
 # Words of a setting's name that are about other things
-_DRAWS = ("T", *SAMPLING_FIELDS, *DETECTIONS, *LoopPolicy.__dataclass_fields__)
+_DRAWS = ("T", *SAMPLING_FIELDS, *DETECTIONS, *LOOP_KEYS)
 _NEUTRAL = {name: getattr(Params(), name) for name in (*SAMPLING_FIELDS, *DETECTIONS)}
 
 

@@ -45,7 +45,7 @@ class Counts:
 
     ``looping`` counts among all texts, ``answered_looping`` among the answers to tasks, and ``right_looping`` of these
     are right: a text that loops may have given its answer before. ``timed_tokens``, ``seconds`` and
-    ``sampling_seconds`` cover the texts whose timings are known. ``capped``: texts that hit the cap, n_predict or the
+    ``sampling_seconds`` cover the texts whose timings are known. ``capped``: texts that hit the cap, max_tokens or the
     context, ``capped_looping`` of which loop; ``ended`` and ``ended_looping``: those that the model ended itself.
     ``frequent``: texts with a 30-gram of tokens that occurs 20 times or more.
     """

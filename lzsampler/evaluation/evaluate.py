@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..auditing.repetition import repetition
+from ..decoding.config import GenerationConfig
 from ..decoding.draft import Draft, Speculated
 from ..decoding.generation import Generation
 from ..decoding.many import Request, generate_many, refuse_shared
@@ -222,7 +223,7 @@ def _keys(grid: Grid, rows: Mapping[str, Task]) -> Iterator[Key]:
 
 def _context(model: str | Path, grid: Grid) -> int | None:
     """Return the context that the texts of a grid need; None where the usual one is enough."""
-    needed = grid.n_predict + _PROMPT_ROOM
+    needed = grid.max_tokens + _PROMPT_ROOM
     return None if needed <= DEFAULT_CONTEXT else min(needed, context_length(gguf.read(model)))
 
 
@@ -235,15 +236,8 @@ def _request(
     if setting.placebo:
         drawn = without_end(model, params) if grid.ignore_eos else params
         sampler = partial(Placebo, model.n_vocab, drawn)
-    return Request(
-        key,
-        prompt,
-        params,
-        n_predict=grid.n_predict,
-        ignore_eos=grid.ignore_eos,
-        loops=setting.loops,
-        sampler=sampler,
-    )
+    config = GenerationConfig(params, max_tokens=grid.max_tokens, ignore_eos=grid.ignore_eos, on_loop=setting.loops)
+    return Request(key, prompt, config, sampler=sampler)
 
 
 def _transcript(model: Model, request: Request, setting: Setting, task: Task, generation: Generation) -> dict[str, Any]:
@@ -251,12 +245,9 @@ def _transcript(model: Model, request: Request, setting: Setting, task: Task, ge
     whole = record(
         model,
         task.prompt,
-        request.params,
+        request.config,
         generation,
         repetition(generation.text).to_json(),
-        n_predict=request.n_predict,
-        ignore_eos=request.ignore_eos,
-        loops=request.loops,
         dry_breakers=DRY_BREAKERS if setting.dry_breakers is None else setting.dry_breakers,
     )
     ours = _eval(setting, request.id, task, generation.content)

@@ -87,7 +87,7 @@ def _headline(results: "Results") -> str:
     prompts = counted(len({outcome.prompt for outcome in results.outcomes}), "task or prompt", "tasks and prompts")
     tokens = noun(everything.tokens, "token")
     sides = [(how, counts) for how, counts in _answer(results) if counts.texts] or [("of all texts", everything)]
-    length = "until the context is full" if grid.n_predict < 0 else f"at most {counted(grid.n_predict, 'token')} each"
+    length = "until the context is full" if grid.max_tokens < 0 else f"at most {counted(grid.max_tokens, 'token')} each"
     length += ", with the end token forbidden" if grid.ignore_eos else ""
     figures = [
         ("–" if counts.accuracy is None else percent(counts.accuracy), f"of tasks right, {how}")
