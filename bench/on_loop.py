@@ -1,8 +1,8 @@
-"""What each action leaves of the answers that loops cost: nothing, stop, rewind, close-think, kick, and the LZ penalty.
+"""What each action leaves of the answers that loops cost: nothing, all actions, and the LZ penalty.
 
     python bench/on_loop.py [-m smollm2] [--tasks TASKS.jsonl] [-n 300] [--limit N] [--arms NAME,...] [--keep FILE]
 
-Every task is answered with every action, greedily (a kick draws, with a seed of the task's number). The tasks that loop
+Every task is answered with every action, greedily (a boost draws, with a seed of the task's number). Tasks that loop
 are those that "stop" stops. For these and for all tasks: answers that are right, with Wilson's interval of 95 %; what
 that is beside "stop", as tasks that only the one or only the other has right, with the p of McNemar's test; how many
 texts loop all the same, by the same rule; and how many tokens a task took, those that were cut included.
@@ -30,7 +30,7 @@ from lzsampler.decoding.config import GenerationConfig
 from lzsampler.decoding.generation import Generation
 from lzsampler.decoding.many import Request, generate_many
 from lzsampler.decoding.parts import PartTracker
-from lzsampler.decoding.recovery import LoopPolicy
+from lzsampler.decoding.policy import LoopPolicy
 from lzsampler.evaluation.tasks import Task, read_tasks, spread
 from lzsampler.llama.model import Model
 from lzsampler.models import thinking_tasks
@@ -56,7 +56,7 @@ class Made(NamedTuple):
 def arms(model: Model, rule: Any) -> dict[str, tuple[Params, LoopPolicy]]:
     """Return the settings that are compared, by name."""
     made = {"nothing": (PLAIN, LoopPolicy("off"))}
-    for action in ("stop", "trim", "rewind", "close-think", "kick"):
+    for action in ("stop", "trim", "rewind", "close-think", "boost"):
         made[action] = (PLAIN, LoopPolicy(action, rule))
     made["LZ"] = (Params.recommended(model, temperature=0.0), LoopPolicy("off"))
     paper = Params(temperature=0.0, **PRESETS["paper"])

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lzsampler.decoding.actions import describe
 from lzsampler.util.signals import ended_by
 
 from .console import console
 from .drafts import open_draft
 from .grammars import grammar_from, say_what_is_missing
 from .options import config_from, cuts, dry_breakers, is_broken, open_model, with_tokens
-from .output import Output, action_line, figures_of, summary, transcript_of
+from .output import Output, figures_of, summary, transcript_of
 from .progress import prompt_progress
 
 if TYPE_CHECKING:
     from lzsampler.decoding.config import GenerationConfig
-    from lzsampler.decoding.recovery import LoopPolicy
+    from lzsampler.decoding.policy import LoopPolicy
     from lzsampler.llama.model import Model
     from lzsampler.params import Params
 
@@ -86,7 +87,7 @@ def converse(params: "Params", loops: "LoopPolicy", flags: dict[str, Any], first
             if ended_by():
                 raise KeyboardInterrupt
             for action in generation.actions:
-                console.note(action_line(action))
+                console.note(describe(action))
             say_what_is_missing(grammar, generation, flags)
             if generation.finish_reason == "context":
                 console.note(f"the context of {model.n_ctx} tokens is full: /reset, or start again with a larger -c N")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lzsampler._values import brief, counted, noun
+from lzsampler.decoding.actions import describe, names
 
 from .console import console, general_options
 from .drafts import check_draft, open_draft
@@ -43,7 +44,7 @@ from .options import (
     whole,
     with_tokens,
 )
-from .output import Output, action_line, figures_of, for_chat, summary, transcript_of
+from .output import Output, figures_of, for_chat, summary, transcript_of
 from .progress import prompt_progress
 
 if TYPE_CHECKING:
@@ -270,7 +271,8 @@ def _check_live(flags: dict[str, Any]) -> None:
             )
     if cuts(flags):
         raise click.UsageError(
-            f"--spec-show colours a text as it comes, and --on-loop {flags['on_loop']} may cut it: use stop or kick"
+            f"--spec-show colours a text as it comes, and --on-loop {flags['on_loop']} may cut it: "
+            f"use {names('cuts', False)}"
         )
 
 
@@ -316,7 +318,7 @@ def _say_what_happened(model: "Model", generation: "Generation", flags: dict[str
     if generation.finish_reason == "context":
         console.note(f"the context of {model.n_ctx} tokens is full; -c N makes it larger")
     for action in generation.actions:
-        console.note(action_line(action))
+        console.note(describe(action))
     if generation.template_unused:
         console.note(for_chat("the model ended without an answer", "add --chat"))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lzsampler.decoding.actions import ACTIONS, names
 from lzsampler.errors import ArgumentError
 from lzsampler.util.files import whole, whole_of
 
@@ -111,8 +112,10 @@ def check_grammar(flags: Mapping[str, Any]) -> None:
     scope = flags["grammar_scope"]
     if scope and "answer" not in scope:
         raise click.UsageError("--grammar-scope must have answer, with which the text ends: add --grammar-scope answer")
-    if flags["on_loop"] == "close-think" and (not scope or "thinking" in scope):
-        raise click.UsageError(f"--on-loop close-think writes a mark that {name} may forbid: use rewind, kick or stop")
+    if ACTIONS[flags["on_loop"]].needs_template and (not scope or "thinking" in scope):
+        raise click.UsageError(
+            f"--on-loop {flags['on_loop']} writes a mark that {name} may forbid: use {names('needs_template', False)}"
+        )
 
 
 def say_what_is_missing(grammar: "Grammar | None", generation: "Generation", flags: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 import click
 
 from lzsampler._values import counted
+from lzsampler.decoding.actions import ACTIONS, Off, names
 from lzsampler.errors import ArgumentError
 from lzsampler.params import CHOICES, OF_RULE, PRESETS, Params, changed
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from lzsampler.constraint.grammar import Grammar
     from lzsampler.decoding.config import GenerationConfig
     from lzsampler.decoding.draft import Draft
-    from lzsampler.decoding.recovery import LoopPolicy
+    from lzsampler.decoding.policy import LoopPolicy
     from lzsampler.detection import RepetitionDetection
     from lzsampler.llama.model import Model
 
@@ -35,7 +36,6 @@ LOOP_FLAGS = {
     "min_pattern_size": "--loop-min-pattern",
     "min_count": "--loop-min-count",
 }
-_ACTIONS = click.Choice(["off", "stop", "trim", "rewind", "close-think", "kick"])
 PARTS = click.Choice(["thinking", "answer", "tool"])
 
 
@@ -158,10 +158,8 @@ sampling_options = options(
 
 loop_options = options(
     option(
-        _ACTION, "--on-loop", type=_ACTIONS, default="off", metavar="ACTION",
-        help="off; stop ends the text; trim also cuts it after the first copy; rewind cuts it where a line begins in "
-        "the second copy and goes on another way; close-think cuts it there and ends the thinking; kick raises the "
-        "temperature until the text is new",
+        _ACTION, "--on-loop", type=click.Choice([*ACTIONS]), default="off", metavar="ACTION",
+        help="; ".join(f"{name} {action.help}" for name, action in ACTIONS.items()),
     ),
     option(
         _ACTION, "--loop-rule", type=click.Choice(["period", "stuck", "both"]), metavar="RULE",
@@ -169,7 +167,8 @@ loop_options = options(
         "(default: period)",
     ),
     option(
-        _ACTION, "--max-recoveries", **whole(), default=3, help="how often rewind or kick may act before the text stops"
+        _ACTION, "--max-recoveries", **whole(), default=3,
+        help="how often an action that goes on may act before the text stops",
     ),
     option(
         _ACTION, "--loop-max-pattern", "max_pattern_size", **whole(), help="longest pattern, tokens (default: 512)"
@@ -274,21 +273,21 @@ def config_from(
 
 def loops_from(flags: Mapping[str, Any]) -> "LoopPolicy":
     """Return what is to be done about loops, and in which parts of a text."""
-    from lzsampler.decoding.recovery import LoopPolicy
+    from lzsampler.decoding.policy import LoopPolicy
 
-    if flags["on_loop"] == "off":
+    if flags["on_loop"] == Off.name:
         for name, flag in (("loop_rule", "--loop-rule"), ("loop_scope", "--loop-scope")):
             if flags[name]:
                 raise click.UsageError(f"{flag} has no effect without --on-loop: add --on-loop stop, or another action")
-    if flags["on_loop"] not in ("rewind", "kick"):
-        refuse_given(("max_recoveries",), "without an action that goes on: add --on-loop rewind or --on-loop kick")
+    if not ACTIONS[flags["on_loop"]].goes_on:
+        refuse_given(("max_recoveries",), f"without an action that goes on: add --on-loop with {names('goes_on')}")
     scopes = {name: flags[name] or None for name in ("loop_scope", "penalty_scope")}
     return LoopPolicy(flags["on_loop"], flags["loop_rule"], flags["max_recoveries"], **scopes)
 
 
 def cuts(flags: Mapping[str, Any]) -> bool:
     """Return whether a text may be cut, so that it cannot be printed as it comes."""
-    return flags["on_loop"] in ("trim", "rewind", "close-think")
+    return ACTIONS[flags["on_loop"]].cuts
 
 
 def asked_with(text: str, flags: Mapping[str, Any]) -> "str | list[dict[str, str]]":

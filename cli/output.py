@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from lzsampler.auditing.repetition import Repetition
     from lzsampler.decoding.config import GenerationConfig
     from lzsampler.decoding.generation import Generation
-    from lzsampler.decoding.recovery import Action
     from lzsampler.llama.model import Messages, Model
     from lzsampler.params import Params
 
@@ -65,26 +64,6 @@ def for_chat(what: str, how: str) -> str:
     return f"{what}; it is made for chat: {how} to ask it a question"
 
 
-def action_line(action: "Action") -> str:
-    """Return what was done about a loop, and where it is; tokens count from 0 at the first new one."""
-    from lzsampler.detection import Loop
-
-    found = action.found
-    if isinstance(found, Loop):
-        what = f"{found.count} copies of {counted(found.period, 'token')} from token {found.start}"
-    else:
-        what = f"next to nothing new from token {found.start} to {found.end}"
-    if action.name in ("stop", "trim"):
-        kept = "what came before is kept" if not isinstance(found, Loop) else "only the first copy is kept"
-        return f"stopped in a loop: {what}{'; ' + kept if action.cut else ''}"
-    done = {
-        "rewind": f"went back to token {action.keep} and on another way",
-        "close-think": f"went back to token {action.keep} and ended the thinking",
-        "kick": f"drew hotter until token {action.until}" if action.until else "drew hotter until the end",
-    }
-    return f"a loop at token {action.at}, {what}: {done[action.name]}"
-
-
 def repeats(figures: "Repetition") -> str:
     """Return whether a text loops, and the stretch that repeats most."""
     run = figures.run
@@ -119,7 +98,9 @@ def transcript_of(
 def summary(generation: "Generation", params: "Params", figures: "Repetition") -> str:
     """Return a generation's figures in one line; the seed only when one was drawn from."""
     zlib = "" if figures.zlib_ratio is None else f", zlib {figures.zlib_ratio:.2f}"
-    drew = params.temperature > 0 or any(action.name == "kick" for action in generation.actions)
+    from lzsampler.decoding.actions import ACTIONS
+
+    drew = params.temperature > 0 or any(ACTIONS[taken.name].random for taken in generation.actions)
     seed = f"seed {params.seed}; " if drew else ""
     where = " and in the graph" if generation.sampler == "graph" else ""
     return (

@@ -19,7 +19,7 @@ from .progress import progress
 
 if TYPE_CHECKING:
     from lzsampler.decoding.config import GenerationConfig
-    from lzsampler.decoding.recovery import LoopPolicy
+    from lzsampler.decoding.policy import LoopPolicy
     from lzsampler.params import Params
 
 _HALF = "half of a surrogate pair, such as \\ud800, which is not a character: remove it"
@@ -118,7 +118,7 @@ def write_all(params: "Params", loops: "LoopPolicy", flags: dict[str, Any]) -> N
                 save(number)
             for number in sorted(saved):
                 show(number)
-    if params.temperature > 0 or (acted and flags["on_loop"] == "kick"):
+    if params.temperature > 0 or (acted and loops.kind.random):
         console.note(f"seed {params.seed}")
     if acted:
         console.note(f"{acted:,} of {counted(len(rows), 'text')} looped (--on-loop {flags['on_loop']})")

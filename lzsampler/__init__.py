@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .constraint.tokens import Spelling, TokenBytes
     from .decoding.config import GenerationConfig
     from .decoding.generate import generate
-    from .decoding.recovery import LoopPolicy
+    from .decoding.policy import LoopPolicy
     from .detection import STOP_ON_LOOP, STOP_ON_STUCK, Loop, RepetitionDetection, Stuck, StuckDetection
     from .dropin.attachment import attach
     from .evaluation.cost import cost

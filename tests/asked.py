@@ -4,7 +4,7 @@ from typing import Any
 
 from lzsampler import Params
 from lzsampler.decoding.config import GenerationConfig
-from lzsampler.decoding.recovery import LOOP_KEYS, LoopPolicy
+from lzsampler.decoding.policy import LOOP_KEYS, LoopPolicy
 
 _HOOKS = ("reuse_context", "on_text", "on_explanation")
 

@@ -203,9 +203,11 @@ def test_what_was_done_about_a_loop_is_said_and_saved(tmp_path: Path) -> None:
     assert len(first["cut"]) == 30
     assert record["settings"]["on_loop"] == "rewind"
     assert record["usage"]["completion_tokens"] == 100 + sum(len(action["cut"]) for action in record["actions"])
-    kicked = generate("-n", "120", "--on-loop", "kick", "-s", "7", "--loop-min-count", "4", *LOOPING)
-    assert "a loop at token 73, 4 copies of 11 tokens from token 29: drew hotter until" in kicked.stderr
-    assert "lzs: seed 7; 120 tokens" in kicked.stderr
+    boosted = generate("-n", "120", "--on-loop", "boost", "-s", "7", "--loop-min-count", "4", *LOOPING)
+    assert (
+        "a loop at token 73, 4 copies of 11 tokens from token 29: drew at a higher temperature until" in boosted.stderr
+    )
+    assert "lzs: seed 7; 120 tokens" in boosted.stderr
 
 
 def test_a_full_context_is_said() -> None:
@@ -410,14 +412,14 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             "--loop-min-count has no effect with --loop-rule stuck: use --loop-rule period or both",
         ),
         (
-            ["--max-rescues", "2", "x"],
-            "--max-rescues has no effect without an action that goes on: add --on-loop rewind or",
+            ["--max-recoveries", "2", "x"],
+            "--max-recoveries has no effect without an action that goes on: add --on-loop with rewind",
         ),
         (
-            ["--on-loop", "stop", "--max-rescues", "2", "x"],
-            "--max-rescues has no effect without an action that goes on",
+            ["--on-loop", "stop", "--max-recoveries", "2", "x"],
+            "--max-recoveries has no effect without an action that goes on",
         ),
-        (["--on-loop", "kick", "--max-rescues", "-1", "x"], "--max-rescues must be from 0 to 1000, got -1"),
+        (["--on-loop", "boost", "--max-recoveries", "-1", "x"], "--max-recoveries must be from 0 to 1000, got -1"),
         (["--on-loop", "stop", "--loop-max-pattern=-1", "x"], "--loop-max-pattern must be from 0 to 65536, got -1"),
         (["--on-loop", "stop", "--loop-max-pattern", "0", "x"], "--loop-max-pattern must be at least 1, got 0"),
         (["--on-loop", "stop", "--loop-max-pattern", "99999", "x"], "--loop-max-pattern must be from 0 to 65536"),

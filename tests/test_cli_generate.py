@@ -116,7 +116,7 @@ def test_escapes_are_replaced_on_request() -> None:
         ),
         (
             ("--draft", "lookup", "--spec-show", "--on-loop", "rewind", "x"),
-            "--spec-show colours a text as it comes, and --on-loop rewind may cut it: use stop or kick",
+            "--spec-show colours a text as it comes, and --on-loop rewind may cut it: use stop or boost",
         ),
         (("--lora", "a.gguf", "x"), "lzs loads no LoRA adapters"),
         (("--mirostat", "2", "x"), "lzs has no mirostat: use --temp"),

@@ -101,7 +101,7 @@ def test_a_call_has_a_grammar_of_its_own(llm: Any) -> None:
         assert b"blue".startswith(other.vocabulary.pieces[made[0]])
 
 
-@pytest.mark.parametrize("action", ["stop", "rewind", "kick"])
+@pytest.mark.parametrize("action", ["stop", "rewind", "boost"])
 def test_what_is_done_about_loops_stays_within_the_grammar(llm: Any, action: str) -> None:
     grammar = Grammar.regex("((ab ){3}|(cd ){2}|ef ){1,60}", token_bytes(llm))
     with attach(llm, Params(), grammar=grammar, on_loop=action) as handle:

@@ -185,7 +185,7 @@ def test_a_grammar_holds(llm: Any, small: Model, fast: bool) -> None:
     assert all(text.startswith("{") for text in without)
 
 
-@pytest.mark.parametrize("action", ["stop", "trim", "rewind", "kick"])
+@pytest.mark.parametrize("action", ["stop", "trim", "rewind", "boost"])
 def test_loops_are_acted_on_as_without_a_draft(llm: Any, small: Model, action: Any) -> None:
     params = Params(repetition_detection=DETECTION)
     found = []

@@ -175,7 +175,7 @@ def test_the_context_ends_where_it_ends_without(model: Model) -> None:
     assert same(fast, slow)
 
 
-@pytest.mark.parametrize("action", ["stop", "trim", "rewind", "kick"])
+@pytest.mark.parametrize("action", ["stop", "trim", "rewind", "boost"])
 @pytest.mark.parametrize(
     "pattern", ["[a-z]((the old king ){6}[a-z]){1,4}", "([a-z]{2}|(ab){20}c){1,40}", "(ab){60}[a-z]"]
 )

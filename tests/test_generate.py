@@ -391,7 +391,7 @@ def test_reasoning_is_split_off(text: str, prompt: str, reasoning: str | None, c
             {"on_loop": 3},
             "on_loop must be the name of an action or a LoopPolicy, got 3",
         ),
-        (PROMPT, {"on_loop": "trim_loop"}, "on_loop must be one of off, stop, trim, rewind, close-think, kick, got"),
+        (PROMPT, {"on_loop": "trim_loop"}, "on_loop must be one of off, stop, trim, rewind, close-think, boost, got"),
         (PROMPT, {"loop_scope": "thoughts"}, "loop_scope must be some of thinking, answer, tool, got 'thoughts'"),
         (PROMPT, {"ignore_eos": "yes"}, "ignore_eos must be True or False, got 'yes'"),
         (PROMPT, {"stop": ("",)}, "stop must be strings that are not empty"),

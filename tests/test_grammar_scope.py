@@ -10,7 +10,7 @@ import pytest
 
 from asked import asked
 from lzsampler import Grammar, Params, RepetitionDetection, StuckDetection, TokenBytes
-from lzsampler.decoding.recovery import LoopPolicy
+from lzsampler.decoding.policy import LoopPolicy
 
 pytest.importorskip("llama_cpp")
 
@@ -122,7 +122,7 @@ def test_a_text_that_never_ends_its_thinking_has_none() -> None:
     assert (made.finish_reason, made.constrained, made.content) == ("length", "", "")
 
 
-@pytest.mark.parametrize("action", ["rewind", "trim", "kick", "close-think"])
+@pytest.mark.parametrize("action", ["rewind", "trim", "boost", "close-think"])
 def test_a_loop_in_the_thinking_is_acted_on(action: Any) -> None:
     def script(past: Sequence[int]) -> list[float]:
         """aaaa..., and after 20 tokens the end of the thinking."""
@@ -130,7 +130,7 @@ def test_a_loop_in_the_thinking_is_acted_on(action: Any) -> None:
 
     made = written(script, "e[fg]hij", params=LOOPS, on_loop=action, grammar_scope=["answer"])
     assert made.actions[0].name == action
-    if action in ("close-think", "kick") or made.constrained:
+    if action in ("close-think", "boost") or made.constrained:
         assert made.constrained == made.content
         assert made.content in ("efhij", "eghij")
 

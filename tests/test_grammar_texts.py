@@ -16,7 +16,7 @@ pytest.importorskip("llama_cpp")
 
 from lzsampler.decoding.config import GenerationConfig
 from lzsampler.decoding.generate import generate
-from lzsampler.decoding.recovery import LoopPolicy
+from lzsampler.decoding.policy import LoopPolicy
 from lzsampler.llama import token_bytes
 from lzsampler.llama.model import Model
 

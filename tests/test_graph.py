@@ -204,7 +204,7 @@ def test_a_grammar_and_a_draft(model: Model) -> None:
 
 
 @needs_graph
-@pytest.mark.parametrize("on_loop", ["stop", "trim", "rewind", "kick"])
+@pytest.mark.parametrize("on_loop", ["stop", "trim", "rewind", "boost"])
 def test_loops(model: Model, on_loop: Any) -> None:
     params = Params(temperature=0.0, seed=1)
     made = both(model, params, 150, "Still Sunday said nothing, but only", on_loop=on_loop)

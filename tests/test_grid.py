@@ -292,7 +292,7 @@ def test_what_is_done_about_a_loop_is_part_of_a_setting(tmp_path: Path) -> None:
     file = tmp_path / "actions.toml"
     file.write_text("""
 [[setting]]
-on_loop = ["stop", "rewind", "kick"]
+on_loop = ["stop", "rewind", "boost"]
 loop_rule = "both"
 
 [[setting]]
@@ -303,12 +303,12 @@ penalty_scope = ["thinking"]
     assert [setting.name for setting in grid.settings] == [
         "T=0 on_loop=stop loop_rule=both",
         "T=0 on_loop=rewind loop_rule=both",
-        "T=0 on_loop=kick loop_rule=both",
+        "T=0 on_loop=boost loop_rule=both",
         "T=0 lz_penalty=0.15 penalty_scope=thinking",
     ]
-    assert grid.kinds == ("stop", "rewind", "kick", "lz_penalty")
+    assert grid.kinds == ("stop", "rewind", "boost", "lz_penalty")
     assert [setting.draws for setting in grid.settings] == [False, False, True, False]
-    assert [setting.loops.action for setting in grid.settings] == ["stop", "rewind", "kick", None]
+    assert [setting.loops.action for setting in grid.settings] == ["stop", "rewind", "boost", None]
     assert grid.settings[3].loops.penalty_scope == ("thinking",)
     assert Grid.from_json(json.loads(json.dumps(grid.to_json()))) == grid
     file.write_text("[[setting]]\non_loop = 'halt'\n")

@@ -21,7 +21,7 @@ from lzsampler.decoding.draft import Draft  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.decoding.generation import Generation  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
-from lzsampler.decoding.recovery import LoopPolicy, OnLoop  # noqa: E402
+from lzsampler.decoding.policy import LoopPolicy  # noqa: E402
 from lzsampler.decoding.writing import Text  # noqa: E402
 from lzsampler.llama.decoder import Decoder  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
@@ -36,7 +36,7 @@ SETTINGS = [
     Params(repetition_penalty=1.2, temperature=1.3, min_p=0.05, seed=4),
     Params(temperature=0.0, repetition_detection={"max_pattern_size": 64, "min_pattern_size": 4, "min_count": 3}),
 ]
-ON_LOOP: list[OnLoop | None] = [None, None, None, None, "trim"]
+ON_LOOP: list[str | None] = [None, None, None, None, "trim"]
 REQUESTS = [
     Request(
         (i, k),
@@ -88,7 +88,7 @@ def test_texts_that_are_cut_are_those_of_generate(model: Model) -> None:
     policies = [
         LoopPolicy("rewind", max_recoveries=9),
         LoopPolicy("rewind", "both", max_recoveries=1),
-        LoopPolicy("kick"),
+        LoopPolicy("boost"),
         LoopPolicy("trim"),
         LoopPolicy("close-think"),
         LoopPolicy("off"),
@@ -112,7 +112,7 @@ def test_texts_that_are_cut_are_those_of_generate(model: Model) -> None:
         assert figures(made[r.id]) == figures(expected)
         assert made[r.id].actions == expected.actions
         names |= {action.name for action in expected.actions}
-    assert names == {"stop", "trim", "rewind", "close-think", "kick"}
+    assert names == {"stop", "trim", "rewind", "close-think", "boost"}
 
 
 def test_a_full_context_is_the_same_too(model: Model) -> None:

@@ -14,7 +14,7 @@ import runs
 from audits import HOSTILE
 from browsing import attacks, check_harmless, counting_server, dom
 from lzsampler import Params, Results
-from lzsampler.decoding.recovery import LoopPolicy
+from lzsampler.decoding.policy import LoopPolicy
 from lzsampler.evaluation.grid import Grid, Setting
 from lzsampler.evaluation.tasks import BadRow
 from lzsampler.params import PENALTIES, PRESETS

@@ -13,7 +13,7 @@ import pytest
 from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Params
 from lzsampler.decoding.config import GenerationConfig
 from lzsampler.decoding.parts import PartTracker
-from lzsampler.decoding.recovery import LoopPolicy
+from lzsampler.decoding.policy import LoopPolicy
 from lzsampler.evaluation.tasks import read_tasks
 from lzsampler.models import default_model, thinking_tasks
 from lzsampler.params import PRESETS

@@ -225,7 +225,7 @@ def test_the_text_ends_as_without_a_draft(target: Model, twin: Model, small: Mod
             assert written(target, params, n, draft=draft).tokens == written(target, params, n).tokens
 
 
-@pytest.mark.parametrize("action", ["stop", "trim", "rewind", "kick"])
+@pytest.mark.parametrize("action", ["stop", "trim", "rewind", "boost"])
 def test_loops_are_acted_on_as_without_a_draft(target: Model, small: Model, action: Any) -> None:
     eager = RepetitionDetection(max_pattern_size=64, min_pattern_size=3, min_count=4)
     params = Params(temperature=0.0, repetition_detection=eager)

@@ -19,7 +19,7 @@ from lzsampler.decoding.draft import Draft  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.decoding.generation import Generation  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
-from lzsampler.decoding.recovery import LoopPolicy  # noqa: E402
+from lzsampler.decoding.policy import LoopPolicy  # noqa: E402
 from lzsampler.decoding.together import Together  # noqa: E402
 from lzsampler.llama.decoder import Decoder  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402

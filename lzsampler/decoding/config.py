@@ -13,7 +13,7 @@ from ..llama.model import Model
 from ..params import Params
 from .draft import Draft
 from .parts import Part, parts_of_grammar
-from .recovery import LoopPolicy
+from .policy import LoopPolicy
 
 MAX_TOKENS = 512
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..detection import Loop, Stuck
+from .actions import ActionTaken
 from .draft import Speculated
-from .recovery import Action
 
 FinishReason = Literal["stop", "repetition", "length", "context", "interrupted"]
 
@@ -36,7 +36,7 @@ class Generation:
     "repetition" (``loop`` or ``stuck``), "length" (``max_tokens``), "context" (the context is full), or "interrupted"
     (Ctrl-C, or ``on_text`` asked for it). ``loop`` and ``stuck``: the loop, or the stretch without anything new, that
     ended the text, in tokens; None for what did not. ``actions``: everything that was done about loops, in its order;
-    what was cut is in ``Action.cut`` and no more in ``tokens`` and ``text``. ``speculated``: the figures of a draft.
+    what was cut is in their ``cut`` and no more in ``tokens`` and ``text``. ``speculated``: the figures of a draft.
     ``forced``: new tokens that were not sampled, since the grammar allowed nothing else. ``constrained``: the part of
     ``text`` that the grammar is about, "" where it did not begin; None without a grammar. ``sampler``: where penalties
     were applied, on the "cpu" or in llama.cpp's "graph".
@@ -56,7 +56,7 @@ class Generation:
     timings: Timings
     template_unused: bool = False
     stuck: Stuck | None = None
-    actions: tuple[Action, ...] = ()
+    actions: tuple[ActionTaken, ...] = ()
     speculated: Speculated | None = None
     forced: int = 0
     constrained: str | None = None

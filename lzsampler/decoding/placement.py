@@ -7,10 +7,7 @@ from ..errors import ArgumentError, LzsError
 from ..llama.graph import GraphSampler, missing
 from ..util.in_use import using
 from .config import GenerationConfig
-from .recovery import OnLoop
 from .writing import Text
-
-_STEERS: tuple[OnLoop, ...] = ("rewind", "kick")  # forbid tokens at one place, or draw at another temperature
 
 
 @contextmanager
@@ -42,7 +39,7 @@ def _graph(text: Text, config: GenerationConfig) -> GraphSampler | None:
                 "sampler='graph' keeps the model's logits, which explanations need: leave one of them out"
             )
         return None
-    best = own.params.temperature == 0 and config.loops.action not in _STEERS
+    best = own.params.temperature == 0 and not config.loops.kind.steers
     try:
         if config.draft is not None:
             model.reserve_outputs(config.draft.most + 1)

@@ -16,19 +16,14 @@ from ..llama.graph import GraphSampler
 from ..llama.model import Model, Prompt, Stepper
 from ..params import Params, warn_without_grammar
 from ..sampler import Sampler
+from .actions import Decision, Draw, Off
 from .config import GenerationConfig
 from .generation import FinishReason, Generation, Timings
 from .parts import PARTS, PartTracker
+from .policy import unpriced
 from .proposing import Begun, Figured
 from .reasoning import closing, opened, split_reasoning
-from .recovery import (
-    Order,
-    Rescue,
-    fresh_start,
-    kicked,
-    unpriced,
-    whole_character,
-)
+from .recovery import Recovery, fresh_start, whole_character
 from .text_sampler import TextSampler, step_of
 from .text_stream import TextStream
 
@@ -103,12 +98,13 @@ class Text(Begun):
         self.over = self._wants_end = False
         self._handed = 0  # characters of the text to come that were handed out before a cut
         self._masked = False
-        self._rescue: Rescue | None = None
-        if sampler is None and loops.action != "off":
-            self._rescue = Rescue(
+        self._recovery: Recovery | None = None
+        if sampler is None and loops.kind is not Off:
+            self._recovery = Recovery(
                 loops,
                 params,
                 model.n_vocab,
+                temperature=params.temperature,
                 limit=min(self.max_tokens, model.n_ctx - len(self.prompt)),
                 whole=self._whole,
                 fresh=self._fresh,
@@ -117,10 +113,10 @@ class Text(Begun):
         # Only where it is asked which part of the text it is.
         self._parts: PartTracker | None = None
         everywhere = loops.loop_scope == loops.penalty_scope == PARTS
-        if sampler is None and (loops.action == "close-think" or waits or not everywhere):
+        if sampler is None and (loops.kind.needs_template or waits or not everywhere):
             self._parts = PartTracker(self._opened)
         self._priced = frozenset(loops.penalty_scope or PARTS)
-        self._in_force: tuple[float | None, bool] = None, True
+        self._in_force: tuple[Draw | None, bool] = None, True
         self._steer()
         self._fragments = model.fragments
         self._stepper: Stepper | None = None
@@ -147,9 +143,9 @@ class Text(Begun):
         except ValueError as error:
             raise self.failure(error) from error
         except LzsError:
-            if self._rescue is None or not self._rescue.forbidden:
+            if self._recovery is None or not self._recovery.forbidden:
                 raise
-            self._rescue.give_up(self.tokens)  # all other tokens are impossible
+            self._recovery.give_up(self.tokens)  # all other tokens are impossible
             self._end_in_loop()
             return None
         self.sampling_s += perf_counter() - before
@@ -165,7 +161,7 @@ class Text(Begun):
         if self.behind is not None:
             self._go_back(self.behind)
         # An explanation comes between the decode and the pick; so does the question what is wrong when a pick fails.
-        if self.on_explanation is not None or (self._rescue is not None and self._rescue.forbidden):
+        if self.on_explanation is not None or (self._recovery is not None and self._recovery.forbidden):
             return self.take_after(span)
         return self.add(*self.step(span[0]))
 
@@ -223,14 +219,14 @@ class Text(Begun):
     @property
     def n_actions(self) -> int:
         """How often something was done about a loop, which may have cut the text."""
-        return 0 if self._rescue is None else len(self._rescue.actions)
+        return 0 if self._recovery is None else len(self._recovery.actions)
 
     @property
     def steady(self) -> bool:
         """Whether nothing steers the sampler from token to token, so that several can be taken at a time."""
-        rescue = self._rescue
-        acts = rescue is not None and (rescue.watching or rescue.forbidden)
-        found = rescue is not None and self._own is not None and (self._own.loop or self._own.stuck)
+        recovery = self._recovery
+        acts = recovery is not None and (recovery.watching or recovery.forbidden)
+        found = recovery is not None and self._own is not None and (self._own.loop or self._own.stuck)
         steered = acts or found or self._masked or self._parts is not None or self.on_explanation is not None
         return not steered and self.behind is None
 
@@ -249,13 +245,13 @@ class Text(Begun):
             self._finish("stop")
             return None
         self._add(token, fragment)
-        rescue = self._rescue
+        recovery = self._recovery
         reason: FinishReason
         if self._stream.found is not None:
             reason = "stop"
         elif self._wants_end:
             reason = "interrupted"
-        elif rescue is not None and (looping or rescue.watching) and (order := self._ordered(rescue)) is not None:
+        elif recovery is not None and (looping or recovery.watching) and (order := self._ordered(recovery)) is not None:
             return self._obey(order)
         elif len(self.tokens) >= self.max_tokens:
             reason = "length"
@@ -286,14 +282,14 @@ class Text(Begun):
 
     # -- what is done about a loop --
 
-    def _ordered(self, rescue: Rescue) -> Order | None:
+    def _ordered(self, recovery: Recovery) -> Decision | None:
         assert self._own is not None
         part = "answer" if self._parts is None else self._parts.part
-        order = rescue.step(self.tokens, self._own.loop or self._own.stuck, part)
+        order = recovery.step(self.tokens, self._own.loop or self._own.stuck, part)
         self._steer()
         return order
 
-    def _obey(self, order: Order) -> int | None:
+    def _obey(self, order: Decision) -> int | None:
         if order.keep < len(self.tokens):
             self._cut(order.keep)
         if order.end:
@@ -330,28 +326,28 @@ class Text(Begun):
         self._masked = True  # a rewind brings back old masks
 
     def _steer(self) -> None:
-        """Have the sampler draw the next token as its part of the text and the state of the rescue want it."""
+        """Have the sampler draw the next token as its part of the text and the state of the recovery want it."""
         if self._own is None:
             return
         if self._grammar_from is None and self._parts is not None and self._parts.part != "thinking":
             self._own.set_grammar(self.grammar)
             self._grammar_from = len(self.tokens)
-        forbidden = () if self._rescue is None else self._rescue.forbidden
+        forbidden = () if self._recovery is None else self._recovery.forbidden
         if forbidden or self._masked:
             self._own.set_mask(_without(forbidden, self.model.n_vocab) if forbidden else None)
             self._masked = bool(forbidden)
         wanted = (
-            None if self._rescue is None else self._rescue.temperature,
+            None if self._recovery is None else self._recovery.draws,
             self._parts is None or self._parts.part in self._priced,
         )
         if wanted != self._in_force:
-            params = self._params if wanted[0] is None else kicked(self._params, wanted[0])
+            params = self._params if wanted[0] is None else wanted[0].params(self._params)
             self._own.set_params(params if wanted[1] else unpriced(params))
             self._in_force = wanted
 
     def _end_in_loop(self) -> None:
-        assert self._rescue is not None
-        self.found = self._rescue.actions[-1].found
+        assert self._recovery is not None
+        self.found = self._recovery.actions[-1].found
         self._finish("repetition")
 
     def _whole(self, n: int) -> int:
@@ -406,7 +402,7 @@ class Text(Begun):
             timings=Timings(self.prompt_s, decode_s, sampling_s, self.total_s),
             template_unused=silent and self._plain and self.model.header.chat_template is not None,
             stuck=self.found if isinstance(self.found, Stuck) else None,
-            actions=() if self._rescue is None else tuple(self._rescue.actions),
+            actions=() if self._recovery is None else tuple(self._recovery.actions),
             speculated=None if self.speculator is None else self.speculator.figures,
             forced=self.forced,
             constrained=None if self.grammar is None else self._constrained(text),

@@ -22,8 +22,9 @@ import numpy.typing as npt
 from .._values import brief, counted
 from ..constraint.grammar import Grammar
 from ..constraint.tokens import TokenBytes
+from ..decoding.actions import names
 from ..decoding.draft import Draft
-from ..decoding.recovery import LoopPolicy
+from ..decoding.policy import LoopPolicy
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..llama.alone import OneThread, refuse_closed
 from ..llama.binding import llama_cpp
@@ -354,15 +355,14 @@ class Hooks(OneThread):
             prompt = [*self._input_ids.tolist(), *prompt]  # type: ignore[attr-defined]
         settings = self.lz.current()
         drafter = self.lz.drafter(self)
-        action = settings.settled()[0].action
-        if of_completion is None and action in ("rewind", "close-think"):
+        loops = settings.settled()[0]
+        if of_completion is None and loops.kind.cuts and loops.kind.goes_on:
             raise ArgumentError(
-                f"on_loop={action!r} cannot take back tokens that generate() has given: use create_completion, or kick"
+                f"on_loop={loops.action!r} cannot take back tokens that generate() has given: use create_completion, "
+                f"or an action that cuts nothing, {names('cuts', False)}"
             )
-        if action == "close-think" and bound.arguments["grammar"] is not None:
-            raise ArgumentError(
-                "on_loop='close-think' writes a mark that a grammar may refuse: use rewind, kick or stop"
-            )
+        if bound.arguments["grammar"] is not None:
+            loops.refuse_beside_grammar()
 
         def begin(text: SampledText) -> Generator[int, Sequence[int] | None, None]:
             """Let llama-cpp-python go on after the tokens that a text has."""
@@ -448,9 +448,12 @@ class Hooks(OneThread):
 
     def _create_completion(self, *arguments: Any, **keywords: Any) -> Any:
         settings = self.lz.current()
-        action = settings.settled()[0].action
-        if action in ("trim", "rewind", "close-think") and keywords.get("stream"):
-            raise ArgumentError(f"on_loop={action!r} cannot take back text of a stream: use stream=False, stop or kick")
+        loops = settings.settled()[0]
+        if loops.kind.cuts and keywords.get("stream"):
+            raise ArgumentError(
+                f"on_loop={loops.action!r} cannot take back text of a stream: use stream=False, "
+                f"or an action that cuts nothing, {names('cuts', False)}"
+            )
         if keywords.get("logit_bias") is not None and keywords.get("logits_processor") is not None:
             bias = _bias(keywords.pop("logit_bias"))
             keywords["logits_processor"] = llama_cpp.LogitsProcessorList([*keywords["logits_processor"], bias])
@@ -479,7 +482,7 @@ class Hooks(OneThread):
                     yield chunk
                 return
             except TextCut as cut:  # the caller of generate() has to forget tokens: it begins anew with those that stay
-                end.script, end.rescue = cut.tokens, cut.rescue
+                end.script, end.recovery = cut.tokens, cut.recovery
                 keywords["seed"] = self._seed
 
     def _cut(self, choice: dict[str, Any], text: SampledText) -> None:

@@ -23,7 +23,7 @@ from typing_extensions import Unpack
 
 from ..constraint.grammar import Grammar
 from ..decoding.draft import Draft
-from ..decoding.recovery import LoopPolicy
+from ..decoding.policy import LoopPolicy
 from ..llama.attention import FlashAttention
 from ..llama.graph import Place
 from ..params import CallSettings, Params

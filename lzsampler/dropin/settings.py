@@ -6,9 +6,10 @@ from typing import Literal, get_args
 
 from .._check import boolean
 from ..constraint.grammar import Grammar
+from ..decoding.actions import ActionTaken
 from ..decoding.draft import Draft, Speculated
 from ..decoding.parts import PARTS
-from ..decoding.recovery import Action, LoopPolicy
+from ..decoding.policy import LoopPolicy
 from ..detection import Loop
 from ..errors import ArgumentError, ArgumentTypeError
 from ..llama.binding import llama_cpp
@@ -34,8 +35,8 @@ class Stats:
     """What an attachment has counted: ``calls`` (texts begun), ``tokens`` accepted, ``loops`` that ended a text.
 
     ``last_loop``: the last of these loops, in positions of its text's tokens; None if that text was stuck without one.
-    ``rescues``: how often rewind, close-think or kick acted; ``actions``: the records of what was done in the last text
-    that looped. ``refused``: picks that the grammar refused, with ``fast_grammar``. ``seed``: that of the last text.
+    ``recoveries``: how often an action acted and the text went on; ``actions``: what was done in the last text that
+    looped. ``refused``: picks that the grammar refused, with ``fast_grammar``. ``seed``: that of the last text.
     ``speculated``: the figures of the draft over all texts that it drafted for; None without a draft. ``sampler``:
     where the penalties of the last text were applied.
     """
@@ -44,8 +45,8 @@ class Stats:
     tokens: int = 0
     loops: int = 0
     last_loop: Loop | None = None
-    rescues: int = 0
-    actions: tuple[Action, ...] = ()
+    recoveries: int = 0
+    actions: tuple[ActionTaken, ...] = ()
     refused: int = 0
     seed: int | None = None
     speculated: Speculated | None = None

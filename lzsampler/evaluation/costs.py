@@ -15,7 +15,7 @@ import numpy as np
 from .. import __version__
 from .._check import INT32_MAX
 from ..decoding.parts import PARTS
-from ..decoding.recovery import LOOP_KEYS
+from ..decoding.policy import LOOP_KEYS
 from ..errors import ArgumentError
 from ..params import DETECTIONS, SAMPLING_FIELDS, Params, penalises
 from ..reports import writers

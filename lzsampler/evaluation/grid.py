@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .._check import INT32_MAX, boolean, integer
-from ..decoding.recovery import DEFAULT_POLICY, LOOP_KEYS, LoopPolicy
+from ..decoding.policy import DEFAULT_POLICY, LOOP_KEYS, LoopPolicy
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..params import (
     LZ_WINDOW,
@@ -60,8 +60,8 @@ class Setting:
 
     @property
     def draws(self) -> bool:
-        """Whether its texts depend on the seed: a kick draws, whatever the temperature is."""
-        return self.params.temperature > 0 or self.loops.action == "kick"
+        """Whether its texts depend on the seed: some actions draw, whatever the temperature is."""
+        return self.params.temperature > 0 or self.loops.kind.random
 
 
 @dataclass(frozen=True)

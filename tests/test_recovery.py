@@ -10,10 +10,12 @@ import pytest
 
 from asked import asked
 from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Loop, LzsError, Params, RepetitionDetection, Sampler, StuckDetection
+from lzsampler.decoding.actions import ActionTaken
 from lzsampler.decoding.config import GenerationConfig
 from lzsampler.decoding.parts import PARTS, Part, PartTracker
+from lzsampler.decoding.policy import LoopPolicy, unpriced
 from lzsampler.decoding.reasoning import closing
-from lzsampler.decoding.recovery import Action, LoopPolicy, fresh_start, unpriced, whole_character
+from lzsampler.decoding.recovery import fresh_start, whole_character
 from lzsampler.params import PENALTIES, Penalty
 
 pytest.importorskip("llama_cpp")
@@ -45,14 +47,14 @@ def test_stop_is_what_a_detector_does_by_itself() -> None:
     for on_loop in ("stop", None):
         made = written(cycle([0, 1, 2], 16), on_loop)
         assert (made.finish_reason, made.text, made.loop) == ("repetition", "abcabcabc", Loop(0, 3, 3))
-        assert made.actions == (Action("stop", 9, Loop(0, 3, 3), 9),)
+        assert made.actions == (ActionTaken("stop", 9, Loop(0, 3, 3), 9),)
     assert written(cycle([0, 1, 2], 16), None, Params(temperature=0.0)).finish_reason == "length"
 
 
 def test_trim_keeps_the_first_copy() -> None:
     made = written(cycle([0, 1, 2], 16), "trim")
     assert (made.finish_reason, made.text, made.loop) == ("repetition", "abc", Loop(0, 3, 3))
-    assert made.actions == (Action("trim", 9, Loop(0, 3, 3), 3, (0, 1, 2, 0, 1, 2)),)
+    assert made.actions == (ActionTaken("trim", 9, Loop(0, 3, 3), 3, (0, 1, 2, 0, 1, 2)),)
     assert made.completion_tokens == 9
 
 
@@ -70,7 +72,7 @@ def test_rewind_forbids_what_led_into_the_second_copy_wherever_the_words_before_
     made = written(script, "rewind", n=40)
     rewinds = [action for action in made.actions if action.name == "rewind"]
     assert made.text.startswith("abcjdefghi")
-    assert rewinds[0] == Action("rewind", 9, Loop(0, 3, 3), 3, (0, 1, 2, 0, 1, 2), forbidden=(0,))
+    assert rewinds[0] == ActionTaken("rewind", 9, Loop(0, 3, 3), 3, (0, 1, 2, 0, 1, 2), forbidden=(0,))
     assert made.completion_tokens == len(made.tokens) + sum(len(action.cut) for action in made.actions)
 
 
@@ -94,7 +96,7 @@ def test_where_nothing_else_is_possible_the_text_ends() -> None:
         written(lambda past: [-np.inf] * 16, "rewind")
 
 
-def test_a_kick_is_over_when_the_text_is_new() -> None:
+def test_a_boost_is_over_when_the_text_is_new() -> None:
     wanted = cycle([0, 1, 2], 16)
 
     def script(past: Sequence[int]) -> Sequence[float]:
@@ -102,22 +104,22 @@ def test_a_kick_is_over_when_the_text_is_new() -> None:
         return wanted(past) if len(past) < 20 else [0.0] * 16
 
     params = replace(EARLY, repetition_detection=RepetitionDetection(8, 3, 3))
-    made = written(script, "kick", params, n=200, max_recoveries=1)
-    kick, stop = made.actions
-    assert (kick.name, kick.at, kick.keep, kick.cut) == ("kick", 9, 9, ())
-    assert kick.until is not None
-    assert kick.until >= 9 + 16
-    assert len({made.tokens[i : i + 4] for i in range(kick.until - 19, kick.until - 3)}) == 16
-    # After it, temperature 0: the best token, the lowest on ties. The next loop begins where the kick has ended.
-    assert made.text[kick.until :] == "a" * 9
-    assert (stop.name, stop.found) == ("stop", Loop(kick.until, 1, 9))
-    assert written(script, "kick", params, n=200, max_recoveries=1).tokens == made.tokens
-    assert written(script, "kick", replace(params, seed=5), n=200, max_recoveries=1).tokens != made.tokens
+    made = written(script, "boost", params, n=200, max_recoveries=1)
+    boost, stop = made.actions
+    assert (boost.name, boost.at, boost.keep, boost.cut) == ("boost", 9, 9, ())
+    assert boost.until is not None
+    assert boost.until >= 9 + 16
+    assert len({made.tokens[i : i + 4] for i in range(boost.until - 19, boost.until - 3)}) == 16
+    # After it, temperature 0: the best token, the lowest on ties. The next loop begins where the boost has ended.
+    assert made.text[boost.until :] == "a" * 9
+    assert (stop.name, stop.found) == ("stop", Loop(boost.until, 1, 9))
+    assert written(script, "boost", params, n=200, max_recoveries=1).tokens == made.tokens
+    assert written(script, "boost", replace(params, seed=5), n=200, max_recoveries=1).tokens != made.tokens
 
 
-def test_a_kick_that_changes_nothing_ends_the_text() -> None:
-    made = written(lambda past: [90.0, *[0.0] * 15], "kick", n=2000)
-    assert [action.name for action in made.actions] == ["kick", "stop"]
+def test_a_boost_that_changes_nothing_ends_the_text() -> None:
+    made = written(lambda past: [90.0, *[0.0] * 15], "boost", n=2000)
+    assert [action.name for action in made.actions] == ["boost", "stop"]
     assert (made.finish_reason, made.completion_tokens) == ("repetition", made.actions[0].at + 256)
 
 
@@ -144,7 +146,7 @@ def test_close_think_ends_the_thinking_and_has_the_answer() -> None:
     made = thinking(thinks_and_answers)
     assert (made.reasoning, made.content[:3]) == ("abc", "def")
     first, last = made.actions
-    assert first == Action("close-think", 9, Loop(0, 3, 3), 3, (4, 5, 6, 4, 5, 6), written=(1,))
+    assert first == ActionTaken("close-think", 9, Loop(0, 3, 3), 3, (4, 5, 6, 4, 5, 6), written=(1,))
     assert (last.name, last.found) == ("stop", Loop(7, 1, 6))  # the answer's own loop: there is no thinking to end
     assert made.tokens[:7] == (4, 5, 6, 1, 7, 8, 9)
 
@@ -387,7 +389,7 @@ def test_a_rule_brings_its_detector() -> None:
     for policy, params, expected in (
         (LoopPolicy(), plain, ("off", "period", None, None)),
         (LoopPolicy("stop"), plain, ("stop", "period", STOP_ON_LOOP, None)),
-        (LoopPolicy("kick", "stuck"), plain, ("kick", "stuck", None, STOP_ON_STUCK)),
+        (LoopPolicy("boost", "stuck"), plain, ("boost", "stuck", None, STOP_ON_STUCK)),
         (LoopPolicy("rewind", "both"), plain, ("rewind", "both", STOP_ON_LOOP, STOP_ON_STUCK)),
         (LoopPolicy(), own, ("stop", "both", own.repetition_detection, own.stuck_detection)),
         (LoopPolicy("trim", "period"), own, ("trim", "period", own.repetition_detection, None)),
@@ -403,7 +405,7 @@ def test_a_rule_brings_its_detector() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"on_loop": "halt"}, "on_loop must be one of off, stop, trim, rewind, close-think, kick, got 'halt'"),
+        ({"on_loop": "halt"}, "on_loop must be one of off, stop, trim, rewind, close-think, boost, got 'halt'"),
         ({"loop_rule": "all"}, "loop_rule must be one of period, stuck, both, got 'all'"),
         ({"max_recoveries": -1}, "max_recoveries must be from 0 to 1000, got -1"),
         ({"loop_scope": ["thinking", "tools"]}, "loop_scope must be some of thinking, answer, tool, got 'tools'"),
@@ -490,7 +492,7 @@ def check_a_run(seed: int, *, twice: bool) -> tuple[str, ...]:
     )
     scopes: tuple[tuple[Part, ...] | None, ...] = (None, ("thinking",), ("answer", "tool"))
     policy = LoopPolicy(
-        rng.choice(("stop", "trim", "rewind", "rewind", "close-think", "kick", "kick")),
+        rng.choice(("stop", "trim", "rewind", "rewind", "close-think", "boost", "boost")),
         rng.choice(("period", "stuck", "both")),
         most,
         rng.choice(scopes),
@@ -523,7 +525,7 @@ def check_a_run(seed: int, *, twice: bool) -> tuple[str, ...]:
     ended = made.finish_reason == "stop" or "stop" in [a.name for a in made.actions if a.keep == a.at]
     assert model.picks - ended <= picked <= model.picks
     names = tuple(action.name for action in made.actions)
-    assert sum(name in ("rewind", "kick") for name in names) <= most
+    assert sum(name in ("rewind", "boost") for name in names) <= most
     assert names.count("close-think") <= 1
     assert (made.finish_reason == "repetition") == (names[-1:] in (("stop",), ("trim",)))
     at = 0
@@ -538,4 +540,4 @@ def test_no_action_goes_on_for_ever() -> None:
     for seed in range(10_000):
         for name in check_a_run(seed, twice=seed % 4 == 0):
             seen[name] = seen.get(name, 0) + 1
-    assert min(seen[name] for name in ("stop", "trim", "rewind", "close-think", "kick")) > 100
+    assert min(seen[name] for name in ("stop", "trim", "rewind", "close-think", "boost")) > 100

@@ -13,7 +13,7 @@ llama_cpp = pytest.importorskip("llama_cpp")
 
 from lzsampler.decoding.config import GenerationConfig  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402 (needs llama_cpp)
-from lzsampler.decoding.recovery import LoopPolicy  # noqa: E402 (needs llama_cpp)
+from lzsampler.decoding.policy import LoopPolicy  # noqa: E402 (needs llama_cpp)
 from lzsampler.dropin import LZLlama  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 
@@ -46,7 +46,7 @@ def test_a_rewound_text_is_that_of_generate(model: Model, llm: Any) -> None:
     made = llm(LOOPING, max_tokens=120, temperature=0.0, on_loop="rewind", logprobs=None)
     assert made["choices"][0]["text"] == expected.text
     assert llm.lz.stats.actions == expected.actions
-    assert llm.lz.stats.rescues == sum(action.name == "rewind" for action in expected.actions)
+    assert llm.lz.stats.recoveries == sum(action.name == "rewind" for action in expected.actions)
     assert made["usage"]["completion_tokens"] == len(expected.tokens)
     assert (llm.lz.stats.calls, llm.lz.stats.loops) == (1, int(expected.finish_reason == "repetition"))
     # The cache holds the text and nothing that was cut.
@@ -85,12 +85,12 @@ def test_thinking_is_ended_as_generate_does(model: Model, llm: Any) -> None:
     assert llm.lz.stats.actions == expected.actions
 
 
-def test_a_kick_works_in_streams_and_generate_and_repeats_itself(llm: Any) -> None:
-    keywords = {"max_tokens": 120, "temperature": 0.0, "on_loop": "kick"}
+def test_a_boost_works_in_streams_and_generate_and_repeats_itself(llm: Any) -> None:
+    keywords = {"max_tokens": 120, "temperature": 0.0, "on_loop": "boost"}
     plain = llm(LOOPING, max_tokens=120, temperature=0.0, on_loop="off")["choices"][0]["text"]
     whole = llm(LOOPING, seed=3, **keywords)["choices"][0]["text"]
     first = llm.lz.stats.actions[0]
-    assert first.name == "kick"
+    assert first.name == "boost"
     assert whole != plain
     assert len(llm.tokenize(whole.encode())) > 0
     assert "".join(c["choices"][0]["text"] for c in llm(LOOPING, seed=3, stream=True, **keywords)) == whole
@@ -99,7 +99,7 @@ def test_a_kick_works_in_streams_and_generate_and_repeats_itself(llm: Any) -> No
     tokens = list(
         zip(
             range(120),
-            llm.generate(llm.tokenize(LOOPING.encode(), add_bos=False), temp=0.0, on_loop="kick"),
+            llm.generate(llm.tokenize(LOOPING.encode(), add_bos=False), temp=0.0, on_loop="boost"),
             strict=False,
         )
     )
@@ -143,7 +143,7 @@ def test_a_grammar_follows_a_rewind(llm: Any, fast_grammar: bool) -> None:
     grammar = llama_cpp.LlamaGrammar.from_string('root ::= ("ab" | "cd" | "ef" | "gh")* ', verbose=False)
     made = llm("x", max_tokens=60, temperature=0.0, grammar=grammar, on_loop="rewind", fast_grammar=fast_grammar)
     text = made["choices"][0]["text"]
-    assert llm.lz.stats.rescues >= 1
+    assert llm.lz.stats.recoveries >= 1
     assert all(text[i : i + 2] in ("ab", "cd", "ef", "gh") for i in range(0, len(text) - 1, 2))
 
 
