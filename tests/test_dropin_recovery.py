@@ -1,5 +1,6 @@
 """What is done about a loop inside llama-cpp-python: the same as `generate` does, wherever text can be taken back."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -154,3 +155,41 @@ def test_a_stop_string_after_a_rewind_ends_the_text() -> None:
         whole = llm(LOOPING, max_tokens=120, temperature=0.0)["choices"][0]["text"]
         assert whole.partition("said the")[0] == stopped["choices"][0]["text"]
     llm.close()
+
+
+# -- what a response says --
+
+
+def test_a_response_says_what_became_of_the_loops(llm: Any) -> None:
+    (choice,) = llm(LOOPING, max_tokens=120, temperature=0.0, on_loop="rewind")["choices"]
+    said = choice["lzsampler"]
+    assert said == json.loads(json.dumps(said))
+    assert [action["name"] for action in said["actions"]] == [action.name for action in llm.lz.stats.actions]
+    assert said["actions"][0]["did"].startswith("a loop at token ")
+    assert set(said) == {"finish_reason", "loop", "stuck", "actions"}
+    (choice,) = llm(LOOPING, max_tokens=300, temperature=0.0, on_loop="stop")["choices"]
+    last = llm.lz.stats.last_loop
+    assert choice["finish_reason"] == "stop"
+    assert choice["lzsampler"]["finish_reason"] == "repetition"
+    assert choice["lzsampler"]["loop"] == {"start": last.start, "period": last.period, "count": last.count}
+    (choice,) = llm("Once upon a time", max_tokens=5, temperature=0.0, on_loop="stop")["choices"]
+    assert choice["lzsampler"] == {"finish_reason": "length", "loop": None, "stuck": None, "actions": []}
+    assert "lzsampler" not in llm("Once", max_tokens=2, on_loop="off")["choices"][0]
+
+
+def test_a_stream_says_it_in_its_last_chunk(llm: Any) -> None:
+    chunks = [
+        chunk["choices"][0] for chunk in llm(LOOPING, max_tokens=300, stream=True, temperature=0.0, on_loop="stop")
+    ]
+    assert [index for index, choice in enumerate(chunks) if "lzsampler" in choice] == [len(chunks) - 1]
+    assert chunks[-1]["lzsampler"]["finish_reason"] == "repetition"
+
+
+def test_a_chat_says_it_too(llm: Any) -> None:
+    asked: dict[str, Any] = {"messages": [{"role": "user", "content": "Sort the numbers: 31 7 12 5 5 5 5"}]}
+    asked |= {"max_tokens": 200, "temperature": 0.0, "on_loop": "stop"}
+    (choice,) = llm.create_chat_completion(**asked)["choices"]
+    chunks = [chunk["choices"][0] for chunk in llm.create_chat_completion(**asked, stream=True)]
+    assert [index for index, each in enumerate(chunks) if "lzsampler" in each] == [len(chunks) - 1]
+    assert chunks[-1]["lzsampler"] == choice["lzsampler"]
+    assert [action["name"] for action in choice["lzsampler"]["actions"]] == [a.name for a in llm.lz.stats.actions]

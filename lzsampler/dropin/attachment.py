@@ -37,6 +37,7 @@ from ..util.in_use import InUse, any_thread, one_thread, using
 from ..util.signature import keyword, settings, with_keywords
 from .drafted import Drafter, open_draft
 from .keywords import merged, ours_beside, refuse_unknown, taken, taken_grammar, with_token_ids
+from .outcome import Outcomes, outcome
 from .response import Schemas, refuse_other_vocabulary
 from .sampled import LoopEnd, NothingAllowed, SampledText, TextCut
 from .settings import FLAGS, LoopFinishReason, Settings, Stats
@@ -70,6 +71,7 @@ class Attachment:
         self._drafter: Drafter | None = None
         self._draft_model: Model | None = None  # that was opened for this
         self._schemas = Schemas()
+        self.outcomes = Outcomes()
         self.stats = Stats()
         kind = type(llm).__name__
         self.in_use = InUse(f"this {kind} ({Path(llm.model_path).name})", f"give each thread a {kind} of its own")
@@ -295,7 +297,9 @@ class Hooks(OneThread):
     @_shows
     def create_chat_completion(self, *arguments: Any, **keywords: Any) -> Any:
         """`Llama.create_chat_completion`, with the keywords of `attach` for this call alone."""
-        return self.lz.run("create_chat_completion", super().create_chat_completion, arguments, keywords)  # type: ignore[misc]
+        method = super().create_chat_completion  # type: ignore[misc]
+        made = self.lz.run("create_chat_completion", method, arguments, keywords)
+        return self.lz.outcomes.of_chat(made)
 
     @_shows
     def generate(self, *arguments: Any, **keywords: Any) -> Any:
@@ -475,14 +479,18 @@ class Hooks(OneThread):
             try:
                 for chunk in self.lz.steps(complete(), settings):
                     choice = chunk["choices"][0]
-                    if end.text is not None and choice["finish_reason"] is not None:
-                        choice["finish_reason"] = settings.loop_finish_reason
-                        if end.text.keep < len(end.text.tokens):
-                            self._cut(choice, end.text)
+                    if choice["finish_reason"] is not None:
+                        if end.text is not None:
+                            choice["finish_reason"] = settings.loop_finish_reason
+                            if end.text.keep < len(end.text.tokens):
+                                self._cut(choice, end.text)
+                        if end.recovery is not None:
+                            made = outcome(end.recovery, choice["finish_reason"], ended=end.text is not None)
+                            self.lz.outcomes.put(chunk, made)
                     yield chunk
                 return
             except TextCut as cut:  # the caller of generate() has to forget tokens: it begins anew with those that stay
-                end.script, end.recovery = cut.tokens, cut.recovery
+                end.script = cut.tokens
                 keywords["seed"] = self._seed
 
     def _cut(self, choice: dict[str, Any], text: SampledText) -> None:
@@ -549,9 +557,10 @@ def attach(
     ``on_loop``: what to do about a loop: the name of an action, or a `LoopPolicy`, without scopes; with
     ``repetition_detection`` or ``stuck_detection``, and nothing else, a text ends when it loops. The ``finish_reason``
     of a text that ends in a loop is ``loop_finish_reason``: "stop" or "length", which strict clients of OpenAI's
-    interface accept, or "repetition", which says what happened; ``stats.actions`` does so in any case. "trim", "rewind"
-    and "close-think" take text back: ValueError for a stream, and the last two for `generate` as well. "close-think"
-    cannot be used with a grammar.
+    interface accept, or "repetition". What happened is in ``choice["lzsampler"]`` of each response whose call looks for
+    loops, and of the last chunk of a stream: ``finish_reason``, ``loop``, ``stuck`` and ``actions`` of a transcript.
+    "trim", "rewind" and "close-think" take text back: ValueError for a stream, and the last two for `generate` as well.
+    "close-think" cannot be used with a grammar.
 
     ``draft``: a `Draft` (mode "gumbel"), or the file of a draft model, which is opened here and closed by `detach`:
     proposes tokens, which changes the speed and no text of a seed (docs/speculative.md). It warns by a

@@ -49,7 +49,8 @@ def _piece(llm: Any, token: int) -> bytes:
 class LoopEnd:
     """The stopping criterion that tells `_create_completion` that the text ended, in a loop.
 
-    ``script`` and ``recovery``: the tokens with which the text begins anew after a cut, and what was done before it.
+    ``script``: the tokens with which the text begins anew after a cut. ``recovery``: what was done about its loops so
+    far; None where nobody looks for them.
     ``most``: tokens that it is to have at most, None where nobody said.
     """
 
@@ -67,9 +68,9 @@ class LoopEnd:
 class TextCut(Exception):  # noqa: N818 (no error: it goes from `generate` to `_create_completion`)
     """A text that was given token by token is to be cut: ``tokens`` is all of it now."""
 
-    def __init__(self, tokens: list[int], recovery: Recovery) -> None:
+    def __init__(self, tokens: list[int]) -> None:
         super().__init__("a text was cut outside of a completion")
-        self.tokens, self.recovery = tokens, recovery
+        self.tokens = tokens
 
 
 class NothingAllowed(Exception):  # noqa: N818 (no error: it ends a text)
@@ -198,7 +199,7 @@ class SampledText:
         """Take over what was done about the loops of this text before it was cut."""
         if self.policy.kind is Off:
             return
-        self.recovery = end.recovery or Recovery(
+        self.recovery = end.recovery = end.recovery or Recovery(
             self.policy,
             self.params,
             llm.n_vocab(),
@@ -238,7 +239,7 @@ class SampledText:
         if order is None:
             return False, before != (recovery.forbidden, recovery.draws)
         if not order.end:
-            raise TextCut([*self.tokens[: order.keep], *order.write], recovery)
+            raise TextCut([*self.tokens[: order.keep], *order.write])
         self._end(order.keep, recovery, stats)
         return True, False
 
