@@ -84,6 +84,7 @@ def test_a_config_is_normal_once_it_is_made() -> None:
         ({"ignore_eos": 1}, "ignore_eos must be True or False, got 1"),
         ({"fast_forward": "no"}, "fast_forward must be True or False, got 'no'"),
         ({"sampler": "gpu"}, "sampler must be one of auto, cpu, graph, got 'gpu'"),
+        ({"on_loop": 3}, "on_loop must be the name of an action or a LoopPolicy, got 3"),
         ({"grammar_scope": ["answer"]}, "grammar_scope has no effect without a grammar"),
         (
             {"grammar": LETTERS, "ignore_eos": True},

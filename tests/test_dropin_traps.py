@@ -84,7 +84,8 @@ def test_python_processors_keep_their_place() -> None:
     run_python("""
         import llama_cpp
         from lzsampler.dropin import LZLlama, attach
-        from lzsampler.llama import penalties_sampler, sampled
+        from lzsampler.dropin import sampled
+        from lzsampler.llama import penalties_sampler
         from lzsampler import LzsError, Params, Sampler
         from lzsampler.models import default_model
         from llama_cpp._internals import LlamaSampler

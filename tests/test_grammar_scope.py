@@ -141,9 +141,9 @@ def test_a_rewind_into_the_thinking_takes_the_grammar_back(monkeypatch: pytest.M
     cut = Text._cut
 
     def noted(text: Text, keep: int) -> None:
-        before = text._grammar_from
+        before = text._steering.grammar_from
         cut(text, keep)
-        cuts.append((before, text._grammar_from))
+        cuts.append((before, text._steering.grammar_from))
 
     monkeypatch.setattr(Text, "_cut", noted)
 

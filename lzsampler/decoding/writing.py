@@ -5,9 +5,6 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from .._check import INT32_MAX, counted, row_of
 from ..detection import Loop, Stuck
 from ..errors import ArgumentError, LzsError
@@ -16,14 +13,15 @@ from ..llama.graph import GraphSampler
 from ..llama.model import Model, Prompt, Stepper
 from ..params import Params, warn_without_grammar
 from ..sampler import Sampler
-from .actions import Decision, Draw, Off
+from .actions import Decision, Off
 from .config import GenerationConfig
+from .delivery import Delivery
 from .generation import FinishReason, Generation, Timings
 from .parts import PARTS, PartTracker
-from .policy import unpriced
 from .proposing import Begun, Figured
 from .reasoning import closing, opened, split_reasoning
 from .recovery import Recovery, fresh_start, whole_character
+from .steering import Steering
 from .text_sampler import TextSampler, step_of
 from .text_stream import TextStream
 
@@ -56,50 +54,60 @@ class Text(Begun):
                 f"the prompt has {len(self.prompt)} tokens, but the context holds {model.n_ctx}: "
                 "shorten the prompt or enlarge the context"
             )
-        self.model, self.on_text, self.on_explanation = model, on_text, on_explanation
+        self.model, self.on_explanation = model, on_explanation
         self.max_tokens = config.max_tokens if config.max_tokens >= 0 else INT32_MAX
-        loops, params = config.loops.settled(config.params_for(model))
-        self.grammar, waits = config.grammar, config.waits
-        if self.grammar is None:
-            warn_without_grammar(params, stacklevel=4)
-        self._grammar_from: int | None = None if waits else 0  # the token with which it begins
-        self.sampler: Sampler | TextSampler
-        self._own: Sampler | None = None  # which can be taken back and set anew
-        if sampler is None:
-            self._params = without_end(model, params) if config.ignore_eos else params
-            self.sampler = self._own = Sampler(model.n_vocab, self._params)
-            self._own.set_grammar(None if waits else self.grammar)
-            self._step_at: Callable[[Any], tuple[int, bool]] = self._own.step_at
-        else:
-            self.sampler = sampler
-            self._step_at = step_of(sampler, model.n_vocab)
-        self.sampler.prime(self.prompt)
-        self.tokens: list[int] = []
-        self.written: list[str] = []
-        self.finish_reason: FinishReason = "interrupted"
-        self.error: ValueError | LzsError | None = None  # that ended it, among the texts of `generate_many`
-        self.found: Loop | Stuck | None = None
-        self.speculator: Figured | None = None
-        self.forced = 0
-        self.graph: GraphSampler | None = None
+        self.grammar, self._plain, self._prompt_text = config.grammar, isinstance(prompt, str), text
+        # A value may hold a mark of thinking in a string, where it ends no thought.
+        thought = opened(text)
+        self._is_value = self.grammar is not None and self.grammar.is_value and not (config.waits and thought)
+        self._opened = "" if self._is_value else thought
         # An explanation is about every token, and whether one is forced only a mask says.
         masks = self.grammar is not None and not self.grammar.picks_first
         self.forces = config.fast_forward and masks and on_explanation is None
+        self.tokens: list[int] = []
+        self._fragments = model.fragments
+        self._out = Delivery(config.stop, on_text)
+        self._steering: Steering | None = None
+        self._recovery: Recovery | None = None
+        self.sampler: Sampler | TextSampler
+        self._step_at: Callable[[Any], tuple[int, bool]]
+        if sampler is None:
+            own = self._own_sampler(config)
+            self.sampler, self._step_at = own, own.step_at
+        else:
+            self.sampler, self._step_at = sampler, step_of(sampler, model.n_vocab)
+        self.sampler.prime(self.prompt)
+        self._steer()
+        self.graph: GraphSampler | None = None
+        self.speculator: Figured | None = None
+        self._stepper: Stepper | None = None
+        self.finish_reason: FinishReason = "interrupted"
+        self.over = False
+        self.error: ValueError | LzsError | None = None  # that ended it, among the texts of `generate_many`
+        self.found: Loop | Stuck | None = None
+        self.forced = 0
         self.behind: int | None = None
         self.ahead: tuple[int, ...] = ()
         self.prompt_s = self.decode_s = self.sampling_s = self.total_s = 0.0
-        self._plain = isinstance(prompt, str)
-        self._prompt_text = text
-        # A value may hold a mark of thinking in a string, where it ends no thought.
-        thought = opened(text)
-        self._is_value = self.grammar is not None and self.grammar.is_value and not (waits and thought)
-        self._opened = "" if self._is_value else thought
-        self._stream = TextStream(config.stop)
-        self.over = self._wants_end = False
-        self._handed = 0  # characters of the text to come that were handed out before a cut
-        self._masked = False
-        self._recovery: Recovery | None = None
-        if sampler is None and loops.kind is not Off:
+
+    def _own_sampler(self, config: GenerationConfig) -> Sampler:
+        """Return the sampler of the text's own settings, with what steers it and what is done about its loops."""
+        model = self.model
+        loops, params = config.loops.settled(config.params_for(model))
+        if self.grammar is None:
+            warn_without_grammar(params, stacklevel=5)
+        # Only where it is asked which part of the text it is.
+        everywhere = loops.loop_scope == loops.penalty_scope == PARTS
+        asked = loops.kind.needs_template or config.waits or not everywhere
+        self._steering = Steering(
+            model.n_vocab,
+            without_end(model, params) if config.ignore_eos else params,
+            self.grammar,
+            waits=config.waits,
+            parts=PartTracker(self._opened) if asked else None,
+            penalty_scope=loops.penalty_scope,
+        )
+        if loops.kind is not Off:
             self._recovery = Recovery(
                 loops,
                 params,
@@ -110,16 +118,7 @@ class Text(Begun):
                 fresh=self._fresh,
                 closing=self._closing,
             )
-        # Only where it is asked which part of the text it is.
-        self._parts: PartTracker | None = None
-        everywhere = loops.loop_scope == loops.penalty_scope == PARTS
-        if sampler is None and (loops.kind.needs_template or waits or not everywhere):
-            self._parts = PartTracker(self._opened)
-        self._priced = frozenset(loops.penalty_scope or PARTS)
-        self._in_force: tuple[Draw | None, bool] = None, True
-        self._steer()
-        self._fragments = model.fragments
-        self._stepper: Stepper | None = None
+        return self._steering.sampler
 
     def use_graph(self, graph: GraphSampler) -> None:
         """Pick from what the graph gives, in which the sampler works from now on."""
@@ -136,8 +135,8 @@ class Text(Begun):
             return None
         before = perf_counter()
         try:
-            if self.on_explanation is not None and self._own is not None:
-                self.on_explanation(self._named(self._own.explain(row_of(logits, self.model.n_vocab))))
+            if self.on_explanation is not None and self._steering is not None:
+                self.on_explanation(self._named(self._steering.sampler.explain(row_of(logits, self.model.n_vocab))))
                 before = perf_counter()
             token, looping = self._step_at(logits)
         except ValueError as error:
@@ -170,18 +169,17 @@ class Text(Begun):
 
         None when the text is over. Where ``behind`` says that it was cut, it is the last token alone.
         """
-        span = [token]
-        while self.forces and self.behind is None:
-            assert self._own is not None
+        span, own = [token], self.own
+        while self.forces and own is not None and self.behind is None:
             before = perf_counter()
-            forced = self._own.forced()
+            forced = own.forced()
             if forced is not None:
-                self._own.accept(forced)
+                own.accept(forced)
             self.sampling_s += perf_counter() - before
             if forced is None:
                 break
             self.forced += self._fragments[forced] is not None
-            if self.add(forced, bool(self._own.loop or self._own.stuck)) is None:
+            if self.add(forced, bool(own.loop or own.stuck)) is None:
                 return None
             span.append(forced)
         return span if self.behind is None else self.tokens[-1:]
@@ -197,8 +195,9 @@ class Text(Begun):
     def step(self, token: int) -> tuple[int, bool]:
         """Decode a token that was taken, and return the arguments of `add` for the one after it, while `steady`."""
         if self._stepper is None:
-            assert self._own is not None
-            self._stepper = self.model.stepper(self._own, self.graph)
+            own = self.own
+            assert own is not None
+            self._stepper = self.model.stepper(own, self.graph)
         try:
             return self._stepper.step(token)
         except ValueError as error:
@@ -214,7 +213,7 @@ class Text(Begun):
     @property
     def own(self) -> Sampler | None:
         """The sampler of the text's own settings; None where another one takes its place."""
-        return self._own
+        return None if self._steering is None else self._steering.sampler
 
     @property
     def n_actions(self) -> int:
@@ -224,11 +223,11 @@ class Text(Begun):
     @property
     def steady(self) -> bool:
         """Whether nothing steers the sampler from token to token, so that several can be taken at a time."""
-        recovery = self._recovery
+        recovery, own = self._recovery, self.own
         acts = recovery is not None and (recovery.watching or recovery.forbidden)
-        found = recovery is not None and self._own is not None and (self._own.loop or self._own.stuck)
-        steered = acts or found or self._masked or self._parts is not None or self.on_explanation is not None
-        return not steered and self.behind is None
+        found = recovery is not None and own is not None and (own.loop or own.stuck)
+        steered = self._steering is not None and not self._steering.steady
+        return not (acts or found or steered) and self.on_explanation is None and self.behind is None
 
     def draft_room(self, n_past: int) -> int:
         """Return how many tokens can be drafted behind ``n_past``: the text, the context and a batch have an end."""
@@ -247,9 +246,9 @@ class Text(Begun):
         self._add(token, fragment)
         recovery = self._recovery
         reason: FinishReason
-        if self._stream.found is not None:
+        if self._out.stream.found is not None:
             reason = "stop"
-        elif self._wants_end:
+        elif self._out.wants_end:
             reason = "interrupted"
         elif recovery is not None and (looping or recovery.watching) and (order := self._ordered(recovery)) is not None:
             return self._obey(order)
@@ -264,28 +263,21 @@ class Text(Begun):
 
     def _add(self, token: int, fragment: str | bytes) -> None:
         self.tokens.append(token)
-        stream = self._stream
-        text = fragment if stream.passes and type(fragment) is str else stream.feed(fragment)
-        if text:
-            self._hand_out(text)
-        if self._parts is not None:
-            self._parts.add(fragment)
-            if self._grammar_from is None or (self._parts.part in self._priced) != self._in_force[1]:
-                self._steer()
+        self._out.add(fragment)
+        steering = self._steering
+        if steering is not None and steering.parts is not None and steering.add(fragment):
+            self._steer()
 
-    def _hand_out(self, text: str) -> None:
-        self.written.append(text)
-        if self.on_text is not None:
-            new = text[self._handed :]
-            self._handed -= len(text) - len(new)
-            self._wants_end = bool(new) and self.on_text(new) is True
+    def _steer(self) -> None:
+        if self._steering is not None:
+            self._steering.steer(len(self.tokens), self._recovery)
 
     # -- what is done about a loop --
 
     def _ordered(self, recovery: Recovery) -> Decision | None:
-        assert self._own is not None
-        part = "answer" if self._parts is None else self._parts.part
-        order = recovery.step(self.tokens, self._own.loop or self._own.stuck, part)
+        assert self._steering is not None
+        own = self._steering.sampler
+        order = recovery.step(self.tokens, own.loop or own.stuck, self._steering.part)
         self._steer()
         return order
 
@@ -302,48 +294,17 @@ class Text(Begun):
             self.sampler.accept(token)
             self._add(token, self._fragments[token] or "")
         self._steer()
-        if self._stream.found is None and not self._wants_end:
+        if self._out.stream.found is None and not self._out.wants_end:
             return self.tokens[-1]
-        self._finish("interrupted" if self._stream.found is None else "stop")
+        self._finish("interrupted" if self._out.stream.found is None else "stop")
         return None
 
     def _cut(self, keep: int) -> None:
-        """Take back all but the first tokens. What was held back of the text is handed out, as the rest was."""
-        held = self._stream.end()
-        if held:
-            self._hand_out(held)
-        assert self._own is not None
-        self._own.rewind(len(self.tokens) - keep)
+        """Take back all but the first tokens."""
+        assert self._steering is not None
+        self._steering.cut(len(self.tokens), keep)
         del self.tokens[keep:]
-        if self._grammar_from is not None and keep < self._grammar_from:
-            self._grammar_from = None  # the rewind removed it
-        if self._parts is not None:
-            self._parts.cut(keep)
-        self._stream = TextStream(self._stream.stop)
-        fragments = (self._fragments[token] or "" for token in self.tokens)
-        self.written = [text for fragment in fragments if (text := self._stream.feed(fragment))]
-        self._handed = self._stream.held
-        self._masked = True  # a rewind brings back old masks
-
-    def _steer(self) -> None:
-        """Have the sampler draw the next token as its part of the text and the state of the recovery want it."""
-        if self._own is None:
-            return
-        if self._grammar_from is None and self._parts is not None and self._parts.part != "thinking":
-            self._own.set_grammar(self.grammar)
-            self._grammar_from = len(self.tokens)
-        forbidden = () if self._recovery is None else self._recovery.forbidden
-        if forbidden or self._masked:
-            self._own.set_mask(_without(forbidden, self.model.n_vocab) if forbidden else None)
-            self._masked = bool(forbidden)
-        wanted = (
-            None if self._recovery is None else self._recovery.draws,
-            self._parts is None or self._parts.part in self._priced,
-        )
-        if wanted != self._in_force:
-            params = self._params if wanted[0] is None else wanted[0].params(self._params)
-            self._own.set_params(params if wanted[1] else unpriced(params))
-            self._in_force = wanted
+        self._out.cut(self._fragments[token] or "" for token in self.tokens)
 
     def _end_in_loop(self) -> None:
         assert self._recovery is not None
@@ -357,7 +318,8 @@ class Text(Begun):
         return fresh_start(self.tokens, n, reach, self.model.piece)
 
     def _closing(self, n: int) -> list[int]:
-        mark = None if self._parts is None else self._parts.closing
+        parts = None if self._steering is None else self._steering.parts
+        mark = None if parts is None else parts.closing
         if mark is None:
             return []
         text = closing(mark, self.model.header.chat_template, self._prompt_text)
@@ -383,20 +345,20 @@ class Text(Begun):
 
     def generation(self) -> Generation:
         """Return what was written."""
-        text = "".join(self.written)
+        text, stop_string = self._out.text, self._out.stream.found
         reasoning, content = (None, text.strip()) if self._is_value else split_reasoning(text, self._opened)
         decode_s, sampling_s = self.decode_s, self.sampling_s
         if self._stepper is not None:
             decode_s += self._stepper.loop.decode_seconds + self._stepper.loop.logits_seconds
             sampling_s += self._stepper.loop.sampling_seconds
-        silent = self.finish_reason == "stop" and not (self.grammar or self._stream.found or text.strip())
+        silent = self.finish_reason == "stop" and not (self.grammar or stop_string or text.strip())
         return Generation(
             text=text,
             reasoning=reasoning,
             content=content,
             tokens=tuple(self.tokens),
             finish_reason=self.finish_reason,
-            stop_string=self._stream.found,
+            stop_string=stop_string,
             loop=self.found if isinstance(self.found, Loop) else None,
             prompt_tokens=len(self.prompt),
             timings=Timings(self.prompt_s, decode_s, sampling_s, self.total_s),
@@ -410,31 +372,22 @@ class Text(Begun):
         )
 
     def _constrained(self, text: str) -> str:
-        if self._grammar_from is None:
+        begin = None if self._steering is None else self._steering.grammar_from
+        if begin is None:
             return ""
         before = TextStream(())
-        fragments = (self._fragments[token] or "" for token in self.tokens[: self._grammar_from])
+        fragments = (self._fragments[token] or "" for token in self.tokens[:begin])
         return text[sum(len(before.feed(fragment)) for fragment in fragments) :]
 
     def _finish(self, reason: FinishReason) -> None:
         self.finish_reason, self.over = reason, True
-        text = self._stream.end()
-        if text:
-            self._hand_out(text)
+        self._out.end()
 
     def _named(self, explanation: Explanation) -> Explanation:
         def named(one: TokenExplanation) -> TokenExplanation:
             return replace(one, text=self.model.piece(one.token).decode("utf-8", "replace"))
 
         return replace(explanation, token=named(explanation.token), others=tuple(map(named, explanation.others)))
-
-
-def _without(tokens: Sequence[int], n_vocab: int) -> npt.NDArray[np.uint32]:
-    """Return the mask that allows all tokens but these."""
-    words = np.full((n_vocab + 31) // 32, 0xFFFFFFFF, np.uint32)
-    for token in tokens:
-        words[token // 32] &= np.uint32(~(1 << token % 32) & 0xFFFFFFFF)
-    return words
 
 
 def without_end(model: Model, params: Params) -> Params:
