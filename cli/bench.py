@@ -32,7 +32,7 @@ def _sizes(_: click.Context, __: click.Parameter, given: str) -> list[int]:
 
 _options = options(
     option(_RUNS, "-p", "--prompt", default="Once upon a time there was", metavar="TEXT", help="how every text begins"),
-    option(_RUNS, "-n", "--n-predict", **whole(1), default=128, help="tokens of a text in a round"),
+    option(_RUNS, "-n", "--n-predict", "max_tokens", **whole(1), default=128, help="tokens of a text in a round"),
     option(_RUNS, "--rounds", **whole(2), default=10, help="how often the same is measured"),
     option(_RUNS, "--batch", "sizes", default="1", callback=_sizes, metavar="N,N,...",
            help="texts decoded together, 1 to 256; a row of figures for each number"),
@@ -83,7 +83,7 @@ def bench(**flags: Any) -> None:
         params = with_tokens(params, model.llm, flags)
         about = {"model": model.path.name, "n_vocab": model.n_vocab, "n_threads": model.n_threads}
         if not flags["as_json"] and not console.quiet:
-            threads, tokens = counted(model.n_threads, "thread"), counted(flags["n_predict"], "token")
+            threads, tokens = counted(model.n_threads, "thread"), counted(flags["max_tokens"], "token")
             click.echo(
                 f"{harmless(model.path.name)}: V = {model.n_vocab}, {threads}; {flags['rounds']} rounds of {tokens} a "
                 f"text; medians of {'CPU time' if flags['cpu_time'] else 'time'}"
@@ -95,7 +95,7 @@ def bench(**flags: Any) -> None:
                 model,
                 flags["prompt"],
                 params,
-                tokens=flags["n_predict"],
+                tokens=flags["max_tokens"],
                 rounds=flags["rounds"],
                 batch=size,
                 cpu_time=flags["cpu_time"],

@@ -44,9 +44,9 @@ _LEAST = 30  # columns of a text; where a terminal has less, one text is below t
     help="GGUF model, or the name smollm2 (docs/install.md) (default: the embedded model, 8\xa0MB)",
 )  # fmt: skip
 @refused_download
-@option("Texts", "-n", "--n-predict", **whole(1), default=512, help="new tokens of each text")
+@option("Texts", "-n", "--n-predict", "max_tokens", **whole(1), default=512, help="new tokens of each text")
 @general_options(quiet="print the figures only, not the texts")
-def demo(model: Path | None, n_predict: int) -> None:
+def demo(model: Path | None, max_tokens: int) -> None:
     """Show three texts of a model without and with the LZ penalty, decoded greedily.
 
     The embedded model and models without a chat template continue sentences; others are asked questions.
@@ -68,13 +68,13 @@ def demo(model: Path | None, n_predict: int) -> None:
             f"{opened.path}: context {opened.n_ctx:,} tokens, {counted(opened.n_threads, 'CPU thread')}; {on}"
         )
         name = harmless(opened.path.name)
-        console.print(textwrap.fill(f"{name}, greedy: how {n_predict} new tokens begin, and their figures", width))
+        console.print(textwrap.fill(f"{name}, greedy: how {max_tokens} new tokens begin, and their figures", width))
         chats = opened.path != default_model() and opened.header.chat_template is not None
         for prompt in QUESTIONS if chats else PROMPTS:
             asked = [{"role": "user", "content": prompt}] if chats else prompt
             sides = []
             for params in (off, on):
-                made = generate(opened, asked, GenerationConfig(params, max_tokens=n_predict))
+                made = generate(opened, asked, GenerationConfig(params, max_tokens=max_tokens))
                 if made.finish_reason == "interrupted":
                     raise KeyboardInterrupt
                 sides.append(_block(made, column))

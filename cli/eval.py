@@ -38,7 +38,7 @@ _options = options(
            help='let tasks with "compare": "module:function" import and call that function'),
     option(_WHAT, "--grid", default="quick", metavar="GRID",
            help="settings: quick, presets, paper, everyday, long, or a TOML file"),
-    option(_WHAT, "-n", "--predict", "n_predict", **whole(1), default=None,
+    option(_WHAT, "-n", "--predict", "max_tokens", **whole(1), default=None,
            help="tokens of a text at most (default: as in the grid)"),
     option(_WHAT, "--limit", **whole(1), default=None, help="use only N rows of each file, spread evenly over it"),
     option(_WHAT, "--judge", type=ModelFile(), metavar="FILE",
@@ -152,8 +152,8 @@ def _run(flags: dict[str, Any]) -> "Results":
     if tasks is None and prompts is None:
         tasks, prompts = _rows_for(model)
     grid = read_grid(flags["grid"])
-    if flags["n_predict"] is not None:
-        grid = replace(grid, max_tokens=flags["n_predict"])
+    if flags["max_tokens"] is not None:
+        grid = replace(grid, max_tokens=flags["max_tokens"])
     for limit in flags["limits"]:  # what can never be answered shows before all the work
         if limit.group is not None and limit.rate not in RATES:
             try:

@@ -67,7 +67,7 @@ def measure(params: "Params", flags: dict[str, Any]) -> None:
             prompts,
             params,
             n_max=N_MAX if flags["n_max"] is None else flags["n_max"],
-            max_tokens=flags["n_predict"],
+            max_tokens=flags["max_tokens"],
             pairs=flags["rounds"],
             on_progress=show,
             on_note=console.note,

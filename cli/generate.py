@@ -92,7 +92,9 @@ _options = options(
         help='continue many prompts together: JSON Lines with "prompt" or "messages"; needs --save or --json',
     ),
     option(_PROMPT, "-np", "--parallel", "n_parallel", **whole(1), default=16, help="texts at a time with --prompts"),
-    option(_OUTPUT, "-n", "--n-predict", **whole(-1), default=512, help="most new tokens; -1 is no limit"),
+    option(
+        _OUTPUT, "-n", "--n-predict", "max_tokens", **whole(-1), default=512, help="most new tokens; -1 is no limit",
+    ),
     option(
         _OUTPUT, "-r", "--reverse-prompt", "--stop", "stop", multiple=True, metavar="TEXT",
         help="end the text before TEXT; repeatable",

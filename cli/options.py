@@ -259,7 +259,7 @@ def config_from(
 
     return GenerationConfig(
         params,
-        max_tokens=flags["n_predict"],
+        max_tokens=flags["max_tokens"],
         stop=flags["stop"],
         ignore_eos=flags["ignore_eos"],
         grammar=grammar,

@@ -24,7 +24,7 @@ _options = options(
         help="draft model, or the name tale-1m (default: --draft lookup alone is checked)",
     ),
     option(
-        _CHECK, "-n", "--n-predict", **whole(2), default=64,
+        _CHECK, "-n", "--n-predict", "max_tokens", **whole(2), default=64,
         help="tokens of a text, 2 to 4096; logits are compared in contexts of more than 256 tokens, too, whatever N is",
     ),
     option(_CHECK, "--runs", **whole(50), default=150, help="texts drawn for a distribution, 50 to 100,000"),
@@ -54,7 +54,7 @@ def spec_check_command(**flags: Any) -> None:
             say_if_large(model.header, draft)
         with progress("texts") as bar:
             checked = spec_check(
-                model, draft, max_tokens=flags["n_predict"], runs=flags["runs"], on_progress=bar.update
+                model, draft, max_tokens=flags["max_tokens"], runs=flags["runs"], on_progress=bar.update
             )
     if flags["as_json"]:
         click.echo(json.dumps({"model": model.path.name, "draft": draft and draft.path.name, **checked.to_json()}))

@@ -399,6 +399,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ),
         (["--seed=-2", "x"], "--seed must be from 0"),
         (["-n", "-2", "x"], "--n-predict must be at least -1, got -2"),
+        (["-n", "3000000000", "x"], "--n-predict must be from -1 to 2147483647, got 3000000000"),
         (["-t", "0", "x"], "--threads must be at least 1, got 0"),
         (["-b", "0", "x"], "--batch-size must be at least 1, got 0"),
         (["-c", "-1", "x"], "--ctx-size must be at least 0, got -1"),

@@ -141,6 +141,7 @@ def test_a_rewind_into_the_thinking_takes_the_grammar_back(monkeypatch: pytest.M
     cut = Text._cut
 
     def noted(text: Text, keep: int) -> None:
+        assert text._steering is not None
         before = text._steering.grammar_from
         cut(text, keep)
         cuts.append((before, text._steering.grammar_from))
