@@ -111,7 +111,7 @@ def results(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
         Setting("none", "none", Params(temperature=0.0)),
         Setting("lz", "lz", penalties_from("coarser_weights", None, {"temperature": 0.0}, ())),
     )
-    grid = Grid("coarser weights", settings, n_predict=arguments.n)
+    grid = Grid("coarser weights", settings, max_tokens=arguments.n)
     for variant in arguments.variants:
         name = variant.replace(" ", "-")
         path, error = arguments.model, 0.0

@@ -13,8 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from lzsampler import Params
+from lzsampler.decoding.config import GenerationConfig
+from lzsampler.decoding.draft import Draft
 from lzsampler.decoding.generate import generate
-from lzsampler.decoding.speculative import Draft
 from lzsampler.llama.model import Model
 from lzsampler.llama.rounding import RoundingWarning
 from lzsampler.models import find_model
@@ -67,11 +68,11 @@ def compared(target: Model, small: Model, n_prompts: int, n: int) -> tuple[dict[
             asked = [{"role": "user", "content": prompt}]
             for temperature in TEMPERATURES:
                 params = Params(temperature=temperature, seed=1000 + number)
-                alone = generate(target, asked, params, n_predict=n)
+                alone = generate(target, asked, GenerationConfig(params, max_tokens=n))
                 for name, source in (("model", {"model": small}), ("lookup", {"lookup": 3})):
                     for n_max in LENGTHS:
                         draft = Draft(**source, n_max=n_max)
-                        made = generate(target, asked, params, n_predict=n, draft=draft)
+                        made = generate(target, asked, GenerationConfig(params, max_tokens=n, draft=draft))
                         key = name, n_max, temperature
                         same[key] = same.get(key, 0) + (made.tokens == alone.tokens)
             done = (number + 1) * len(TEMPERATURES) * 2 * len(LENGTHS)

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from lzsampler import Params
+from lzsampler.decoding.config import GenerationConfig
 from lzsampler.decoding.generate import generate
 from lzsampler.decoding.many import Request, generate_many
 from lzsampler.evaluation.grid import paper
@@ -56,7 +57,7 @@ def main() -> None:
             model.chat_prompt(row.prompt) for row in tasks[: arguments.tasks] if not isinstance(row.prompt, str)
         ]
         requests = [
-            Request((name, i), prompt, params, n_predict=arguments.n)
+            Request((name, i), prompt, GenerationConfig(params, max_tokens=arguments.n))
             for i, prompt in enumerate(prompts)
             for name, params in SETTINGS.items()
         ]
@@ -86,26 +87,33 @@ def _penalties(params: Params) -> dict[str, Any]:
     }
 
 
+def _params(request: Request) -> Params:
+    assert request.config.params is not None
+    return request.config.params
+
+
 def _completion(llm: Any, request: Request) -> tuple[int, str]:
-    how = {"temperature": request.params.temperature, **_penalties(request.params)}
-    made = llm.create_completion(request.prompt, max_tokens=request.n_predict, **how)
+    params = _params(request)
+    how = {"temperature": params.temperature, **_penalties(params)}
+    made = llm.create_completion(request.prompt, max_tokens=request.config.max_tokens, **how)
     return made["usage"]["completion_tokens"], made["choices"][0]["text"]
 
 
 def _tokens(llm: Any, request: Request) -> tuple[int, str]:
     prompt = llm.tokenize(str(request.prompt).encode(), special=True)
     made: list[int] = []
-    for token in llm.generate(prompt, temp=request.params.temperature, **_penalties(request.params)):
+    params = _params(request)
+    for token in llm.generate(prompt, temp=params.temperature, **_penalties(params)):
         if token == llm.token_eos():
             break
         made.append(token)
-        if len(made) == request.n_predict:
+        if len(made) == request.config.max_tokens:
             break
     return len(made), llm.detokenize(made, prev_tokens=prompt).decode("utf-8", "replace")
 
 
 def _alone(model: Model, request: Request) -> tuple[int, str]:
-    made = generate(model, request.prompt, request.params, n_predict=request.n_predict)
+    made = generate(model, request.prompt, request.config)
     return len(made.tokens), made.text
 
 

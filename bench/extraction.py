@@ -32,7 +32,8 @@ from typing import Any, NamedTuple, get_args
 
 from lzsampler import Grammar, Model, Params, generate
 from lzsampler.constraint.grammar import Tokenization
-from lzsampler.decoding.generate import Generation
+from lzsampler.decoding.config import GenerationConfig
+from lzsampler.decoding.generation import Generation
 from lzsampler.models import find_model
 from lzsampler.params import Structure, changed
 
@@ -110,7 +111,7 @@ def arms_of(model: Model, n: int, penalty: str) -> dict[str, Arm]:
     def schema(tokenization: Tokenization = "any") -> Grammar:
         return Grammar.json_schema(schema_of(n), model, tokenization=tokenization)
 
-    grammar, none, default = schema(), Params(temperature=0.0), model.params(temperature=0.0)
+    grammar, none, default = schema(), Params(temperature=0.0), Params.recommended(model, temperature=0.0)
     field, strength = penalty.split("=")
     single = changed(none, {field: float(strength)})
     if n > 1:
@@ -148,7 +149,7 @@ def measured(model: Model, arms: dict[str, Arm], n_tasks: int, n: int) -> list[d
     seconds, blanks = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0)
     for i in range(n_tasks):
         messages, facts = task(i, n)
-        generate(model, messages, Params(), n_predict=0)  # the prompt, which all of them continue
+        generate(model, messages, GenerationConfig(Params(), max_tokens=0))  # the prompt, which all of them continue
         right = {}
         for name in (names[i % len(names) :] + names)[: len(names)]:
             params, grammar, fast_forward = arms[name]
@@ -156,10 +157,7 @@ def measured(model: Model, arms: dict[str, Arm], n_tasks: int, n: int) -> list[d
             made = generate(
                 model,
                 messages,
-                params,
-                n_predict=N_PREDICT * n,
-                grammar=grammar,
-                fast_forward=fast_forward,
+                GenerationConfig(params, max_tokens=N_PREDICT * n, grammar=grammar, fast_forward=fast_forward),
                 reuse_context=True,
             )
             seconds[name] += process_time() - start

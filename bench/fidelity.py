@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from lzsampler import Grammar, Model, Sampler
 from lzsampler.constraint.grammar import Tokenization
-from lzsampler.decoding.speculative import common_length
+from lzsampler.decoding.draft import common_length
 from lzsampler.models import find_model
 from tokenization import allowed
 

@@ -15,6 +15,7 @@ from statistics import median
 from typing import Any
 
 from lzsampler import Params
+from lzsampler.decoding.config import GenerationConfig
 from lzsampler.decoding.generate import generate
 from lzsampler.llama import Model
 from lzsampler.llama.graph import Place
@@ -63,7 +64,7 @@ def main() -> None:
 def _token(model: Model, row: tuple[str, Place, Params], n: int) -> float:
     """Return the microseconds of a token of a text, without those of its prompt."""
     _, place, params = row
-    made = generate(model, PROMPT, params, n_predict=n, ignore_eos=True, sampler=place)
+    made = generate(model, PROMPT, GenerationConfig(params, max_tokens=n, ignore_eos=True, sampler=place))
     return 1e6 * (made.timings.total - made.timings.prompt) / n
 
 

@@ -59,6 +59,7 @@ def main() -> None:
 def one_round(path: Path | None, n: int) -> dict[str, float]:
     """Return the figures of one text of ``n`` tokens, in microseconds a token."""
     from lzsampler import Params
+    from lzsampler.decoding.config import GenerationConfig
     from lzsampler.decoding.generate import generate
     from lzsampler.llama import llama_cpp
     from lzsampler.llama import model as opened
@@ -94,7 +95,7 @@ def one_round(path: Path | None, n: int) -> dict[str, float]:
         params = Params(
             temperature=0.0, lz_rule="paper", lz_penalty=0.15, logit_bias=end
         )  # so that the text has all its tokens
-        made = generate(model, PROMPT, params, n_predict=n, on_text=lambda text: None)
+        made = generate(model, PROMPT, GenerationConfig(params, max_tokens=n), on_text=lambda text: None)
         gaps = [(start - end) / 1000 for end, start in zip(ends[1:], starts[2:], strict=False)]
         steps = [1e6 * (after - before) for before, after in pairwise(inside[1:])]
         took = median((end - start) / 1000 for start, end in zip(starts[1:], ends[1:], strict=True))
@@ -103,7 +104,7 @@ def one_round(path: Path | None, n: int) -> dict[str, float]:
         llama_cpp.llama_decode = _nothing(llama_cpp, decode)
         loops = []
         for _ in range(20):
-            timings = generate(model, PROMPT, params, n_predict=n, on_text=lambda text: None).timings
+            timings = generate(model, PROMPT, GenerationConfig(params, max_tokens=n), on_text=lambda text: None).timings
             loops.append(1e6 * (timings.total - timings.prompt) / n)
         llama_cpp.llama_decode = decode
         return {

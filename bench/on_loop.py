@@ -1,8 +1,8 @@
-"""What each action leaves of the answers that loops cost: nothing, stop, rewind, close-think, kick, and the LZ penalty.
+"""What each action leaves of the answers that loops cost: nothing, all actions, and the LZ penalty.
 
     python bench/on_loop.py [-m smollm2] [--tasks TASKS.jsonl] [-n 300] [--limit N] [--arms NAME,...] [--keep FILE]
 
-Every task is answered with every action, greedily (a kick draws, with a seed of the task's number). The tasks that loop
+Every task is answered with every action, greedily (a boost draws, with a seed of the task's number). Tasks that loop
 are those that "stop" stops. For these and for all tasks: answers that are right, with Wilson's interval of 95 %; what
 that is beside "stop", as tasks that only the one or only the other has right, with the p of McNemar's test; how many
 texts loop all the same, by the same rule; and how many tokens a task took, those that were cut included.
@@ -26,10 +26,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Params, Sampler, sequence_seed
-from lzsampler.decoding.generate import Generation
+from lzsampler.decoding.config import GenerationConfig
+from lzsampler.decoding.generation import Generation
 from lzsampler.decoding.many import Request, generate_many
 from lzsampler.decoding.parts import PartTracker
-from lzsampler.decoding.recovery import LoopPolicy
+from lzsampler.decoding.policy import LoopPolicy
 from lzsampler.evaluation.tasks import Task, read_tasks, spread
 from lzsampler.llama.model import Model
 from lzsampler.models import thinking_tasks
@@ -55,9 +56,9 @@ class Made(NamedTuple):
 def arms(model: Model, rule: Any) -> dict[str, tuple[Params, LoopPolicy]]:
     """Return the settings that are compared, by name."""
     made = {"nothing": (PLAIN, LoopPolicy("off"))}
-    for action in ("stop", "trim", "rewind", "close-think", "kick"):
+    for action in ("stop", "trim", "rewind", "close-think", "boost"):
         made[action] = (PLAIN, LoopPolicy(action, rule))
-    made["LZ"] = (model.params(temperature=0.0), LoopPolicy("off"))
+    made["LZ"] = (Params.recommended(model, temperature=0.0), LoopPolicy("off"))
     paper = Params(temperature=0.0, **PRESETS["paper"])
     made["paper"] = (paper, LoopPolicy("off"))
     made[SCOPED] = (paper, LoopPolicy("off", penalty_scope=["thinking"]))
@@ -104,9 +105,9 @@ def written(
         Request(
             (name, task.id),
             task.prompt,
-            replace(params, seed=sequence_seed(params.seed, number)),
-            n_predict=arguments.n_predict,
-            loops=policy,
+            GenerationConfig(
+                replace(params, seed=sequence_seed(params.seed, number)), max_tokens=arguments.n_predict, on_loop=policy
+            ),
         )
         for number, task in enumerate(tasks)
         for name, (params, policy) in settings.items()
@@ -166,8 +167,7 @@ def same_answers(model: Model, name: str, made: dict[tuple[str, str], Made], tas
         Request(
             task.id,
             task.prompt,
-            PLAIN,
-            n_predict=len(texts[task.id].tokens) + texts[task.id].ended,
+            GenerationConfig(PLAIN, max_tokens=len(texts[task.id].tokens) + texts[task.id].ended),
             sampler=partial(Forced, texts[task.id].tokens[: ends[task.id]]),
         )
         for task in tasks

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from lzsampler import LzsError, Params, audit
 from lzsampler.auditing.repetition import largest_run
+from lzsampler.decoding.config import GenerationConfig
 from lzsampler.decoding.generate import generate
 from lzsampler.llama.model import Model, Prompt
 from lzsampler.models import default_model, find_model
@@ -99,7 +100,7 @@ class Written:
 
 
 def written(model: Model, prompt: Prompt, params: Params) -> Written:
-    made = generate(model, prompt, params, n_predict=N_PREDICT)
+    made = generate(model, prompt, GenerationConfig(params, max_tokens=N_PREDICT))
     text = " ".join(made.text.split())
     found = [f for f in audit(text).findings if f.level == "char" and f.rule in ("LZR001", "LZR002")]
     worst = max(found, key=lambda f: f.end - f.start, default=None)
@@ -147,7 +148,7 @@ def comparison() -> None:
         title, prompt = f"“{PROMPT} …”", PROMPT
     with Model(path, n_threads=1) as model:  # two would wait for each other on a machine with other work
         without = written(model, prompt, Params(temperature=0.0))
-        penalised = written(model, prompt, model.params(temperature=0.0))
+        penalised = written(model, prompt, Params.recommended(model, temperature=0.0))
     texts = (("Without a penalty", without), ("With the LZ penalty", penalised))
     label = f"{title}, decoded greedily. " + "; ".join(f"{heading}: {verdict(text)[0]}" for heading, text in texts)
 

@@ -38,7 +38,8 @@ from typing import Any
 import numpy as np
 
 from lzsampler import LzsError, Params, Sampler, generate, quantize, sequence_seed
-from lzsampler.decoding.speculative import Draft, Length
+from lzsampler.decoding.config import GenerationConfig
+from lzsampler.decoding.draft import Draft, Length
 from lzsampler.decoding.speedup import ClockedModel, Quartiles, Timed, Way, compare, decode_cost
 from lzsampler.evaluation.tasks import read_tasks
 from lzsampler.llama.model import Messages, Model
@@ -87,7 +88,7 @@ def times(given: Quartiles) -> str:
 
 
 def penalised(model: Model, temperature: float, lz: bool) -> Params:
-    return model.params(temperature=temperature) if lz else Params(temperature=temperature)
+    return Params.recommended(model, temperature=temperature) if lz else Params(temperature=temperature)
 
 
 # ---- the acceptance by penalty ----
@@ -105,7 +106,7 @@ def acceptance(arguments: argparse.Namespace, texts: Texts) -> Iterator[Row]:
     ):
         penalties = {
             "none": Params(),
-            "default (LZ 0.3)": target.params(),
+            "default (LZ 0.3)": Params.recommended(target),
             "LZ 0.15 (the paper's)": Params(**PRESETS["paper"]),
             "presence 1.5, frequency 0.3": Params(presence_penalty=1.5, frequency_penalty=0.3),
         }
@@ -141,7 +142,7 @@ def accepted(
     """Return how many tokens of a text the draft draws, with the target's settings and with ``free``; the sum of what
     is common to both distributions; and the number of tokens.
     """
-    made = generate(target, prompt, params, n_predict=n_predict)
+    made = generate(target, prompt, GenerationConfig(params, max_tokens=n_predict))
     tokens = list(made.tokens)
     ids = target.tokenize(prompt if isinstance(prompt, str) else target.chat_prompt(prompt))
     rows = []
@@ -210,7 +211,7 @@ def two(arguments: argparse.Namespace, texts: Texts) -> Iterator[Row]:
                             params = penalised(target, temperature, lz == "on")
                             ways = {"none": Way(target, params)}
                             ways |= {f"{k}": Way(target, params, Draft(draft, n_max=k)) for k in arguments.k}
-                            made = compare(ways, prompts, pairs=texts.pairs, n_predict=texts.n_predict)
+                            made = compare(ways, prompts, pairs=texts.pairs, max_tokens=texts.n_predict)
                             for k, timed in made.items():
                                 about = {"type": kind, "T": temperature, "texts": name, "LZ": lz}
                                 yield {**about, "K": k, **figures(timed)}
@@ -251,13 +252,13 @@ def one(arguments: argparse.Namespace, texts: Texts) -> Iterator[Row]:
         quantize(base, scaled, "mxfp4")
         with opened(base, arguments.threads) as bf16, opened(scaled, arguments.threads) as mxfp4:
             for temperature in arguments.temperatures:
-                params = bf16.params(temperature=temperature)
+                params = Params.recommended(bf16, temperature=temperature)
                 ways = {"BF16": Way(bf16, params), "MXFP4": Way(mxfp4, params)}
                 for n_max in (4, 8, "auto"):
                     ways[f"BF16, lookup {n_max}"] = Way(bf16, params, Draft(lookup=3, n_max=n_max))
                 ways["MXFP4, lookup auto"] = Way(mxfp4, params, Draft(lookup=3, n_max="auto"))
                 for name, given in prompts.items():
-                    made = compare(ways, given, pairs=texts.pairs, n_predict=texts.n_predict, ignore_eos=True)
+                    made = compare(ways, given, pairs=texts.pairs, max_tokens=texts.n_predict, ignore_eos=True)
                     for way, timed in made.items():
                         yield {"texts": name, "T": temperature, "way": way, **figures(timed)}
 
@@ -287,7 +288,7 @@ def llama(arguments: argparse.Namespace, texts: Texts) -> Iterator[Row]:
                         drafted = stood = 0
                         ours = []
                         for prompt in (prompts * texts.pairs)[: texts.pairs]:
-                            made = compare(ways, [prompt], pairs=2, n_predict=texts.n_predict)
+                            made = compare(ways, [prompt], pairs=2, max_tokens=texts.n_predict)
                             theirs = run_llama(arguments.llama, target, draft, prompt, k, texts.n_predict)
                             plain, mine = (made[way].ms[1] for way in ways)
                             ours.append(made["ours"].acceptance)

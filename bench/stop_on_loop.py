@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lzsampler import STOP_ON_LOOP, Loop, Params, RepetitionDetection, Sampler, audit
+from lzsampler.decoding.config import GenerationConfig
 from lzsampler.decoding.generate import generate
 from lzsampler.llama import llama_cpp
 from lzsampler.llama.model import Model
@@ -87,7 +88,7 @@ def texts_that_loop() -> tuple[int, list[list[int]]]:
     params, looping = Params(temperature=0.0), []
     with Model(default_model()) as model:
         for line in PROMPTS.read_text(encoding="utf-8").splitlines():
-            made = generate(model, json.loads(line)["prompt"], params, n_predict=N_PREDICT)
+            made = generate(model, json.loads(line)["prompt"], GenerationConfig(params, max_tokens=N_PREDICT))
             if audit(made.text, levels="char", near=False, length_copies=20).looping:
                 looping.append(list(made.tokens))
         return model.n_vocab, looping

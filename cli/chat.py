@@ -8,22 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lzsampler.decoding.actions import describe
 from lzsampler.util.signals import ended_by
 
 from .console import console
 from .drafts import open_draft
 from .grammars import grammar_from, say_what_is_missing
 from .options import is_broken, open_model
-from .output import Output, action_line, figures_of, summary, transcript_of
+from .output import Output, figures_of, summary, transcript_of
 from .progress import prompt_progress
 from .sampling import with_tokens
 
 if TYPE_CHECKING:
-    from lzsampler.decoding.recovery import LoopPolicy
+    from lzsampler.decoding.config import GenerationConfig
+    from lzsampler.decoding.policy import LoopPolicy
     from lzsampler.llama.model import Model
     from lzsampler.params import Params
 
-    from .generate import GenerateOptions
+    from .generate_options import GenerateOptions
 
 _HELP = (
     "/exit or Ctrl-D ends, /reset starts over, Ctrl-C stops an answer; a line that ends with a backslash continues in "
@@ -34,7 +36,7 @@ _HELP = (
 def converse(params: "Params", policy: "LoopPolicy", options: "GenerateOptions", first: str | None) -> None:
     """Answer the messages that stdin has, ``first`` before them if it is given, until they end."""
     from lzsampler import LzsError
-    from lzsampler.decoding.speculative import warn_of_change
+    from lzsampler.decoding.draft import warn_of_change
     from lzsampler.decoding.transcript import TranscriptFile
 
     with ExitStack() as stack:
@@ -45,10 +47,7 @@ def converse(params: "Params", policy: "LoopPolicy", options: "GenerateOptions",
         if draft is not None:  # before the first message, which would otherwise be refused
             warn_of_change(model, draft, model.n_ctx, stacklevel=1)
         grammar = grammar_from(model, options.grammar)
-        request = {
-            **vars(options.limits), "grammar": grammar, "grammar_scope": options.grammar.scope, "draft": draft
-        }  # fmt: skip
-        chat = _chat(model, params, system=options.prompt.system, sampler=options.sampler, **request, **vars(policy))
+        chat = _chat(model, options.config(params, policy, grammar, draft), options.prompt.system)
         if options.model.path is None:
             console.note(f"embedded model {model.path.name}; use -m FILE for another")
         if sys.stdin.isatty():
@@ -81,9 +80,7 @@ def converse(params: "Params", policy: "LoopPolicy", options: "GenerateOptions",
             try:
                 if file is not None:  # before what may wait for a reader
                     breakers = options.sampling.breakers
-                    file.append(
-                        transcript_of(model, turn.messages, turn.params, generation, figures, request, policy, breakers)
-                    )
+                    file.append(transcript_of(model, turn.messages, turn.config, generation, figures, breakers))
             finally:
                 output.finish(generation.text)
             if output.error is not None:
@@ -91,19 +88,19 @@ def converse(params: "Params", policy: "LoopPolicy", options: "GenerateOptions",
             if ended_by():
                 raise KeyboardInterrupt
             for action in generation.actions:
-                console.note(action_line(action))
+                console.note(describe(action))
             say_what_is_missing(grammar, generation, options.grammar.scope)
             if generation.finish_reason == "context":
                 console.note(f"the context of {model.n_ctx} tokens is full: /reset, or start again with a larger -c N")
             if generation.speculated is not None:
                 console.detail(f"speculation: {generation.speculated}")
-            console.detail(summary(generation, turn.params, figures))
+            console.detail(summary(generation, turn.config.params, figures))
 
 
-def _chat(model: "Model", params: "Params", **settings: Any) -> Any:
+def _chat(model: "Model", config: "GenerationConfig", system: str | None) -> Any:
     from lzsampler.decoding.chat import Chat  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
-    return Chat(model, params, **settings)
+    return Chat(model, config, system=system)
 
 
 def _messages(first: str | None) -> Iterator[str]:

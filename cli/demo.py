@@ -23,7 +23,7 @@ from .options import MODEL_HELP, refused_download
 from .output import figures_of, repeats
 
 if TYPE_CHECKING:
-    from lzsampler.decoding.generate import Generation
+    from lzsampler.decoding.generation import Generation
 
 # Held-out sentences of the books that the embedded model was trained on (public domain); it loops on each of them.
 PROMPTS = (
@@ -48,7 +48,7 @@ class DemoOptions:
     """The options of `lzs demo`."""
 
     model: Path | None = opt("Texts", "-m", "--model", type=ModelFile(), metavar="FILE", help=MODEL_HELP)
-    n_predict: int = opt("Texts", "-n", "--n-predict", low=1, default=512, help="new tokens of each text")
+    max_tokens: int = opt("Texts", "-n", "--n-predict", low=1, default=512, help="new tokens of each text")
 
 
 @click.command(cls=GroupedCommand)
@@ -60,6 +60,7 @@ def demo(options: DemoOptions) -> None:
 
     The embedded model and models without a chat template continue sentences; others are asked questions.
     """
+    from lzsampler.decoding.config import GenerationConfig
     from lzsampler.decoding.generate import generate
     from lzsampler.llama.model import Model
     from lzsampler.models import default_model
@@ -71,19 +72,19 @@ def demo(options: DemoOptions) -> None:
     column = column if side_by_side else width
     colored = console.colored(sys.stdout)
     with Model(options.model or default_model()) as opened:
-        off, on = Params(temperature=0.0), opened.params(temperature=0.0)
+        off, on = Params(temperature=0.0), Params.recommended(opened, temperature=0.0)
         console.detail(
             f"{opened.path}: context {opened.n_ctx:,} tokens, {counted(opened.n_threads, 'CPU thread')}; {on}"
         )
         name = harmless(opened.path.name)
-        title = f"{name}, greedy: how {options.n_predict} new tokens begin, and their figures"
+        title = f"{name}, greedy: how {options.max_tokens} new tokens begin, and their figures"
         console.print(textwrap.fill(title, width))
         chats = opened.path != default_model() and opened.header.chat_template is not None
         for prompt in QUESTIONS if chats else PROMPTS:
             asked = [{"role": "user", "content": prompt}] if chats else prompt
             sides = []
             for params in (off, on):
-                made = generate(opened, asked, params, n_predict=options.n_predict)
+                made = generate(opened, asked, GenerationConfig(params, max_tokens=options.max_tokens))
                 if made.finish_reason == "interrupted":
                     raise KeyboardInterrupt
                 sides.append(_block(made, column))

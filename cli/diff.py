@@ -155,7 +155,7 @@ def _lengths(path: str) -> dict[str, object]:
         return {}
     if not isinstance(grid, dict):
         return {}
-    return {"n_predict": grid.get("n_predict"), "ignore_eos": grid.get("ignore_eos", False)}
+    return {"max_tokens": grid.get("max_tokens"), "ignore_eos": grid.get("ignore_eos", False)}
 
 
 def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[str]:

@@ -14,7 +14,7 @@ from .fields import opt
 from .help import AutoWhole, ModelFile, refuse_given
 
 if TYPE_CHECKING:
-    from lzsampler.decoding.speculative import Draft
+    from lzsampler.decoding.draft import Draft
     from lzsampler.llama.gguf import Header
     from lzsampler.llama.model import Model
 
@@ -88,7 +88,7 @@ def open_draft(
     ``stack`` closes its model, and `rounding_said` holds until then. What is wrong with the draft is raised before
     anything is said about it.
     """
-    from lzsampler.decoding.speculative import refuse_draft
+    from lzsampler.decoding.draft import refuse_draft
 
     if not options.is_on:
         return None
@@ -109,7 +109,7 @@ def open_draft_for(stack: ExitStack, target: "Header", options: DraftOptions, se
 
 
 def _draft(stack: ExitStack, options: DraftOptions, settings: Mapping[str, Any], mode: SpecMode = "gumbel") -> "Draft":
-    from lzsampler.decoding.speculative import Draft
+    from lzsampler.decoding.draft import Draft
     from lzsampler.llama.model import Model
 
     opened = None
@@ -160,7 +160,7 @@ def _say_if_large(target: "Header", draft: "Draft") -> None:
 
 def say_if_large(target: "Header", draft: "Model") -> None:
     """Say so if a draft is too large for its target to be of use."""
-    from lzsampler.decoding.speculative import too_large
+    from lzsampler.decoding.draft import too_large
 
     large = too_large(target, draft.header)
     if large is not None:

@@ -43,7 +43,7 @@ class EvalOptions:
         _WHAT, "--grid", default="quick", metavar="GRID",
         help="settings: quick, presets, paper, everyday, long, or a TOML file",
     )  # fmt: skip
-    n_predict: int | None = opt(
+    max_tokens: int | None = opt(
         _WHAT, "-n", "--n-predict", low=1, help="most tokens of a text (default: as in the grid)"
     )
     limit: int | None = opt(_WHAT, "--limit", low=1, help="use only N rows of each file, spread evenly over it")
@@ -146,7 +146,7 @@ def evaluate_command(options: EvalOptions) -> None:
 _FLAGS = {
     "give resume=True to": "give --resume to",
     "another folder as out=": "another folder as -o",
-    "n_predict=": "-n ",
+    "max_tokens=": "-n ",
     "n_ctx=": "-c ",
     "flash_attn=": "-fa ",
     "continue it as it was started": "the options that it was started with continue it",
@@ -165,8 +165,8 @@ def _run(options: EvalOptions) -> "Results":
     if tasks is None and prompts is None:
         tasks, prompts = _rows_for(model)
     grid = read_grid(options.grid)
-    if options.n_predict is not None:
-        grid = replace(grid, n_predict=options.n_predict)
+    if options.max_tokens is not None:
+        grid = replace(grid, max_tokens=options.max_tokens)
     for limit in options.fail_over:  # what can never be answered shows before all the work
         if limit.group is not None and limit.rate not in RATES:
             try:

@@ -2,7 +2,7 @@
 
     @dataclass(frozen=True, kw_only=True)
     class TextOptions:
-        n_predict: int = opt("Texts", "-n", "--n-predict", low=1, default=512, help="most new tokens")
+        max_tokens: int = opt("Texts", "-n", "--n-predict", low=1, default=512, help="most new tokens")
 
     @click.command(cls=GroupedCommand)
     @takes(TextOptions)

@@ -10,6 +10,7 @@ import click
 from lzsampler._values import counted
 from lzsampler.util.harmless import harmless
 
+from .bench_options import BenchOptions
 from .console import console
 from .drafts import rounding_said
 from .help import refuse_given
@@ -26,10 +27,8 @@ if TYPE_CHECKING:
     from lzsampler.params import Params
     from lzsampler.quantizing.four import Four
 
-    from .bench import BenchOptions
 
-
-def check_options(options: "BenchOptions") -> None:
+def check_options(options: BenchOptions) -> None:
     """Raise a usage error for options that have no effect, with --four or without it."""
     if not options.four:
         refuse_given(("model_draft", "n_max", "prompts", "output"), "without --four: add it, or leave this option out")
@@ -46,9 +45,9 @@ def check_options(options: "BenchOptions") -> None:
         check(options.output, FOUR)
 
 
-def measure(params: "Params", options: "BenchOptions") -> None:
+def measure(params: "Params", options: BenchOptions) -> None:
     """Measure the four ways and print them."""
-    from lzsampler.decoding.speculative import N_MAX
+    from lzsampler.decoding.draft import N_MAX
     from lzsampler.quantizing.four import four
     from lzsampler.reports.save import FOUR, write
 
@@ -67,7 +66,7 @@ def measure(params: "Params", options: "BenchOptions") -> None:
             prompts,
             params,
             n_max=N_MAX if options.n_max is None else options.n_max,
-            n_predict=options.n_predict,
+            max_tokens=options.max_tokens,
             pairs=options.rounds,
             on_progress=show,
             on_note=console.note,

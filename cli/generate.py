@@ -4,23 +4,22 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lzsampler._values import brief, counted, noun
+from lzsampler.decoding.actions import describe
 
 from .console import console, general_options
-from .drafts import JudgedDraftOptions, check_draft, open_draft
-from .fields import opt, takes
-from .grammars import TextGrammarOptions, bytes_of, check_grammar, grammar_from, say_what_is_missing, text_of
+from .drafts import check_draft, open_draft
+from .fields import takes
+from .generate_options import GenerateOptions
+from .grammars import bytes_of, check_grammar, grammar_from, say_what_is_missing, text_of
 from .help import GroupedCommand
 from .options import (
-    LimitOptions,
-    LoopOptions,
-    ModelOptions,
     accepted_already,
     detection_from,
     is_broken,
@@ -31,88 +30,20 @@ from .options import (
     refused_samplers,
     unescaped,
 )
-from .output import Output, action_line, figures_of, for_chat, summary, transcript_of
+from .output import Output, figures_of, for_chat, summary, transcript_of
 from .progress import prompt_progress
-from .sampling import SamplingOptions, params_from, with_tokens
+from .sampling import params_from, with_tokens
 
 if TYPE_CHECKING:
-    from lzsampler.decoding.generate import Generation
+    from lzsampler.decoding.generation import Generation
     from lzsampler.llama.model import Model
     from lzsampler.params import Params
 
-_PROMPT, _OUTPUT, _SAMPLING = "Prompt", "Output", "Sampling"
 # Endings of files that hold something else than lines of JSON.
 _NOT_LINES = (
     ".arrow", ".csv", ".bz2", ".gguf", ".gz", ".htm", ".html", ".md", ".parquet", ".pdf", ".png", ".svg", ".tsv", ".xz",
     ".yaml", ".yml", ".zip", ".zst"
 )  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
-class PromptOptions:
-    """What the model is given."""
-
-    prompt_text: str | None = opt(_PROMPT, "-p", "--prompt", metavar="TEXT", help="the same as PROMPT")
-    file: str | None = opt(_PROMPT, "-f", "--file", metavar="FILE", help="read the prompt from a text file; - is stdin")
-    chat: bool = opt(
-        _PROMPT, "--chat", "-st", "--single-turn",
-        help="wrap the prompt in the model's chat template and print one answer",
-    )  # fmt: skip
-    conversation: bool = opt(
-        _PROMPT, "-cnv/-no-cnv", "--conversation/--no-conversation", default=False,
-        help="chat on the terminal: a line is a message, an empty prompt waits for the first",
-    )  # fmt: skip
-    system: str | None = opt(
-        _PROMPT, "-sys", "--system-prompt", metavar="TEXT", help="system message; implies --chat unless -cnv is given"
-    )
-    escape: bool = opt(
-        _PROMPT, "-e", "--escape/--no-escape", default=False,
-        help=r"replace \n, \t, \r, \", \', \\ and \xHH in prompt, system message and -r",
-    )  # fmt: skip
-    prompts: Path | None = opt(
-        _PROMPT, "--prompts", metavar="FILE",
-        help='continue many prompts together: JSON Lines with "prompt" or "messages"; needs --save or --json',
-    )  # fmt: skip
-    n_parallel: int = opt(_PROMPT, "-np", "--parallel", low=1, default=16, help="texts at a time with --prompts")
-
-    def asked_with(self, text: str) -> str | list[dict[str, str]]:
-        """Return what a model is asked: the text, or with --chat or a system message a conversation."""
-        if not self.chat and self.system is None:
-            return text
-        system = [] if self.system is None else [{"role": "system", "content": self.system}]
-        return [*system, {"role": "user", "content": text}]
-
-    def typed(self, text: str) -> str:
-        """Return a prompt as -e says it is meant."""
-        return unescaped(text) if self.escape else text
-
-
-@dataclass(frozen=True, kw_only=True)
-class OutputOptions:
-    """Where the text goes."""
-
-    explain: bool = opt(_OUTPUT, "--explain", help="say on stderr which tokens the penalties changed, and why")
-    as_json: bool = opt(_OUTPUT, "--json", help="print a JSON object (docs/transcript.md) instead of text")
-    save: Path | None = opt(_OUTPUT, "--save", metavar="FILE", help="append the transcript to a JSON Lines file")
-
-
-@dataclass(frozen=True, kw_only=True)
-class GenerateOptions:
-    """The options of `lzs generate`."""
-
-    model: ModelOptions
-    prompt: PromptOptions
-    limits: LimitOptions
-    output: OutputOptions
-    grammar: TextGrammarOptions
-    sampling: SamplingOptions
-    sampler: Literal["auto", "cpu", "graph"] = opt(
-        _SAMPLING, "--sampler", default="auto",
-        help="where penalties and masks are applied: on the CPU, or in llama.cpp's graph, on the device that has the "
-        "logits (docs/graph.md); auto is the graph if the model's last layer is on a GPU",
-    )  # fmt: skip
-    loops: LoopOptions
-    draft: JudgedDraftOptions
 
 
 # What -h lists; --help lists all.
@@ -173,24 +104,12 @@ def generate(options: GenerateOptions, prompt: str | None) -> None:
         console.detail(f"Params({', '.join(f'{name}={brief(value)}' for name, value in vars(params).items())})")
         draft = open_draft(stack, model, options.draft, n_threads=options.model.n_threads)
         grammar = grammar_from(model, options.grammar)
-        request = {
-            **vars(options.limits), "grammar": grammar, "grammar_scope": options.grammar.scope, "draft": draft
-        }  # fmt: skip
+        config = options.config(params, policy, grammar, draft)
         with prompt_progress(model):
-            generation = run(
-                model,
-                asked,
-                params,
-                on_text=output.write,
-                on_explanation=explainer if options.output.explain else None,
-                sampler=options.sampler,
-                **request,
-                **vars(policy),
-            )
+            explained = explainer if options.output.explain else None
+            generation = run(model, asked, config, on_text=output.write, on_explanation=explained)
         figures = figures_of(generation)
-        transcript = transcript_of(
-            model, asked, params, generation, figures, request, policy, options.sampling.breakers
-        )
+        transcript = transcript_of(model, asked, config, generation, figures, options.sampling.breakers)
         try:
             if file is not None:  # before what may wait for a reader
                 file.append(transcript)
@@ -329,7 +248,7 @@ def _say_what_happened(model: "Model", generation: "Generation", options: Genera
     if generation.finish_reason == "context":
         console.note(f"the context of {model.n_ctx} tokens is full; -c N makes it larger")
     for action in generation.actions:
-        console.note(action_line(action))
+        console.note(describe(action))
     if generation.template_unused:
         console.note(for_chat("the model ended without an answer", "add --chat"))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from lzsampler.decoding.actions import ACTIONS, names
 from lzsampler.errors import ArgumentError
 from lzsampler.params import Structure
 from lzsampler.util.files import whole, whole_of
@@ -20,7 +21,7 @@ from .options import Part
 if TYPE_CHECKING:
     from lzsampler.constraint.grammar import Grammar
     from lzsampler.constraint.tokens import HasTokenBytes
-    from lzsampler.decoding.generate import Generation
+    from lzsampler.decoding.generation import Generation
 
 GRAMMAR = "Grammar (docs/grammar.md)"
 ANY = "--regex, --choice, -j, -jf, --yaml-schema, --grammar or --grammar-file"
@@ -127,8 +128,10 @@ def check_grammar(options: TextGrammarOptions, *, on_loop: str, ignore_eos: bool
     scope = options.scope
     if scope and "answer" not in scope:
         raise click.UsageError("--grammar-scope must have answer, with which the text ends: add --grammar-scope answer")
-    if on_loop == "close-think" and (scope is None or "thinking" in scope):
-        raise click.UsageError(f"--on-loop close-think writes a mark that {name} may forbid: use rewind, kick or stop")
+    if ACTIONS[on_loop].needs_template and (scope is None or "thinking" in scope):
+        raise click.UsageError(
+            f"--on-loop {on_loop} writes a mark that {name} may forbid: use {names('needs_template', False)}"
+        )
 
 
 def say_what_is_missing(grammar: "Grammar | None", generation: "Generation", scope: tuple[Part, ...] | None) -> None:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from lzsampler._values import counted
+from lzsampler.decoding.actions import ACTIONS, Off
 from lzsampler.errors import ArgumentError
 
 from .fields import opt
 from .help import ModelFile, options
 
 if TYPE_CHECKING:
-    from lzsampler.decoding.recovery import LoopPolicy
+    from lzsampler.decoding.policy import LoopPolicy
     from lzsampler.detection import RepetitionDetection
     from lzsampler.llama.model import Model
 
@@ -60,7 +61,7 @@ class ModelOptions:
 class LimitOptions:
     """What ends a text: arguments of `generate`."""
 
-    n_predict: int = opt(_OUTPUT, "-n", "--n-predict", low=-1, default=512, help="most new tokens; -1 is no limit")
+    max_tokens: int = opt(_OUTPUT, "-n", "--n-predict", low=-1, default=512, help="most new tokens; -1 is no limit")
     stop: tuple[str, ...] = opt(
         _OUTPUT, "-r", "--reverse-prompt", metavar="TEXT", help="end the text before TEXT; repeatable"
     )
@@ -71,11 +72,9 @@ class LimitOptions:
 class LoopOptions:
     """What is done about loops, and in which parts of a text penalties apply."""
 
-    on_loop: Literal["off", "stop", "trim", "rewind", "close-think", "kick"] = opt(
-        _ACTION, "--on-loop", default="off", metavar="ACTION",
-        help="off; stop ends the text; trim also cuts it after the first copy; rewind cuts it where a line begins in "
-        "the second copy and continues differently; close-think cuts it there and ends the thinking; kick raises the "
-        "temperature until the text is new",
+    on_loop: str = opt(
+        _ACTION, "--on-loop", type=click.Choice([*ACTIONS]), default=Off.name, metavar="ACTION",
+        help="; ".join(f"{name} {action.help}" for name, action in ACTIONS.items()),
     )  # fmt: skip
     loop_rule: Literal["period", "stuck", "both"] | None = opt(
         _ACTION, "--loop-rule", metavar="RULE",
@@ -97,7 +96,7 @@ class LoopOptions:
     @property
     def cuts(self) -> bool:
         """Whether a text may be cut, so that it cannot be printed as it comes."""
-        return self.on_loop in ("trim", "rewind", "close-think")
+        return ACTIONS[self.on_loop].cuts
 
 
 def open_model(options: ModelOptions) -> "Model":
@@ -128,9 +127,9 @@ def open_model(options: ModelOptions) -> "Model":
 
 def policy_from(options: LoopOptions) -> "LoopPolicy":
     """Return what is done about loops; a usage error for an option that has no effect."""
-    from lzsampler.decoding.recovery import LoopPolicy
+    from lzsampler.decoding.policy import LoopPolicy
 
-    if options.on_loop == "off":
+    if options.on_loop == Off.name:
         for given, flag in ((options.loop_rule, "--loop-rule"), (options.loop_scope, "--loop-scope")):
             if given:
                 raise click.UsageError(f"{flag} has no effect without --on-loop: add --on-loop stop, or another action")
@@ -158,7 +157,7 @@ def detection_from(options: LoopOptions) -> "RepetitionDetection | None":
     if not given:
         return None
     first = _DETECTION[next(iter(given))]
-    if options.on_loop == "off":
+    if options.on_loop == Off.name:
         raise click.UsageError(f"{first} has no effect without --on-loop: add --on-loop stop, or another action")
     if options.loop_rule == "stuck":
         raise click.UsageError(f"{first} has no effect with --loop-rule stuck: use --loop-rule period or both")

@@ -1,7 +1,6 @@
 """What `lzs generate` prints: the text as it comes, and the line of figures at the end."""
 
 import sys
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lzsampler._values import counted
@@ -10,8 +9,8 @@ from lzsampler.util.signals import uninterrupted
 if TYPE_CHECKING:
     from lzsampler import LzsError
     from lzsampler.auditing.repetition import Repetition
-    from lzsampler.decoding.generate import Generation
-    from lzsampler.decoding.recovery import Action, LoopPolicy
+    from lzsampler.decoding.config import GenerationConfig
+    from lzsampler.decoding.generation import Generation
     from lzsampler.llama.model import Messages, Model
     from lzsampler.params import Params
 
@@ -55,26 +54,6 @@ def for_chat(what: str, how: str) -> str:
     return f"{what}; it is made for chat: {how} to ask it a question"
 
 
-def action_line(action: "Action") -> str:
-    """Return the place of a loop and what was done about it; tokens count from 0 at the first new one."""
-    from lzsampler.sampler import Loop
-
-    found = action.found
-    if isinstance(found, Loop):
-        what = f"{found.count} copies of {counted(found.period, 'token')} from token {found.start}"
-    else:
-        what = f"almost no new text from token {found.start} to {found.end}"
-    if action.name in ("stop", "trim"):
-        kept = "what came before is kept" if not isinstance(found, Loop) else "only the first copy is kept"
-        return f"stopped in a loop: {what}{'; ' + kept if action.cut else ''}"
-    done = {
-        "rewind": f"went back to token {action.keep} and continued differently",
-        "close-think": f"went back to token {action.keep} and ended the thinking",
-        "kick": f"raised the temperature until {f'token {action.until}' if action.until else 'the end'}",
-    }
-    return f"a loop at token {action.at}, {what}: {done[action.name]}"
-
-
 def repeats(figures: "Repetition") -> str:
     """Return whether a text loops, and the stretch that repeats most."""
     run = figures.run
@@ -94,35 +73,24 @@ def figures_of(generation: "Generation") -> "Repetition":
 def transcript_of(
     model: "Model",
     asked: "str | Messages",
-    params: "Params",
+    config: "GenerationConfig",
     generation: "Generation | ValueError | LzsError",
     figures: "Repetition | None",
-    request: Mapping[str, Any],
-    loops: "LoopPolicy",
     dry_breakers: tuple[str, ...],
 ) -> dict[str, Any]:
-    """Return the transcript of a generation, or of a request that failed, which has no figures.
-
-    ``request`` and ``loops``: the other arguments of `generate`.
-    """
+    """Return the transcript of a generation, or of a request that failed, which has no figures."""
     from lzsampler.decoding.transcript import record
 
-    return record(
-        model,
-        asked,
-        params,
-        generation,
-        None if figures is None else figures.to_json(),
-        **request,
-        loops=loops,
-        dry_breakers=dry_breakers,
-    )
+    repetition = None if figures is None else figures.to_json()
+    return record(model, asked, config, generation, repetition, dry_breakers=dry_breakers)
 
 
 def summary(generation: "Generation", params: "Params", figures: "Repetition") -> str:
     """Return a generation's figures in one line; the seed only when one was drawn from."""
     zlib = "" if figures.zlib_ratio is None else f", zlib {figures.zlib_ratio:.2f}"
-    drew = params.temperature > 0 or any(action.name == "kick" for action in generation.actions)
+    from lzsampler.decoding.actions import ACTIONS
+
+    drew = params.temperature > 0 or any(ACTIONS[taken.name].random for taken in generation.actions)
     seed = f"seed {params.seed}; " if drew else ""
     where = " and in the graph" if generation.sampler == "graph" else ""
     return (

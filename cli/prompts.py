@@ -19,10 +19,11 @@ from .progress import progress
 from .sampling import with_tokens
 
 if TYPE_CHECKING:
-    from lzsampler.decoding.recovery import LoopPolicy
+    from lzsampler.decoding.config import GenerationConfig
+    from lzsampler.decoding.policy import LoopPolicy
     from lzsampler.params import Params
 
-    from .generate import GenerateOptions, PromptOptions
+    from .generate_options import GenerateOptions, PromptOptions
 
 _HALF = "half of a surrogate pair, such as \\ud800, which is not a character: remove it"
 _MAX_NAMES = 5  # in a message
@@ -44,8 +45,8 @@ def write_all(params: "Params", policy: "LoopPolicy", options: "GenerateOptions"
     Each prompt has random numbers of its own, with the seed that its transcript names. When Ctrl-C comes, the texts
     that are complete are kept. A row that fails has a transcript that says why; then the exit status is 1.
     """
+    from lzsampler.decoding.draft import Speculated
     from lzsampler.decoding.many import Request, generate_many
-    from lzsampler.decoding.speculative import Speculated
     from lzsampler.decoding.transcript import TranscriptFile, to_line
     from lzsampler.sampler import sequence_seed
 
@@ -82,13 +83,12 @@ def write_all(params: "Params", policy: "LoopPolicy", options: "GenerateOptions"
         params = with_tokens(params, model.llm, options.sampling)
         draft = open_draft(stack, model, options.draft, n_threads=options.model.n_threads)
         grammar = grammar_from(model, options.grammar)
-        limits = {**vars(options.limits), "grammar": grammar, "grammar_scope": options.grammar.scope}
-        requests = (
-            Request(
-                row, row.prompt, replace(params, seed=sequence_seed(params.seed, row.number)), loops=policy, **limits
-            )
-            for row in rows
-        )
+        config = options.config(params, policy, grammar, None)
+
+        def config_of(row: Row) -> "GenerationConfig":
+            return replace(config, params=replace(params, seed=sequence_seed(params.seed, row.number)))
+
+        requests = (Request(row, row.prompt, config_of(row)) for row in rows)
         written = tokens = acted = silent = 0
         unfinished: list[Row] = []
         failed: list[tuple[Row, str]] = []
@@ -96,18 +96,10 @@ def write_all(params: "Params", policy: "LoopPolicy", options: "GenerateOptions"
         speculated = Speculated()
         try:
             for request, made in generate_many(model, requests, n_parallel=options.prompt.n_parallel, draft=draft):
-                row, settings = request.id, request.params
+                row = request.id
                 figures = None if isinstance(made, Exception) else figures_of(made)
-                transcript = transcript_of(
-                    model,
-                    row.prompt,
-                    settings,
-                    made,
-                    figures,
-                    {**limits, "draft": draft},
-                    policy,
-                    options.sampling.breakers,
-                )
+                of_text = replace(request.config, draft=draft)
+                transcript = transcript_of(model, row.prompt, of_text, made, figures, options.sampling.breakers)
                 waiting[row.number] = {**transcript, "id": row.id}
                 if isinstance(made, Exception):
                     failed.append((row, str(made)))
@@ -129,7 +121,7 @@ def write_all(params: "Params", policy: "LoopPolicy", options: "GenerateOptions"
                 save(number)
             for number in sorted(saved):
                 show(number)
-    if params.temperature > 0 or (acted and options.loops.on_loop == "kick"):
+    if params.temperature > 0 or (acted and policy.kind.random):
         console.note(f"seed {params.seed}")
     if acted:
         console.note(f"{acted:,} of {counted(len(rows), 'text')} looped (--on-loop {options.loops.on_loop})")

@@ -33,7 +33,7 @@ class SpecCheckOptions:
         _CHECK, "-md", "--model-draft", type=ModelFile(), metavar="FILE",
         help="draft model, or the name tale-1m (default: --draft lookup alone is checked)",
     )  # fmt: skip
-    n_predict: int = opt(
+    max_tokens: int = opt(
         _CHECK, "-n", "--n-predict", low=2, default=64,
         help="tokens of a text, 2 to 4096; logits are also compared in contexts of more than 256 tokens, whatever N is",
     )  # fmt: skip
@@ -64,7 +64,7 @@ def spec_check_command(options: SpecCheckOptions) -> None:
             draft = stack.enter_context(Model(options.model_draft, **settings))
             say_if_large(model.header, draft)
         with progress("texts") as bar:
-            checked = spec_check(model, draft, n_predict=options.n_predict, runs=options.runs, on_progress=bar.update)
+            checked = spec_check(model, draft, max_tokens=options.max_tokens, runs=options.runs, on_progress=bar.update)
     if options.as_json:
         click.echo(json.dumps({"model": model.path.name, "draft": draft and draft.path.name, **checked.to_json()}))
     else:

@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from .auditing.rules import Rules
     from .constraint.grammar import Grammar
     from .constraint.tokens import Spelling, TokenBytes
+    from .decoding.config import GenerationConfig
     from .decoding.generate import generate
-    from .detection import STOP_ON_LOOP, STOP_ON_STUCK, RepetitionDetection, StuckDetection
+    from .decoding.policy import LoopPolicy
+    from .detection import STOP_ON_LOOP, STOP_ON_STUCK, Loop, RepetitionDetection, Stuck, StuckDetection
     from .dropin.attachment import attach
     from .evaluation.cost import cost
     from .evaluation.costs import Costs
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from .probing.probe import probe
     from .quantizing.quantize import quantize
     from .reports.save import save, table
-    from .sampler import Loop, Sampler, Stuck, lz_bits, sequence_seed
+    from .sampler import Sampler, lz_bits, sequence_seed
     from .separators import separators_of
 
 __version__ = "0.1.0"
@@ -52,8 +54,10 @@ __all__ = [
     "STOP_ON_LOOP",
     "STOP_ON_STUCK",
     "Costs",
+    "GenerationConfig",
     "Grammar",
     "Loop",
+    "LoopPolicy",
     "LzsError",
     "Model",
     "Params",
@@ -85,8 +89,10 @@ __all__ = [
 ]
 
 _LATE = {  # name: its module, which is loaded when the name is first used
+    "GenerationConfig": "decoding.config",
     "Grammar": "constraint.grammar",
-    "Loop": "sampler",
+    "Loop": "detection",
+    "LoopPolicy": "decoding.recovery",
     "Model": "llama.model",
     "Params": "params",
     "RepetitionDetection": "detection",
@@ -97,7 +103,7 @@ _LATE = {  # name: its module, which is loaded when the name is first used
     "STOP_ON_STUCK": "detection",
     "Sampler": "sampler",
     "Spelling": "constraint.tokens",
-    "Stuck": "sampler",
+    "Stuck": "detection",
     "StuckDetection": "detection",
     "Costs": "evaluation.costs",
     "TokenBytes": "constraint.tokens",

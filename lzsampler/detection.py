@@ -1,4 +1,4 @@
-"""When the tokens of a text count as a loop or as stuck: `RepetitionDetection` and `StuckDetection` of `Params`."""
+"""When tokens count as a loop or as stuck (`RepetitionDetection`, `StuckDetection`), and what was found."""
 
 from dataclasses import dataclass
 
@@ -78,3 +78,32 @@ class StuckDetection:
 # 128 tokens, nearly all of them old, in n-grams of 12. Tables, logs and worked sums of one form have changes at shorter
 # distances, and a text that is copied once never occurs a third time. docs/loops.md has the figures.
 STOP_ON_STUCK = StuckDetection(threshold=128)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A stretch of accepted tokens that repeats without a break: ``count`` copies of ``period`` tokens from ``start``.
+
+    ``start`` counts from 0 at the first accepted token. The period is the shortest: a copy is not copies itself.
+    """
+
+    start: int
+    period: int
+    count: int
+
+    @property
+    def end(self) -> int:
+        """Where the last whole copy ends: the number of accepted tokens when the loop was found."""
+        return self.start + self.period * self.count
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """A stretch of accepted tokens that says next to nothing new, by `StuckDetection`.
+
+    ``start``: its first token, counted from 0 at the first accepted one; ``end``: the number of accepted tokens when it
+    was found. What it repeats came ``min_count`` - 1 times before ``start``.
+    """
+
+    start: int
+    end: int

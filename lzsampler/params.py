@@ -5,7 +5,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal, TypedDict, get_args
+from typing import Any, Literal, Protocol, TypedDict, get_args
 
 from ._ffi import lib
 from ._values import (
@@ -53,16 +53,23 @@ MIN_TEMPERATURE = 1e-6
 MAX_TEMPERATURE = 1e6
 
 
+class HasTokenClasses(Protocol):
+    """What knows which tokens of a vocabulary the penalties treat apart: a `lzsampler.Model`."""
+
+    def token_classes(self, params: "Params") -> Mapping[str, Any]:
+        """Return the fields of `Params` that hold separators and breakers, as far as the params make use of them."""
+
+
 @dataclass(frozen=True)
 class Params:
     """Settings of a sampler. The defaults switch everything off except the draw at temperature 1.
 
     The order is fixed: penalties, mask, temperature, truncation (top-k, top-p, min-p), pick.
 
-    The defaults are neutral, so ``lz_penalty`` is 0 here: without it there is no LZ penalty. (`attach`, `LZLlama`,
-    `LZLogitsProcessor` and the command line start from ``PRESETS["default"]``, which `Model.params` returns as a
-    `Params`.) The default ``seed`` is 0, always the same, so that texts can be reproduced. Samplers with equal seeds
-    draw with equal noise: where that is not wanted, give each text a seed of its own, by `sequence_seed` or
+    The defaults are neutral, so ``lz_penalty`` is 0 here: without it there is no LZ penalty. (`generate`, `attach`,
+    `LZLlama`, `LZLogitsProcessor` and the command line start from ``PRESETS["default"]``, which `Params.recommended`
+    returns for a model.) The default ``seed`` is 0, always the same, so that texts can be reproduced. Samplers with
+    equal seeds draw with equal noise: where that is not wanted, give each text a seed of its own, by `sequence_seed` or
     ``secrets.randbits(64)``.
 
     - ``lz_penalty`` (k): strength of the LZ penalty, logits per bit, >= 0; 0 is off, 0.3 our default. A token that
@@ -154,6 +161,19 @@ class Params:
     repetition_detection: RepetitionDetection | Mapping[str, int] | None = None
     stuck_detection: StuckDetection | Mapping[str, int] | None = None
     structure: Structure = "scale"
+
+    @classmethod
+    def recommended(cls, model: "HasTokenClasses", **settings: Any) -> "Params":
+        """Return the default penalty for the vocabulary of a model (`lzsampler.Model`), and other fields as given.
+
+        It begins from ``PRESETS["default"]``. LZ gets the model's separators, and DRY the usual breakers, if they are
+        on and none are given. Raises as `Params`, and TypeError for an unknown name.
+        """
+        if not hasattr(model, "token_classes"):
+            raise ArgumentTypeError(f"model must be a Model, got {shown(model)}: with Model(path) as model: ...")
+        made = penalties_from("Params.recommended", None, settings, ())
+        of_model = {name: ids for name, ids in model.token_classes(made).items() if name not in settings}
+        return replace(made, **of_model)
 
     def __post_init__(self) -> None:
         def normal(field: str, value: object) -> None:

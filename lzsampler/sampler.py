@@ -1,8 +1,8 @@
-"""`Sampler`: the C sampler of one sequence, with numpy arrays; its `Loop` and `Stuck`; and `lz_bits`."""
+"""`Sampler`: the C sampler of one sequence, with numpy arrays; and `lz_bits`."""
 
 import pickle
 from copy import copy, deepcopy
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
@@ -11,10 +11,20 @@ import numpy.typing as npt
 
 from ._check import INT32_MAX, Tokens, check, integer, logits_array, mask_array, output_array, row_of, token_array
 from ._ffi import ffi, lib
-from ._values import counted
-from .detection import MAX_WINDOW, RepetitionDetection, StuckDetection
+from ._values import counted, unknown_keyword
+from .detection import MAX_WINDOW, Loop, RepetitionDetection, Stuck, StuckDetection
 from .errors import ArgumentError, ArgumentTypeError, LzsError
-from .params import CHOICES, DETECTIONS, MAX_BUFFER, SEPARATORS, Formula, Params, fixed_difference, usual_buffer
+from .params import (
+    CHOICES,
+    DETECTIONS,
+    MAX_BUFFER,
+    SEPARATORS,
+    Formula,
+    Params,
+    changed,
+    fixed_difference,
+    usual_buffer,
+)
 from .util.in_use import InUse, one_thread, using
 
 if TYPE_CHECKING:
@@ -29,53 +39,29 @@ _ATTRIBUTES = {"n_vocab", "params", "grammar", "handle", "in_use", "_token", "_s
 _EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit of lzsampler_plan.h
 
 
-@dataclass(frozen=True)
-class Loop:
-    """A stretch of accepted tokens that repeats without a break: ``count`` copies of ``period`` tokens from ``start``.
-
-    ``start`` counts from 0 at the first accepted token. The period is the shortest: a copy is not copies itself.
-    """
-
-    start: int
-    period: int
-    count: int
-
-    @property
-    def end(self) -> int:
-        """Where the last whole copy ends: the number of accepted tokens when the loop was found."""
-        return self.start + self.period * self.count
-
-
-@dataclass(frozen=True)
-class Stuck:
-    """A stretch of accepted tokens that says next to nothing new, by `StuckDetection`.
-
-    ``start``: its first token, counted from 0 at the first accepted one; ``end``: the number of accepted tokens when it
-    was found. What it repeats came ``min_count`` - 1 times before ``start``.
-    """
-
-    start: int
-    end: int
-
-
 class Sampler:
     """Penalties, mask, temperature, truncation and pick for the tokens of one sequence.
 
-    ``n_vocab``: number of logits in a row. ``params``: None means `Params()`, which has no penalty and the seed 0. The
-    same history, logits, params and seed give the same token: `sample` changes nothing, only `accept` does. A seed
-    belongs to a sequence: samplers that are made without one draw with the same noise, so give each of several texts a
-    seed of its own (`sequence_seed`).
+    ``n_vocab``: number of logits in a row. ``settings``: fields of `Params` by name, as in
+    ``Sampler(n_vocab, lz_penalty=0.3, temperature=0.7)``; with ``params`` they replace some of its fields. Without both
+    there is no penalty, and the seed is 0. The same history, logits, params and seed give the same token: `sample`
+    changes nothing, only `accept` does. A seed belongs to a sequence: samplers that are made without one draw with the
+    same noise, so give each of several texts a seed of its own (`sequence_seed`).
 
     `copy.copy` and `copy.deepcopy` return a `clone`. A pickled sampler has the same settings and tokens, and no masks
     and no grammar: pickle.PicklingError while one is set. One thread at a time uses it; another one gets an LzsError
     meanwhile.
     """
 
-    def __init__(self, n_vocab: int, params: Params | None = None) -> None:
+    def __init__(self, n_vocab: int, params: Params | None = None, **settings: Any) -> None:
         self.n_vocab = integer("n_vocab", n_vocab, 1, MAX_VOCAB)
-        self.params = Params() if params is None else params
-        if not isinstance(self.params, Params):
+        given = Params() if params is None else params
+        if not isinstance(given, Params):
             raise ArgumentTypeError(f"params must be a Params, got {params!r}")
+        for name in settings:
+            if name not in Params.__dataclass_fields__:
+                raise unknown_keyword("Sampler", name, Params.__dataclass_fields__)
+        self.params = changed(given, settings)
         refuse_tokens_outside(self.params, self.n_vocab)
         self.grammar: Grammar | None = None  # the one that was last set; C borrows it
         p, arrays = c_params(self.params)

@@ -17,6 +17,7 @@ from lzsampler import Params, generate
 pytest.importorskip("llama_cpp")
 
 from lzsampler.decoding.benchmark import benchmark
+from lzsampler.decoding.config import GenerationConfig
 from lzsampler.decoding.many import _Context
 from lzsampler.llama.model import Model
 from lzsampler.models import default_model
@@ -69,7 +70,7 @@ def test_every_way_writes_its_own_text(model: Model, monkeypatch: pytest.MonkeyP
         model.decode(ids)
         best = np.argsort(-model.logits(), kind="stable")[:2]
         assert [text[0] for text in texts] == best.tolist()
-        made = generate(model, prompt, settings, n_predict=60, ignore_eos=True)
+        made = generate(model, prompt, GenerationConfig(settings, max_tokens=60, ignore_eos=True))
         assert list(made.tokens) == texts[0]
 
 

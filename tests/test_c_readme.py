@@ -26,6 +26,7 @@ from lzsampler import (  # noqa: E402 (needs llama_cpp)
     sequence_seed,
 )
 from lzsampler.auditing.repetition import repetition  # noqa: E402
+from lzsampler.decoding.config import GenerationConfig  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_draft, default_model  # noqa: E402
@@ -138,7 +139,7 @@ def ours() -> Iterator[Callable[[str, float], str]]:
         @cache
         def text(prompt: str, strength: float) -> str:
             params = Params(temperature=0.0, lz_penalty=strength)
-            return generate(model, prompt, params, n_predict=N_PREDICT).text
+            return generate(model, prompt, GenerationConfig(params, max_tokens=N_PREDICT)).text
 
         yield text
 

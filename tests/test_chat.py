@@ -9,6 +9,7 @@ pytest.importorskip("llama_cpp")
 
 from lzsampler import LzsError, Params, sequence_seed
 from lzsampler.decoding.chat import Chat
+from lzsampler.decoding.config import GenerationConfig
 from lzsampler.decoding.generate import generate
 from lzsampler.llama.model import Model
 from lzsampler.models import default_model
@@ -39,12 +40,12 @@ def decoded(model: Model, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_a_conversation_grows(model: Model) -> None:
-    chat = Chat(model, GREEDY, system="Be brief.")
+    chat = Chat(model, GenerationConfig(GREEDY), system="Be brief.")
     assert chat.messages == [{"role": "system", "content": "Be brief."}]
     seen: list[str] = []
     first = chat.say(QUESTIONS[0], seen.append)
     assert "".join(seen) == first.text
-    alone = generate(model, [chat.messages[0], {"role": "user", "content": QUESTIONS[0]}], GREEDY)
+    alone = generate(model, [chat.messages[0], {"role": "user", "content": QUESTIONS[0]}], GenerationConfig(GREEDY))
     assert (first.text, first.tokens) == (alone.text, alone.tokens)
     chat.say(QUESTIONS[1])
     assert [message["role"] for message in chat.messages] == ["system", "user", "assistant", "user", "assistant"]
@@ -58,7 +59,7 @@ def test_a_conversation_grows(model: Model) -> None:
 
 def test_only_what_is_new_is_decoded(model: Model, decoded: list[int]) -> None:
     model.keep(0)
-    chat = Chat(model, GREEDY)
+    chat = Chat(model, GenerationConfig(GREEDY))
     sizes = []
     for question in QUESTIONS:
         asked = [*chat.messages, {"role": "user", "content": question}]
@@ -74,27 +75,27 @@ def test_only_what_is_new_is_decoded(model: Model, decoded: list[int]) -> None:
 
 def test_answers_are_those_to_the_whole_conversation(model: Model) -> None:
     """The embedded model's logits do not depend on how a prompt is cut into batches."""
-    chat = Chat(model, HOT, n_predict=60)
+    chat = Chat(model, GenerationConfig(HOT, max_tokens=60))
     for turn, question in enumerate(QUESTIONS):
         asked = [*chat.messages, {"role": "user", "content": question}]
         made = chat.say(question)
         with Model(default_model(), n_ctx=700, n_threads=1) as fresh:
             seed = sequence_seed(5, turn) if turn else 5
-            alone = generate(fresh, asked, Params(temperature=0.8, seed=seed), n_predict=60)
+            alone = generate(fresh, asked, GenerationConfig(Params(temperature=0.8, seed=seed), max_tokens=60))
         assert made.tokens == alone.tokens
 
 
 def test_options_hold_for_every_answer(model: Model) -> None:
-    chat = Chat(model, GREEDY, n_predict=3, stop=("no such text",))
+    chat = Chat(model, GenerationConfig(GREEDY, max_tokens=3, stop=("no such text",)))
     assert [chat.say(question).finish_reason for question in QUESTIONS[:2]] == ["length", "length"]
-    chat = Chat(model, GREEDY, n_predict=80, ignore_eos=True)
+    chat = Chat(model, GenerationConfig(GREEDY, max_tokens=80, ignore_eos=True))
     assert chat.say(QUESTIONS[0]).finish_reason == "length"
 
 
 def test_a_model_that_cannot_go_back_decodes_all_of_it(
     model: Model, decoded: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    texts = [Chat(model, GREEDY).say(QUESTIONS[0]).text]
+    texts = [Chat(model, GenerationConfig(GREEDY)).say(QUESTIONS[0]).text]
     decoded.clear()
 
     def only_all(n: int = 0) -> None:
@@ -104,14 +105,14 @@ def test_a_model_that_cannot_go_back_decodes_all_of_it(
 
     whole = model.keep
     monkeypatch.setattr(model, "keep", only_all)
-    chat = Chat(model, GREEDY)
+    chat = Chat(model, GenerationConfig(GREEDY))
     texts.append(chat.say(QUESTIONS[0]).text)
     n = len(model.tokenize(model.chat_prompt([{"role": "user", "content": QUESTIONS[0]}])))
     assert (decoded, texts[0]) == ([n], texts[1])
 
 
 def test_a_full_context_says_what_to_do_and_changes_nothing(model: Model) -> None:
-    chat = Chat(model, GREEDY, n_predict=5)
+    chat = Chat(model, GenerationConfig(GREEDY, max_tokens=5))
     chat.say(QUESTIONS[0])
     before = chat.messages
     with pytest.raises(
@@ -127,7 +128,7 @@ def test_an_interrupt_keeps_what_was_written(model: Model) -> None:
     def at_once(text: str) -> None:
         raise KeyboardInterrupt
 
-    chat = Chat(model, GREEDY)
+    chat = Chat(model, GenerationConfig(GREEDY))
     made = chat.say(QUESTIONS[0], at_once)
     assert (made.finish_reason, chat.messages[-1]["role"]) == ("interrupted", "assistant")
     assert chat.say(QUESTIONS[1]).finish_reason == "stop"  # and the context is still the conversation's
@@ -139,7 +140,7 @@ def test_an_interrupt_before_the_first_text_takes_the_question_back(
     def interrupted(tokens: object) -> None:
         raise KeyboardInterrupt
 
-    chat = Chat(model, GREEDY)
+    chat = Chat(model, GenerationConfig(GREEDY))
     with monkeypatch.context() as patched:
         patched.setattr(model, "decode", interrupted)
         assert chat.say(QUESTIONS[0]).finish_reason == "interrupted"
@@ -150,14 +151,14 @@ def test_an_interrupt_before_the_first_text_takes_the_question_back(
 
 
 def test_a_turn_is_what_generate_makes_the_answer_from(model: Model) -> None:
-    chat = Chat(model, HOT, n_predict=40)
+    chat = Chat(model, GenerationConfig(HOT, max_tokens=40))
     assert chat.turn is None
     chat.say(QUESTIONS[0])
     made = chat.say(QUESTIONS[1])
     turn = chat.turn
     assert turn is not None
     assert list(turn.messages) == chat.messages[:-1]
-    alone = generate(model, turn.messages, turn.params, n_predict=40)
+    alone = generate(model, turn.messages, turn.config)
     assert made.tokens == alone.tokens
     chat.reset()
     assert chat.turn is None
@@ -165,9 +166,9 @@ def test_a_turn_is_what_generate_makes_the_answer_from(model: Model) -> None:
 
 def test_refusals(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="a message must be a text that is not empty, got ''"):
-        Chat(model, GREEDY).say("")
-    with pytest.raises(ValueError, match="n_predict must be from -1"):
-        Chat(model, GREEDY, n_predict=-2)
+        Chat(model, GenerationConfig(GREEDY)).say("")
+    with pytest.raises(ValueError, match="max_tokens must be from -1"):
+        Chat(model, GenerationConfig(GREEDY, max_tokens=-2))
     monkeypatch.delitem(model.header.metadata, "tokenizer.chat_template")
     with pytest.raises(LzsError, match="has no chat template, so it cannot hold a conversation"):
-        Chat(model, GREEDY)
+        Chat(model, GenerationConfig(GREEDY))

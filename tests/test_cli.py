@@ -119,7 +119,7 @@ def test_flags_reach_the_sampler() -> None:
         "-c": ("n_ctx", 128),
         "-b": ("n_batch", 16),
         "-t": ("n_threads", 1),
-        "-n": ("n_predict", 3),
+        "-n": ("max_tokens", 3),
     }
     words = [word for flag, (_, value) in flags.items() for word in (flag, str(value))]
     words += ["--temp-last", "-r", "xyz", "--regex", "[^~]+"]
@@ -200,9 +200,11 @@ def test_what_was_done_about_a_loop_is_said_and_saved(tmp_path: Path) -> None:
     assert len(first["cut"]) == 30
     assert record["settings"]["on_loop"] == "rewind"
     assert record["usage"]["completion_tokens"] == 100 + sum(len(action["cut"]) for action in record["actions"])
-    kicked = generate("-n", "120", "--on-loop", "kick", "-s", "7", "--loop-min-count", "4", *LOOPING)
-    assert "a loop at token 73, 4 copies of 11 tokens from token 29: raised the temperature until" in kicked.stderr
-    assert "lzs: seed 7; 120 tokens" in kicked.stderr
+    boosted = generate("-n", "120", "--on-loop", "boost", "-s", "7", "--loop-min-count", "4", *LOOPING)
+    assert (
+        "a loop at token 73, 4 copies of 11 tokens from token 29: drew at a higher temperature until" in boosted.stderr
+    )
+    assert "lzs: seed 7; 120 tokens" in boosted.stderr
 
 
 def test_a_full_context_is_said() -> None:
@@ -393,6 +395,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ),
         (["--seed=-2", "x"], "--seed must be from 0"),
         (["-n", "-2", "x"], "--n-predict must be at least -1, got -2"),
+        (["-n", "3000000000", "x"], "--n-predict must be from -1 to 2147483647, got 3000000000"),
         (["-t", "0", "x"], "--threads must be at least 1, got 0"),
         (["-b", "0", "x"], "--batch-size must be at least 1, got 0"),
         (["-c", "-1", "x"], "--ctx-size must be at least 0, got -1"),

@@ -19,7 +19,7 @@ PROSE = (
 )
 WIDE = {**os.environ, "COLUMNS": "160"}  # room for all columns of a table
 GRID = """
-n_predict = 30
+max_tokens = 30
 [[setting]]
 [[setting]]
 kind = "lz-rate"

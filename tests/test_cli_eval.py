@@ -15,7 +15,7 @@ from lzsampler.models import default_model
 pytest.importorskip("llama_cpp")
 
 GRID = """
-n_predict = 30
+max_tokens = 30
 [[setting]]
 [[setting]]
 kind = "lz"
@@ -115,7 +115,7 @@ def test_shorter_texts_than_the_grid_s(folder: Path) -> None:
 
 def test_the_terms_of_other_work_with_v(folder: Path) -> None:
     (folder / "arms.toml").write_text(
-        "n_predict = 60\nignore_eos = true\nseeds = [1, 2]\n[[setting]]\n[[setting]]\n"
+        "max_tokens = 60\nignore_eos = true\nseeds = [1, 2]\n[[setting]]\n[[setting]]\n"
         'kind = "lz"\nlz_penalty = 0.5\ntemperature = 0.8\n'
     )
     arguments = ("eval", "--grid", "arms.toml", "--tasks", "tasks.jsonl", "-c", 256)
@@ -279,7 +279,7 @@ def test_tasks_that_skip_the_chat_template_are_said(folder: Path) -> None:
 
 def test_a_model_gets_the_rows_that_suit_it(tmp_path: Path) -> None:
     """The embedded model knows stories and sums of its own form; any other model gets the everyday rows."""
-    (tmp_path / "grid.toml").write_text("n_predict = 1\n[[setting]]\n")
+    (tmp_path / "grid.toml").write_text("max_tokens = 1\n[[setting]]\n")
     name, other = b"lzsampler tale 7M", b"lzsampler talk 7M"
     (tmp_path / "other.gguf").write_bytes(default_model().read_bytes().replace(name, other))
     (tmp_path / "renamed.gguf").write_bytes(default_model().read_bytes())
@@ -325,11 +325,11 @@ def test_a_draft_changes_no_transcript(folder: Path) -> None:
 
 def test_diff_says_where_two_evaluations_have_texts_of_different_lengths(tmp_path: Path) -> None:
     """They were compared as if they had been written in the same way."""
-    for name, n_predict in (("a", 64), ("b", 200), ("c", 200)):
-        grid = replace(runs.grid(("lz",), (0.0,)), n_predict=n_predict)
+    for name, max_tokens in (("a", 64), ("b", 200), ("c", 200)):
+        grid = replace(runs.grid(("lz",), (0.0,)), max_tokens=max_tokens)
         runs.write_run(tmp_path / name, grid, [runs.transcript(each, "p", 1, "It ends.") for each in grid.settings])
     done = lzs("diff", "a", "b", cwd=tmp_path)
-    assert done.stderr == "lzs: n_predict differs: 64 in A and 200 in B; longer texts have more room to loop\n"
+    assert done.stderr == "lzs: max_tokens differs: 64 in A and 200 in B; longer texts have more room to loop\n"
     assert lzs("diff", "b", "c", cwd=tmp_path).stderr == ""
     assert lzs("diff", "a", "b/transcripts.jsonl", cwd=tmp_path).returncode == 0
     for other in ("[]", "{", '{"grid": 1}'):

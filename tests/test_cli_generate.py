@@ -245,12 +245,12 @@ from lzsampler import LzsError
 from lzsampler.decoding.generate import generate
 
 class Turn:
-    def __init__(self, messages, params):
-        self.messages, self.params = messages, params
+    def __init__(self, messages, config):
+        self.messages, self.config = messages, config
 
 class Chat:
-    def __init__(self, model, params, *, system=None, **limits):
-        self.model, self.params, self.limits = model, params, limits
+    def __init__(self, model, config, *, system=None):
+        self.model, self.config = model, config
         self.first = [] if system is None else [{"role": "system", "content": system}]
         self.messages = list(self.first)
 
@@ -258,8 +258,8 @@ class Chat:
         if text == "too long":
             raise LzsError("the context is full")
         asked = [*self.messages, {"role": "user", "content": text}]
-        made = generate(self.model, asked, self.params, on_text=on_text, **self.limits)
-        self.turn = Turn(asked, self.params)
+        made = generate(self.model, asked, self.config, on_text=on_text)
+        self.turn = Turn(asked, self.config)
         self.messages = [*asked, {"role": "assistant", "content": made.content}]
         return made
 

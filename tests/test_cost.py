@@ -450,7 +450,7 @@ EVALUATION: dict[str, Any] = {
         Setting("none", "none", Params(temperature=0.0)), Setting("warm", "none", Params(temperature=0.9)),
         Setting("lz", "lz-rate", Params(temperature=0.0, lz_penalty=0.15), 0.15),
         Setting("warm lz", "lz-rate", Params(temperature=0.9, lz_penalty=0.15), 0.15),
-    ), n_predict=120),
+    ), max_tokens=120),
 }  # fmt: skip
 
 

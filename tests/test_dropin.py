@@ -23,6 +23,7 @@ llama_cpp = pytest.importorskip("llama_cpp")
 
 from applications import CHAT, LOOPING, LZ, PROMPT, by_chain, default, new, run_python, streamed, text_of  # noqa: E402 (needs llama_cpp)
 from lzsampler import llama  # noqa: E402
+from lzsampler.decoding.config import GenerationConfig  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.dropin import LZLlama, attach  # noqa: E402
 from lzsampler.dropin import attachment as dropin  # noqa: E402
@@ -163,7 +164,7 @@ def test_four_ways_give_the_same_tokens(llm: Any, history: Any, chosen: dict[str
             continue
         ours = dataclasses.replace(penalties, temperature=0.0)
         with Model(default_model(), n_ctx=512, n_threads=1, flash_attn=False) as model:  # as in the Llama
-            assert list(generate(model, LOOPING, ours, n_predict=120).tokens) == by_hand
+            assert list(generate(model, LOOPING, GenerationConfig(ours, max_tokens=120)).tokens) == by_hand
 
 
 def primed(sampler: Sampler, prompt: list[int]) -> Sampler:
@@ -351,9 +352,9 @@ def test_the_recipe_for_langchain() -> None:
 def test_an_attachment_shows_what_it_does(llm: Any) -> None:
     with attach(llm, Params(), on_loop="trim") as handle:
         text_of(llm(PROMPT, max_tokens=3))
-        assert repr(handle) == f"<Attachment to {llm!r}: on_loop='trim'; 1 text, 3 tokens, 0 loops>"
+        assert repr(handle) == f"<Attachment to {llm!r}: on_loop=LoopPolicy('trim'); 1 text, 3 tokens, 0 loops>"
         handle.params = Params(lz_penalty=0.2, history="all")
-        assert "lz_penalty=0.2, history='all', on_loop='trim';" in repr(handle)
+        assert "lz_penalty=0.2, history='all', on_loop=LoopPolicy('trim');" in repr(handle)
         handle.params, handle.on_loop = Params(), None
         assert "all penalties off;" in repr(handle)
         handle.params = Params(dry_multiplier=1.0, dry_breakers=range(300))  # type: ignore[arg-type]
@@ -373,7 +374,7 @@ def test_attach_refuses_what_it_cannot_attach_to(llm: Any) -> None:
         attach(llm)
     with pytest.raises(ValueError, match="temperature"):
         handle.params = Params(temperature=0.0)
-    with pytest.raises(ValueError, match=r"on_loop must be one of off, stop, trim, .*, got 1"):
+    with pytest.raises(ValueError, match=r"on_loop must be the name of an action or a LoopPolicy, got 1"):
         handle.on_loop = 1  # type: ignore[assignment]
     with pytest.raises(ValueError, match="loop_finish_reason must be one of stop, length, repetition, got 'loop'"):
         handle.loop_finish_reason = "loop"  # type: ignore[assignment]

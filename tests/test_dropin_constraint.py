@@ -15,8 +15,9 @@ llama_cpp = pytest.importorskip("llama_cpp")
 
 from applications import CHAT as MESSAGES  # noqa: E402
 from applications import LZ, PROMPT, streamed, text_of  # noqa: E402 (needs llama_cpp)
+from lzsampler.decoding.config import GenerationConfig  # noqa: E402
+from lzsampler.decoding.draft import Draft  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402
-from lzsampler.decoding.speculative import Draft  # noqa: E402
 from lzsampler.dropin import LZLlama, attach  # noqa: E402
 from lzsampler.llama import check_chain_sampler, penalties_sampler, token_bytes  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
@@ -78,7 +79,12 @@ def test_greedy_texts_are_those_of_generate(llm: Any) -> None:
             grammar = Grammar.regex(pattern, handle)
             made = text_of(llm(PROMPT, max_tokens=60, temperature=0.0, grammar=grammar))
             params = Params(temperature=0.0, lz_penalty=0.15)
-            assert made == generate(model, PROMPT, params, n_predict=60, grammar=grammar, fast_forward=False).text
+            assert (
+                made
+                == generate(
+                    model, PROMPT, GenerationConfig(params, max_tokens=60, grammar=grammar, fast_forward=False)
+                ).text
+            )
 
 
 def test_a_call_has_a_grammar_of_its_own(llm: Any) -> None:
@@ -95,10 +101,10 @@ def test_a_call_has_a_grammar_of_its_own(llm: Any) -> None:
         assert b"blue".startswith(other.vocabulary.pieces[made[0]])
 
 
-@pytest.mark.parametrize("action", ["stop", "rewind", "kick"])
+@pytest.mark.parametrize("action", ["stop", "rewind", "boost"])
 def test_what_is_done_about_loops_stays_within_the_grammar(llm: Any, action: str) -> None:
     grammar = Grammar.regex("((ab ){3}|(cd ){2}|ef ){1,60}", token_bytes(llm))
-    with attach(llm, Params(), grammar=grammar, on_loop=action) as handle:  # type: ignore[arg-type]
+    with attach(llm, Params(), grammar=grammar, on_loop=action) as handle:
         made = llm(PROMPT, max_tokens=120, temperature=0.0, repeat_penalty=1.0)
         assert grammar.match(text_of(made)) != "no"
         assert handle.stats.actions

@@ -16,7 +16,7 @@ from lzsampler.models import default_draft, default_model
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from applications import CHAT, LOOPING, PROMPT, new, streamed, text_of  # noqa: E402 (needs llama_cpp)
-from lzsampler.decoding.speculative import Draft, Speculated  # noqa: E402
+from lzsampler.decoding.draft import Draft, Speculated  # noqa: E402
 from lzsampler.dropin import LZLlama, attach  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 
@@ -185,7 +185,7 @@ def test_a_grammar_holds(llm: Any, small: Model, fast: bool) -> None:
     assert all(text.startswith("{") for text in without)
 
 
-@pytest.mark.parametrize("action", ["stop", "trim", "rewind", "kick"])
+@pytest.mark.parametrize("action", ["stop", "trim", "rewind", "boost"])
 def test_loops_are_acted_on_as_without_a_draft(llm: Any, small: Model, action: Any) -> None:
     params = Params(repetition_detection=DETECTION)
     found = []

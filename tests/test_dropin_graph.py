@@ -10,7 +10,7 @@ from lzsampler.models import default_draft, default_model
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler.decoding.speculative import Draft  # noqa: E402 (needs llama_cpp)
+from lzsampler.decoding.draft import Draft  # noqa: E402 (needs llama_cpp)
 from lzsampler.dropin import LZLlama  # noqa: E402
 from lzsampler.llama.graph import missing  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
@@ -83,13 +83,13 @@ def test_a_grammar_of_ours(llm: Any) -> None:
 
 
 @needs_graph
-@pytest.mark.parametrize("on_loop", ["stop", "rewind", "kick"])
+@pytest.mark.parametrize("on_loop", ["stop", "rewind", "boost"])
 def test_loops(llm: Any, on_loop: Any) -> None:
     with attach(llm, lz_penalty=0.0, on_loop=on_loop) as lz:
         settings: dict[str, Any] = {"max_tokens": 120, "seed": 2}
         made = [text(llm, LOOPS, **settings, sampler=sampler) for sampler in ("cpu", "graph")]
         assert lz.stats.actions
-        assert on_loop == "kick" or made[0] == made[1]
+        assert on_loop == "boost" or made[0] == made[1]
 
 
 @needs_graph

@@ -172,9 +172,9 @@ def test_stats_have_the_seed_that_repeats_a_text() -> None:
         assert len({*texts}) == 3
 
 
-def test_minus_one_draws_a_seed_also_with_a_kick() -> None:
-    """llama.cpp draws one for -1; that of what comes after a kick is computed, and -1 was out of its range."""
-    with opened("LZLlama", lz_penalty=0.0, on_loop="kick") as model:
+def test_minus_one_draws_a_seed_also_with_a_boost() -> None:
+    """llama.cpp draws one for -1; that of what comes after a boost is computed, and -1 was out of its range."""
+    with opened("LZLlama", lz_penalty=0.0, on_loop="boost") as model:
         assert len({completed(model, seed=-1) for _ in range(4)}) > 1
         model(LOOPING, max_tokens=200, temperature=0.0, seed=-1)
-        assert model.lz.stats.rescues
+        assert model.lz.stats.recoveries

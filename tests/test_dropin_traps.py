@@ -17,7 +17,7 @@ from lzsampler.models import default_model
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from applications import CHAT, LOOPING, LZ, PROMPT, new, run_python, text_of  # noqa: E402 (needs llama_cpp)
-from lzsampler.decoding.speculative import Draft  # noqa: E402
+from lzsampler.decoding.draft import Draft  # noqa: E402
 from lzsampler.dropin import LZLlama, attach  # noqa: E402
 from native import valgrind  # noqa: E402
 

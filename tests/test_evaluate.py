@@ -25,6 +25,7 @@ from lzsampler import (  # noqa: E402 (needs llama_cpp)
     save,
     sequence_seed,
 )
+from lzsampler.decoding.config import GenerationConfig  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
 from lzsampler.decoding.transcript import TranscriptFile  # noqa: E402
@@ -48,7 +49,7 @@ GRID = Grid(
         Setting("dry", "dry", Params(temperature=0.0, dry_multiplier=0.8), 0.8),
     ),
     seeds=(1, 2),
-    n_predict=40,
+    max_tokens=40,
 )
 FILES: dict[str, Any] = {"tasks": default_tasks(), "prompts": default_prompts()}
 SETTINGS: dict[str, Any] = {**FILES, "grid": GRID, "limit": 3, "n_ctx": 256, "n_parallel": 4, "n_threads": 1}
@@ -98,7 +99,7 @@ def test_texts_and_counts(whole: Path) -> None:
             assert transcript["settings"]["dry_breakers"] == (list(DRY_BREAKERS) if ours["setting"] == "dry" else [])
             if ours["setting"] == "dry":
                 setting = replace(setting, dry_breakers=breakers)
-            alone = generate(model, asked, setting, n_predict=40)
+            alone = generate(model, asked, GenerationConfig(setting, max_tokens=40))
             assert transcript["tokens"] == list(alone.tokens)
             assert transcript["messages"][-1]["content"] == alone.content
             assert ours["right"] == (alone.content == row["answer"] if "answer" in row else None)
@@ -230,12 +231,12 @@ def test_nothing_is_mixed(whole: Path, tmp_path: Path) -> None:
         ValueError, match=r"already exists: give resume=True to continue it, or another folder as out=$"
     ):
         evaluate(default_model(), whole, **SETTINGS)
-    other_grid = Grid("small", GRID.settings[:2], GRID.seeds, GRID.n_predict)
+    other_grid = Grid("small", GRID.settings[:2], GRID.seeds, GRID.max_tokens)
     for change, name in (
-        ({"grid": other_grid}, f"grid (small with n_predict={GRID.n_predict}, which has changed since)"),
+        ({"grid": other_grid}, f"grid (small with max_tokens={GRID.max_tokens}, which has changed since)"),
         (
-            {"grid": replace(GRID, name="own", n_predict=9)},
-            f"grid (small with n_predict={GRID.n_predict}, now own with n_predict=9)",
+            {"grid": replace(GRID, name="own", max_tokens=9)},
+            f"grid (small with max_tokens={GRID.max_tokens}, now own with max_tokens=9)",
         ),
         ({"n_ctx": 300}, "context (n_ctx=256, now n_ctx=300)"),
     ):
@@ -502,7 +503,7 @@ def test_dry_ends_a_greedy_loop() -> None:
         dry = Params(temperature=0.0, dry_multiplier=0.8, dry_breakers=dry_breaker_ids(model.llm))
         prompt = "Between Barton and Delaford, there was that"
         requests = [
-            Request(name, prompt, params, n_predict=300)
+            Request(name, prompt, GenerationConfig(params, max_tokens=300))
             for name, params in (("dry", dry), ("off", replace(dry, dry_multiplier=0.0)))
         ]
         texts = {name: made.text for name, made in texts_by_id(generate_many(model, requests)).items()}
@@ -533,7 +534,7 @@ def test_breakers_of_a_setting_are_those_that_it_names(tmp_path: Path) -> None:
         assert params[-1].lz_separators
         for transcript, given in zip(made, params, strict=True):
             seeded = replace(given, seed=transcript["settings"]["seed"])
-            alone = generate(model, transcript["prompt"], seeded, n_predict=60)
+            alone = generate(model, transcript["prompt"], GenerationConfig(seeded, max_tokens=60))
             assert transcript["tokens"] == list(alone.tokens)
     assert made[0]["tokens"] != made[1]["tokens"]
 
@@ -588,10 +589,10 @@ def test_the_baseline_is_the_dry_of_llama_cpp(temperature: float) -> None:
 
 
 def test_texts_cannot_end_where_the_grid_forbids_it(tmp_path: Path) -> None:
-    """The answer to a sum has a few tokens; with the end forbidden every text has all of n_predict."""
+    """The answer to a sum has a few tokens; with the end forbidden every text has all of max_tokens."""
     lz = Setting("lz", "lz-rate", Params(temperature=0.0, lz_rule="paper", lz_penalty=1.0, lz_buffer=4), 1.0)
     settings = (GRID.settings[0], lz)
-    grid = Grid("long", settings, n_predict=60, ignore_eos=True)
+    grid = Grid("long", settings, max_tokens=60, ignore_eos=True)
     given: dict[str, Any] = {"tasks": FILES["tasks"], "limit": 2, "n_ctx": 256, "n_threads": 1}
     results = evaluate(default_model(), tmp_path / "out", grid=grid, **given)
     made = lines(tmp_path / "out")
@@ -605,25 +606,25 @@ def test_texts_cannot_end_where_the_grid_forbids_it(tmp_path: Path) -> None:
         evaluate(default_model(), tmp_path / "out", grid=replace(grid, ignore_eos=False), **given, resume=True)
     with Model(default_model(), n_ctx=256, n_threads=1) as model:
         row = json.loads(default_tasks().read_text().splitlines()[0])
-        alone = generate(model, row["messages"], lz.params, n_predict=60, ignore_eos=True)
+        alone = generate(model, row["messages"], GenerationConfig(lz.params, max_tokens=60, ignore_eos=True))
     texts = {(row["eval"]["setting"], row["eval"]["prompt"]): row["tokens"] for row in made}
     assert texts["lz", row["id"]] == list(alone.tokens)
 
 
 def test_the_context_follows_the_grid() -> None:
     """The model was trained with 1,024 tokens, and another file says that it was with more."""
-    grid = replace(GRID, n_predict=4096)
+    grid = replace(GRID, max_tokens=4096)
     assert _context(default_model(), GRID) is None
-    assert _context(default_model(), replace(GRID, n_predict=-1)) is None
+    assert _context(default_model(), replace(GRID, max_tokens=-1)) is None
     with Model(default_model()) as model:
         assert _context(default_model(), grid) == model.n_ctx == context_length(model.header)
 
 
 def test_a_large_context_leaves_room_for_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lzsampler.evaluation.evaluate.context_length", lambda header: 8192)
-    assert _context(default_model(), replace(GRID, n_predict=4096)) == 4096 + 1024
-    assert _context(default_model(), replace(GRID, n_predict=3072)) is None
-    assert _context(default_model(), replace(GRID, n_predict=100_000)) == 8192
+    assert _context(default_model(), replace(GRID, max_tokens=4096)) == 4096 + 1024
+    assert _context(default_model(), replace(GRID, max_tokens=3072)) is None
+    assert _context(default_model(), replace(GRID, max_tokens=100_000)) == 8192
 
 
 def test_tasks_and_prompts_need_no_ids(tmp_path: Path) -> None:
@@ -631,7 +632,7 @@ def test_tasks_and_prompts_need_no_ids(tmp_path: Path) -> None:
     tasks, prompts = tmp_path / "t.jsonl", tmp_path / "p.jsonl"
     tasks.write_text('{"question":"1+1?","answer":"#### 2"}\n')
     prompts.write_text('{"prompt":"Once"}\n')
-    grid = replace(GRID, settings=GRID.settings[:1], n_predict=4)
+    grid = replace(GRID, settings=GRID.settings[:1], max_tokens=4)
     results = evaluate(
         default_model(), tmp_path / "out", tasks=tasks, prompts=prompts, grid=grid, n_ctx=64, n_threads=1
     )

@@ -14,8 +14,10 @@ from lzsampler.models import default_draft, default_model
 pytest.importorskip("llama_cpp")
 
 from lzsampler.decoding.chat import Chat
-from lzsampler.decoding.generate import Generation, generate
-from lzsampler.decoding.speculative import Draft
+from lzsampler.decoding.config import GenerationConfig
+from lzsampler.decoding.draft import Draft
+from lzsampler.decoding.generate import generate
+from lzsampler.decoding.generation import Generation
 from lzsampler.llama.model import Model
 
 PROMPT = "Once upon a time"
@@ -116,8 +118,8 @@ def test_the_last_token_of_any_vocabulary_can_be_forced(n_vocab: int) -> None:
 def test_the_text_is_that_of_sampling_every_token(model: Model, params: Params) -> None:
     for grammar in (Grammar.json_schema(KEYS, model), Grammar.regex(r"(The king said: [a-z]{2,5}\. ){3}", model)):
         pieces: list[str] = []
-        made = generate(model, PROMPT, params, n_predict=150, grammar=grammar, on_text=pieces.append)
-        slow = generate(model, PROMPT, params, n_predict=150, grammar=grammar, fast_forward=False)
+        made = generate(model, PROMPT, GenerationConfig(params, max_tokens=150, grammar=grammar), on_text=pieces.append)
+        slow = generate(model, PROMPT, GenerationConfig(params, max_tokens=150, grammar=grammar, fast_forward=False))
         assert same(made, slow)
         assert made.forced > 0 == slow.forced
         assert "".join(pieces) == made.text
@@ -135,13 +137,15 @@ def test_forced_tokens_are_decoded_together(model: Model, letters: TokenBytes, m
 
     monkeypatch.setattr(model, "decode", counting)
     stories = ["x" + "a" * 40, "y" + "b" * 40]
-    made = generate(model, PROMPT, Params(temperature=0.0), grammar=Grammar.choices(stories, letters))
+    made = generate(model, PROMPT, GenerationConfig(Params(temperature=0.0), grammar=Grammar.choices(stories, letters)))
     assert made.text in stories
     assert made.forced == 40
     assert len(batches) == 1  # the prompt
     prefixed = ["a" * 20 + letter for letter in "xy"]
     batches.clear()
-    made = generate(model, PROMPT, Params(temperature=0.0), grammar=Grammar.choices(prefixed, letters))
+    made = generate(
+        model, PROMPT, GenerationConfig(Params(temperature=0.0), grammar=Grammar.choices(prefixed, letters))
+    )
     assert made.text in prefixed
     assert made.forced == 19  # the first token has the logits of the prompt
     assert batches[1:] == [20]
@@ -149,9 +153,11 @@ def test_forced_tokens_are_decoded_together(model: Model, letters: TokenBytes, m
 
 def test_limits_and_stop_strings_hold_among_forced_tokens(model: Model) -> None:
     grammar = Grammar.choices(["the end of the story of the old king and his daughter", "no"], model)
-    for settings in ({"n_predict": 5}, {"n_predict": 1}, {"n_predict": 0}, {"stop": ["king"]}, {"stop": ["he e"]}):
+    for settings in ({"max_tokens": 5}, {"max_tokens": 1}, {"max_tokens": 0}, {"stop": ["king"]}, {"stop": ["he e"]}):
         texts = [
-            generate(model, PROMPT, Params(temperature=0.0), grammar=grammar, fast_forward=fast, **settings)
+            generate(
+                model, PROMPT, GenerationConfig(Params(temperature=0.0), grammar=grammar, fast_forward=fast, **settings)
+            )
             for fast in (True, False)
         ]
         assert same(*texts), settings
@@ -161,13 +167,14 @@ def test_the_context_ends_where_it_ends_without(model: Model) -> None:
     grammar = Grammar.regex("(abcdefgh ){300}", model)
     prompt = "word " * 200
     fast, slow = (
-        generate(model, prompt, Params(temperature=0.0), grammar=grammar, fast_forward=fast) for fast in (True, False)
+        generate(model, prompt, GenerationConfig(Params(temperature=0.0), grammar=grammar, fast_forward=fast))
+        for fast in (True, False)
     )
     assert fast.finish_reason == "context"
     assert same(fast, slow)
 
 
-@pytest.mark.parametrize("action", ["stop", "trim", "rewind", "kick"])
+@pytest.mark.parametrize("action", ["stop", "trim", "rewind", "boost"])
 @pytest.mark.parametrize(
     "pattern", ["[a-z]((the old king ){6}[a-z]){1,4}", "([a-z]{2}|(ab){20}c){1,40}", "(ab){60}[a-z]"]
 )
@@ -182,7 +189,11 @@ def test_a_loop_that_forced_tokens_complete_is_acted_on(
         Params(seed=2, repetition_detection=detection),
     ):
         texts = [
-            generate(model, PROMPT, params, n_predict=150, grammar=grammar, fast_forward=fast, on_loop=action)
+            generate(
+                model,
+                PROMPT,
+                GenerationConfig(params, max_tokens=150, grammar=grammar, fast_forward=fast, on_loop=action),
+            )
             for fast in (True, False)
         ]
         assert same(*texts)
@@ -196,13 +207,13 @@ def test_a_loop_that_forced_tokens_complete_is_acted_on(
 def test_it_works_with_a_draft(model: Model, small: Model, mode: Any) -> None:
     grammar = Grammar.json_schema(KEYS, model)
     params = Params(temperature=0.7, seed=5, lz_penalty=0.1)
-    plain = generate(model, PROMPT, params, n_predict=120, grammar=grammar, fast_forward=False)
+    plain = generate(model, PROMPT, GenerationConfig(params, max_tokens=120, grammar=grammar, fast_forward=False))
     for draft in (
         Draft(small, n_max=4, mode=mode),
         Draft(lookup=2, n_max=5, mode=mode),
         Draft(small, mode=mode, lookup=2),
     ):
-        made = generate(model, PROMPT, params, n_predict=120, grammar=grammar, draft=draft)
+        made = generate(model, PROMPT, GenerationConfig(params, max_tokens=120, grammar=grammar, draft=draft))
         assert same(made, plain)
         assert made.forced > 0
         assert made.speculated is not None
@@ -211,7 +222,9 @@ def test_it_works_with_a_draft(model: Model, small: Model, mode: Any) -> None:
 def test_an_explanation_is_of_every_token(model: Model) -> None:
     grammar = Grammar.choices(["the end of the story", "no"], model)
     seen: list[Any] = []
-    made = generate(model, PROMPT, Params(temperature=0.0), grammar=grammar, on_explanation=seen.append)
+    made = generate(
+        model, PROMPT, GenerationConfig(Params(temperature=0.0), grammar=grammar), on_explanation=seen.append
+    )
     assert made.forced == 0
     assert len(seen) == len(made.tokens) + 1
 
@@ -222,13 +235,15 @@ def test_answers_of_a_chat_match_each_by_itself(model: Model) -> None:
     )
     texts = []
     for fast in (True, False):
-        chat = Chat(model, Params(temperature=0.0), grammar=grammar, fast_forward=fast, n_predict=40)
+        chat = Chat(model, GenerationConfig(Params(temperature=0.0), max_tokens=40, grammar=grammar, fast_forward=fast))
         answers = [chat.say(question) for question in ("What is 70 + 479?", "What is 12 + 30?")]
         assert all(grammar.match(answer.text) == "yes" for answer in answers)
         assert (answers[0].forced > 0) == fast
         texts.append([answer.text for answer in answers])
         alone = generate(
-            model, [{"role": "user", "content": "What is 70 + 479?"}], Params(temperature=0.0), grammar=grammar
+            model,
+            [{"role": "user", "content": "What is 70 + 479?"}],
+            GenerationConfig(Params(temperature=0.0), grammar=grammar),
         )
         assert alone.text == answers[0].text
         assert json.loads(alone.text)["answer"] is not None
@@ -237,4 +252,4 @@ def test_answers_of_a_chat_match_each_by_itself(model: Model) -> None:
 
 def test_wrong_arguments(model: Model) -> None:
     with pytest.raises(TypeError, match="fast_forward must be"):
-        generate(model, PROMPT, Params(), fast_forward=1)  # type: ignore[arg-type]
+        generate(model, PROMPT, GenerationConfig(Params(), fast_forward=1))  # type: ignore[arg-type]

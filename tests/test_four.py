@@ -16,7 +16,8 @@ import pytest
 pytest.importorskip("llama_cpp")
 
 from lzsampler import LzsError, Params, generate, sequence_seed
-from lzsampler.decoding.speculative import Draft
+from lzsampler.decoding.config import GenerationConfig
+from lzsampler.decoding.draft import Draft
 from lzsampler.decoding.speedup import ClockedModel, Timed, Way, compare, decode_cost
 from lzsampler.llama import gguf
 from lzsampler.llama.model import Model
@@ -59,7 +60,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Four:
                 default_model(),
                 default_draft(),
                 PROMPTS,
-                n_predict=8,
+                max_tokens=8,
                 pairs=2,
                 n_ctx=128,
                 n_threads=1,
@@ -73,13 +74,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Four:
 
 
 def test_each_pair_has_its_prompt_and_its_seed_in_all_ways(target: Model, small: Model) -> None:
-    params = target.params(temperature=0.9, seed=4)
+    params = Params.recommended(target, temperature=0.9, seed=4)
     seen: list[tuple[int, int]] = []
     ways = {"plain": Way(target, params), "drafted": Way(target, params, Draft(small, n_max=3))}
-    timed = compare(ways, PROMPTS, pairs=3, n_predict=20, on_progress=lambda *done: seen.append(done))
+    timed = compare(ways, PROMPTS, pairs=3, max_tokens=20, on_progress=lambda *done: seen.append(done))
     assert seen[-1] == (6, 6)
     written = [
-        generate(target, PROMPTS[i % 2], target.params(temperature=0.9, seed=sequence_seed(4, i)), n_predict=20).tokens
+        generate(
+            target,
+            PROMPTS[i % 2],
+            GenerationConfig(Params.recommended(target, temperature=0.9, seed=sequence_seed(4, i)), max_tokens=20),
+        ).tokens
         for i in range(3)
     ]
     assert timed["plain"].tokens == timed["drafted"].tokens == sum(map(len, written))
@@ -105,9 +110,9 @@ def test_shares_are_those_of_the_decodes(target: Model, small: Model, monkeypatc
         decode(self, tokens, wanted)
 
     monkeypatch.setattr(Model, "_decode", slow)
-    params = target.params(temperature=0.0)
+    params = Params.recommended(target, temperature=0.0)
     ways = {"plain": Way(target, params), "drafted": Way(target, params, Draft(small, n_max=2))}
-    timed = compare(ways, PROMPTS[:1], pairs=2, n_predict=8)
+    timed = compare(ways, PROMPTS[:1], pairs=2, max_tokens=8)
     assert timed["drafted"].draft_share > 0.5
     assert timed["plain"].draft_share == 0
     n = len(target.tokenize(PROMPTS[0]))
@@ -132,8 +137,8 @@ def test_nothing_to_compare(target: Model) -> None:
         compare({"plain": way}, [])
     with pytest.raises(ValueError, match="pairs must be from 2"):
         compare({"plain": way}, PROMPTS, pairs=1)
-    with pytest.raises(ValueError, match="n_predict must be from 2"):
-        compare({"plain": way}, PROMPTS, n_predict=1)
+    with pytest.raises(ValueError, match="max_tokens must be from 2"):
+        compare({"plain": way}, PROMPTS, max_tokens=1)
 
 
 def test_four_ways(made: Four) -> None:
@@ -164,7 +169,7 @@ def test_refused_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(ValueError, match="does not exist"):
         four(default_model(), tmp_path / "none.gguf", PROMPTS)
     with pytest.raises(ValueError, match=r"a prompt of 3 tokens and 62 more do not fit in the context of 64"):
-        four(default_model(), default_draft(), [np.array([5, 6, 7], np.int32)], n_ctx=64, n_predict=62)
+        four(default_model(), default_draft(), [np.array([5, 6, 7], np.int32)], n_ctx=64, max_tokens=62)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     with pytest.raises(LzsError, match="no folder for temporary files can be made: No such file or directory; set"):
         four(default_model(), default_draft(), PROMPTS)
@@ -174,7 +179,7 @@ def test_a_draft_that_is_larger_is_warned_of_before_the_measurement() -> None:
     said: list[str] = []
     with pytest.warns(RoundingWarning, match="weights such as Q8_0"):
         four(
-            default_draft(), default_model(), PROMPTS, n_predict=2, pairs=2, n_ctx=128, n_threads=1,
+            default_draft(), default_model(), PROMPTS, max_tokens=2, pairs=2, n_ctx=128, n_threads=1,
             on_progress=lambda stage, *_: said.append(stage), on_note=said.append,
         )  # fmt: skip
     notes = [line for line in said if "were every token accepted" in line]

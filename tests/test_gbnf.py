@@ -21,8 +21,9 @@ pytest.importorskip("llama_cpp")
 from llama_cpp import llama_grammar
 
 from lzsampler import Model, generate
+from lzsampler.decoding.config import GenerationConfig
+from lzsampler.decoding.draft import Draft
 from lzsampler.decoding.many import Request, generate_many
-from lzsampler.decoding.speculative import Draft
 from lzsampler.llama.gbnf import GbnfMatcher
 from lzsampler.llama.gbnf_rules import check
 from lzsampler.llama.vocabulary import Vocabulary
@@ -127,12 +128,22 @@ def test_a_model_writes_under_it_alone_in_company_and_with_a_draft() -> None:
     prompts = ["Who is it? ", "A king: ", "x"]
     with Model(default_model()) as model:
         grammar = Grammar.gbnf(RECORD, model)
-        params = model.params(temperature=0.0)
-        texts = [generate(model, prompt, params, n_predict=60, grammar=grammar).text for prompt in prompts]
-        drafted = generate(model, prompts[0], params, n_predict=60, grammar=grammar, draft=Draft(lookup=2)).text
-        requests = [Request(prompt, prompt, params, n_predict=60, grammar=grammar) for prompt in prompts]
+        params = Params.recommended(model, temperature=0.0)
+        texts = [
+            generate(model, prompt, GenerationConfig(params, max_tokens=60, grammar=grammar)).text for prompt in prompts
+        ]
+        drafted = generate(
+            model, prompts[0], GenerationConfig(params, max_tokens=60, grammar=grammar, draft=Draft(lookup=2))
+        ).text
+        requests = [
+            Request(prompt, prompt, GenerationConfig(params, max_tokens=60, grammar=grammar)) for prompt in prompts
+        ]
         together = {prompt: made.text for prompt, made in texts_by_id(generate_many(model, requests)).items()}
-        warm = generate(model, prompts[0], model.params(temperature=0.9, seed=3), n_predict=60, grammar=grammar)
+        warm = generate(
+            model,
+            prompts[0],
+            GenerationConfig(Params.recommended(model, temperature=0.9, seed=3), max_tokens=60, grammar=grammar),
+        )
     assert drafted == texts[0]
     assert [together[prompt] for prompt in prompts] == texts
     for text in (*texts, warm.text):

@@ -16,9 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asked import asked
 from lzsampler import STOP_ON_LOOP, Loop, LzsError, Params, Sampler
 from lzsampler._ffi import ffi
 from lzsampler.auditing.repetition import largest_run
+from lzsampler.decoding.config import GenerationConfig
 from lzsampler.decoding.reasoning import opened, split_reasoning
 from lzsampler.decoding.recovery import whole_character
 from lzsampler.explanation import Explanation
@@ -28,7 +30,8 @@ from reference import first_loop
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from lzsampler.decoding.chat import Chat  # noqa: E402 (needs llama_cpp)
-from lzsampler.decoding.generate import Generation, generate  # noqa: E402
+from lzsampler.decoding.generate import generate  # noqa: E402
+from lzsampler.decoding.generation import Generation  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
 from lzsampler.decoding.text_stream import TextStream  # noqa: E402
 from lzsampler.llama import gguf  # noqa: E402
@@ -51,8 +54,9 @@ def model() -> Iterator[Model]:
         yield opened
 
 
-def text_of(model: Model, prompt: str = PROMPT, params: Params = GREEDY, n: int = 40, **settings: Any) -> Generation:
-    return generate(model, prompt, params, n_predict=n, **settings)
+def text_of(model: Model, prompt: Any = PROMPT, params: Params = GREEDY, n: int = 40, **settings: Any) -> Generation:
+    config, hooks = asked(params, max_tokens=n, **settings)
+    return generate(model, prompt, config, **hooks)
 
 
 # -- the same seed gives the same text --
@@ -107,7 +111,7 @@ def test_length(model: Model) -> None:
 
 
 def test_end_of_generation_token_is_no_part(model: Model) -> None:
-    made = generate(model, [{"role": "user", "content": "What is 70 + 479?"}], GREEDY)
+    made = generate(model, [{"role": "user", "content": "What is 70 + 479?"}], GenerationConfig(GREEDY))
     assert (made.finish_reason, made.stop_string, made.content) == ("stop", None, "549")
     assert made.reasoning is not None
     assert made.text == f"{made.reasoning}</think>549"
@@ -125,14 +129,14 @@ def test_every_token_that_llama_cpp_calls_an_end_is_one(model: Model, monkeypatc
 
 def test_a_full_context() -> None:
     with Model(default_model(), n_ctx=32, n_threads=1) as small:
-        made = generate(small, PROMPT, GREEDY)
+        made = generate(small, PROMPT, GenerationConfig(GREEDY))
         assert made.finish_reason == "context"
         assert made.prompt_tokens + len(made.tokens) == 32 + 1  # the last one is picked, but not decoded
         exact = PROMPT + " and" * (32 - made.prompt_tokens)
         assert len(small.tokenize(exact)) == 32
-        assert len(generate(small, exact, GREEDY).tokens) == 1
+        assert len(generate(small, exact, GenerationConfig(GREEDY)).tokens) == 1
         with pytest.raises(ValueError, match="has 33 tokens, but the context holds 32"):
-            generate(small, exact + " and", GREEDY)
+            generate(small, exact + " and", GenerationConfig(GREEDY))
 
 
 def test_stop_strings_are_no_part_of_the_text(model: Model) -> None:
@@ -271,7 +275,7 @@ def test_an_empty_answer_to_plain_text_shows_that_a_template_was_not_used(
     assert text_of(model, params=ends).template_unused
     assert not text_of(model).template_unused  # it wrote something
     assert not text_of(model, params=ends, n=0).template_unused  # it had no chance to
-    assert not generate(model, [{"role": "user", "content": "Hi"}], ends).template_unused
+    assert not generate(model, [{"role": "user", "content": "Hi"}], GenerationConfig(ends)).template_unused
     monkeypatch.delitem(model.header.metadata, "tokenizer.chat_template")
     assert not text_of(model, params=ends).template_unused
 
@@ -377,9 +381,12 @@ def test_reasoning_is_split_off(text: str, prompt: str, reasoning: str | None, c
         ("", {}, "the prompt is empty"),
         ([{"role": "user", "content": "x" * 9000}], {}, "tokens, but the context holds 1024: shorten"),
         ("a\udcff", {}, r"not valid UTF-8 \(at character 1\)"),
-        (PROMPT, {"n_predict": -2}, "n_predict must be from -1 to .*, got -2"),
-        (PROMPT, {"stop": "text"}, "stop must be strings that are not empty, got 'text'"),
-        (PROMPT, {"on_loop": "trim_loop"}, "on_loop must be one of off, stop, trim, rewind, close-think, kick, got"),
+        (PROMPT, {"max_tokens": -2}, "max_tokens must be from -1 to .*, got -2"),
+        (PROMPT, {"stop": 5}, "stop must be strings that are not empty, got 5"),
+        (PROMPT, {"stop": ""}, "stop must be strings that are not empty, got ''"),
+        (PROMPT, {"grammar": "a*"}, r"grammar must be a Grammar, got 'a\*': make one by Grammar\.regex"),
+        (PROMPT, {"draft": "tale-1m"}, r"draft must be a Draft, got 'tale-1m': Draft\(Model\(path\)\)"),
+        (PROMPT, {"on_loop": "trim_loop"}, "on_loop must be one of off, stop, trim, rewind, close-think, boost, got"),
         (PROMPT, {"loop_scope": "thoughts"}, "loop_scope must be some of thinking, answer, tool, got 'thoughts'"),
         (PROMPT, {"ignore_eos": "yes"}, "ignore_eos must be True or False, got 'yes'"),
         (PROMPT, {"stop": ("",)}, "stop must be strings that are not empty"),
@@ -387,7 +394,7 @@ def test_reasoning_is_split_off(text: str, prompt: str, reasoning: str | None, c
 )
 def test_bad_arguments(model: Model, prompt: Any, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        generate(model, prompt, GREEDY, **settings)
+        text_of(model, prompt, n=settings.pop("max_tokens", 40), **settings)
 
 
 def test_a_model_that_gives_nan_is_a_failure(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -405,7 +412,7 @@ def test_templates(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
         model.chat_prompt([{"role": "system", "content": "Be brief."}])
     monkeypatch.delitem(model.header.metadata, "tokenizer.chat_template")
     with pytest.raises(LzsError, match=r"has no chat template: .* without --chat"):
-        generate(model, [{"role": "user", "content": "Hi"}], GREEDY)
+        generate(model, [{"role": "user", "content": "Hi"}], GenerationConfig(GREEDY))
 
 
 # -- the model --
@@ -441,10 +448,10 @@ def test_control_tokens_that_a_reader_wants_to_see_are_text(tmp_path: Path) -> N
     with Model(tmp_path / "m.gguf", n_threads=1) as opened:
         think = names.index("<think>")
         assert (opened.piece(think), opened.piece(names.index("<|user|>"))) == (b"<think>", b"")
-        made = generate(opened, question, GREEDY)
+        made = generate(opened, question, GenerationConfig(GREEDY))
         assert (made.content, "</think>" in made.text) == ("549", True)
         assert made.reasoning
-        begun = generate(opened, "Say: ", replace(GREEDY, logit_bias={think: 100.0}), n_predict=3)
+        begun = generate(opened, "Say: ", GenerationConfig(replace(GREEDY, logit_bias={think: 100.0}), max_tokens=3))
         assert begun.text.startswith("<think>")
         assert all(opened.piece(token) == b"" for token in opened.eog_tokens)
 
@@ -528,9 +535,9 @@ def test_bad_model_settings(settings: dict[str, int]) -> None:
 
 def test_a_path_is_not_a_model() -> None:
     calls: dict[str, Any] = {
-        "generate": lambda model: generate(model, "x", Params()),
-        "generate_many": lambda model: next(generate_many(model, [Request(0, "x", Params())])),
-        "Chat": lambda model: Chat(model, Params()),
+        "generate": lambda model: generate(model, "x", GenerationConfig(Params())),
+        "generate_many": lambda model: next(generate_many(model, [Request(0, "x", GenerationConfig(Params()))])),
+        "Chat": lambda model: Chat(model, GenerationConfig(Params())),
     }
     for name, call in calls.items():
         for model in ("model.gguf", None):
@@ -584,10 +591,10 @@ def test_opening_and_decoding_print_nothing(capfd: pytest.CaptureFixture[str]) -
 
 def test_a_prompt_of_tokens_is_any_sequence_of_integers(model: Model) -> None:
     tokens = model.tokenize(PROMPT)
-    expected = generate(model, np.array(tokens, np.int32), GREEDY, n_predict=5).tokens
+    expected = generate(model, np.array(tokens, np.int32), GenerationConfig(GREEDY, max_tokens=5)).tokens
     for prompt in (tokens, tuple(tokens), np.array(tokens), list(np.array(tokens))):
-        assert generate(model, prompt, GREEDY, n_predict=5).tokens == expected
+        assert generate(model, prompt, GenerationConfig(GREEDY, max_tokens=5)).tokens == expected
     bad: dict[str, Any] = {"1000000 is not a token": [1, 10**6], "prompt must be integers": [1, "a"]}
     for message, wrong in bad.items():
         with pytest.raises(ValueError, match=message):
-            generate(model, wrong, GREEDY)
+            generate(model, wrong, GenerationConfig(GREEDY))

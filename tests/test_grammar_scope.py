@@ -8,11 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from asked import asked
 from lzsampler import Grammar, Params, RepetitionDetection, StuckDetection, TokenBytes
+from lzsampler.decoding.policy import LoopPolicy
 
 pytest.importorskip("llama_cpp")
 
-from lzsampler.decoding.generate import Generation, Text, generate
+from lzsampler.decoding.config import GenerationConfig
+from lzsampler.decoding.generate import generate
+from lzsampler.decoding.generation import Generation
+from lzsampler.decoding.writing import Text
 from scripted import Scripted
 from writings import texts_by_id
 
@@ -42,11 +47,12 @@ def thinks(n: int) -> Any:
 
 def written(script: Any, pattern: str, prompt: str = PROMPT, **more: Any) -> Generation:
     params = more.pop("params", Params(temperature=0.0))
-    return generate(model_of(script), prompt, params, n_predict=60, grammar=Grammar.regex(pattern, TOKENS), **more)
+    config, hooks = asked(params, max_tokens=60, grammar=Grammar.regex(pattern, TOKENS), **more)
+    return generate(model_of(script), prompt, config, **hooks)
 
 
 def test_it_begins_behind_the_thinking() -> None:
-    free = generate(model_of(thinks(9)), PROMPT, Params(temperature=0.0), n_predict=12)
+    free = generate(model_of(thinks(9)), PROMPT, GenerationConfig(Params(temperature=0.0), max_tokens=12))
     for fast in (True, False):
         made = written(thinks(9), "[abc]{4}dd", grammar_scope=["answer"], fast_forward=fast)
         assert made.tokens[:10] == free.tokens[:10]
@@ -78,19 +84,28 @@ def test_a_choice_is_content_and_no_thought() -> None:
     for prompt in (PROMPT, "Hi"):
         for grammar in grammars:
             made = generate(
-                model, prompt, Params(temperature=0.0), n_predict=60, grammar=grammar, penalty_scope=["answer"]
+                model,
+                prompt,
+                GenerationConfig(
+                    Params(temperature=0.0),
+                    max_tokens=60,
+                    grammar=grammar,
+                    on_loop=LoopPolicy(penalty_scope=["answer"]),
+                ),
             )
             assert (made.reasoning, made.content, made.constrained, made.text) == (None, text, text, text)
             scoped = generate(
-                model, "Hi", Params(temperature=0.0), n_predict=60, grammar=grammar, grammar_scope=["answer"]
+                model,
+                "Hi",
+                GenerationConfig(Params(temperature=0.0), max_tokens=60, grammar=grammar, grammar_scope=["answer"]),
             )
             assert (scoped.reasoning, scoped.content) == (None, text)  # since no thought is open
         whole = generate(
             model,
             prompt,
-            Params(temperature=0.0),
-            n_predict=60,
-            grammar=Grammar.regex(text.replace("{", r"\{"), tokens),
+            GenerationConfig(
+                Params(temperature=0.0), max_tokens=60, grammar=Grammar.regex(text.replace("{", r"\{"), tokens)
+            ),
         )
         assert (whole.reasoning, whole.content) == ('{"a":"b', 'b"}')  # a pattern may have marks of its own
 
@@ -107,7 +122,7 @@ def test_a_text_that_never_ends_its_thinking_has_none() -> None:
     assert (made.finish_reason, made.constrained, made.content) == ("length", "", "")
 
 
-@pytest.mark.parametrize("action", ["rewind", "trim", "kick", "close-think"])
+@pytest.mark.parametrize("action", ["rewind", "trim", "boost", "close-think"])
 def test_a_loop_in_the_thinking_is_acted_on(action: Any) -> None:
     def script(past: Sequence[int]) -> list[float]:
         """aaaa..., and after 20 tokens the end of the thinking."""
@@ -115,7 +130,7 @@ def test_a_loop_in_the_thinking_is_acted_on(action: Any) -> None:
 
     made = written(script, "e[fg]hij", params=LOOPS, on_loop=action, grammar_scope=["answer"])
     assert made.actions[0].name == action
-    if action in ("close-think", "kick") or made.constrained:
+    if action in ("close-think", "boost") or made.constrained:
         assert made.constrained == made.content
         assert made.content in ("efhij", "eghij")
 
@@ -126,9 +141,10 @@ def test_a_rewind_into_the_thinking_takes_the_grammar_back(monkeypatch: pytest.M
     cut = Text._cut
 
     def noted(text: Text, keep: int) -> None:
-        before = text._grammar_from
+        assert text._steering is not None
+        before = text._steering.grammar_from
         cut(text, keep)
-        cuts.append((before, text._grammar_from))
+        cuts.append((before, text._steering.grammar_from))
 
     monkeypatch.setattr(Text, "_cut", noted)
 
@@ -162,16 +178,15 @@ def test_refusals() -> None:
 def test_without_a_grammar_nothing_about_it_is_taken_in_silence() -> None:
     model, greedy = model_of(thinks(3)), Params(temperature=0.0)
     with pytest.raises(ValueError, match="grammar_scope has no effect without a grammar"):
-        generate(model, PROMPT, greedy, n_predict=4, grammar_scope=["answer"])
+        generate(model, PROMPT, GenerationConfig(greedy, max_tokens=4, grammar_scope=["answer"]))
     with pytest.warns(UserWarning, match="structure='free' has no effect without a grammar") as warned:
-        generate(model, PROMPT, Params(temperature=0.0, structure="free"), n_predict=4)
+        generate(model, PROMPT, GenerationConfig(Params(temperature=0.0, structure="free"), max_tokens=4))
     assert warned[0].filename == __file__
 
 
 def test_json_behind_a_thought(tmp_path: Any) -> None:
     """Of the embedded model, which never closes a thought by itself: the loop rule does."""
     from lzsampler.decoding.many import Request, generate_many
-    from lzsampler.decoding.recovery import LoopPolicy
     from lzsampler.llama.model import Model
     from lzsampler.models import default_model
 
@@ -180,11 +195,16 @@ def test_json_behind_a_thought(tmp_path: Any) -> None:
         grammar = Grammar.json_schema(schema, model)
         params = replace(LOOPS, repetition_detection=RepetitionDetection(30, 1, 3))
         prompt = "What is 70 + 479? <think>"
-        loops = LoopPolicy("close-think")
-        made = generate(model, prompt, params, n_predict=400, grammar=grammar, grammar_scope=["answer"],
-                        on_loop="close-think")  # fmt: skip
+        config = GenerationConfig(
+            params, max_tokens=400, grammar=grammar, grammar_scope=["answer"], on_loop="close-think"
+        )
+        made = generate(model, prompt, config)
         assert made.reasoning
         assert list(json.loads(made.content)) == ["sum"]
-        request = Request(0, prompt, params, n_predict=400, grammar=grammar, grammar_scope=["answer"], loops=loops)
+        request = Request(
+            0,
+            prompt,
+            GenerationConfig(params, max_tokens=400, grammar=grammar, grammar_scope=["answer"], on_loop="close-think"),
+        )
         other = texts_by_id(generate_many(model, [request]))[0]
         assert (other.tokens, other.constrained) == (made.tokens, made.constrained)

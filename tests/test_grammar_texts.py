@@ -14,7 +14,9 @@ from lzsampler.models import default_model
 
 pytest.importorskip("llama_cpp")
 
+from lzsampler.decoding.config import GenerationConfig
 from lzsampler.decoding.generate import generate
+from lzsampler.decoding.policy import LoopPolicy
 from lzsampler.llama import token_bytes
 from lzsampler.llama.model import Model
 
@@ -40,30 +42,44 @@ def test_texts_match_and_end_by_themselves(model: Model) -> None:
     for pattern in patterns:
         grammar = Grammar.regex(pattern, model)
         for temperature in (0.0, 1.5):
-            made = generate(model, PROMPT, Params(temperature=temperature, seed=4), n_predict=120, grammar=grammar)
+            made = generate(
+                model,
+                PROMPT,
+                GenerationConfig(Params(temperature=temperature, seed=4), max_tokens=120, grammar=grammar),
+            )
             assert made.finish_reason == "stop"
             assert re.fullmatch(pattern, made.text), (pattern, made.text)
             assert b"".join(map(model.piece, made.tokens)).decode() == made.text
     choices = ["a red house", "a red horse", "blue"]
-    assert generate(model, PROMPT, GREEDY, grammar=Grammar.choices(choices, model)).text in choices
+    assert generate(model, PROMPT, GenerationConfig(GREEDY, grammar=Grammar.choices(choices, model))).text in choices
 
 
 def test_a_text_that_ends_early_is_the_beginning_of_one_that_matches(model: Model) -> None:
     grammar = Grammar.regex("([a-z]+ ){200}end", model)
-    made = generate(model, PROMPT, GREEDY, n_predict=20, grammar=grammar)
+    made = generate(model, PROMPT, GenerationConfig(GREEDY, max_tokens=20, grammar=grammar))
     assert (made.finish_reason, grammar.match(made.text)) == ("length", "beginning")
 
 
 def test_a_grammar_that_allows_everything_changes_nothing(model: Model) -> None:
-    free = generate(model, PROMPT, GREEDY, n_predict=60)
-    assert generate(model, PROMPT, GREEDY, n_predict=60, grammar=Grammar.regex("(?s).*", model)).text == free.text
+    free = generate(model, PROMPT, GenerationConfig(GREEDY, max_tokens=60))
+    assert (
+        generate(model, PROMPT, GenerationConfig(GREEDY, max_tokens=60, grammar=Grammar.regex("(?s).*", model))).text
+        == free.text
+    )
 
 
 def test_a_loop_under_a_grammar_is_taken_back_within_it(model: Model) -> None:
     pattern = "((ab ){3}|(cd ){2}|ef ){1,60}"
     grammar = Grammar.regex(pattern, model)
     made = generate(
-        model, PROMPT, Params(temperature=0.0), n_predict=150, grammar=grammar, on_loop="rewind", max_rescues=5
+        model,
+        PROMPT,
+        GenerationConfig(
+            Params(temperature=0.0),
+            max_tokens=150,
+            grammar=grammar,
+            on_loop=LoopPolicy(action="rewind", max_recoveries=5),
+        ),
     )
     assert made.actions
     assert grammar.match(made.text) != "no"
@@ -72,11 +88,11 @@ def test_a_loop_under_a_grammar_is_taken_back_within_it(model: Model) -> None:
 def test_what_a_grammar_cannot_be_used_with(model: Model) -> None:
     grammar = Grammar.regex("a", model)
     with pytest.raises(ValueError, match="ignore_eos forbids the tokens that end a text"):
-        generate(model, PROMPT, GREEDY, ignore_eos=True, grammar=grammar)
+        generate(model, PROMPT, GenerationConfig(GREEDY, ignore_eos=True, grammar=grammar))
     with pytest.raises(ValueError, match="on_loop='close-think' writes a mark"):
-        generate(model, PROMPT, GREEDY, on_loop="close-think", grammar=grammar)
+        generate(model, PROMPT, GenerationConfig(GREEDY, grammar=grammar, on_loop="close-think"))
     with pytest.raises(ValueError, match="grammar must be for 4096 tokens, but its vocabulary has 32000"):
-        generate(model, PROMPT, GREEDY, grammar=Grammar.regex("a", token_bytes(SPM)))
+        generate(model, PROMPT, GenerationConfig(GREEDY, grammar=Grammar.regex("a", token_bytes(SPM))))
     with pytest.raises(TypeError, match="source must be a llama_cpp"):
         token_bytes(3)
     with pytest.raises(ValueError, match="does not exist"):
@@ -111,7 +127,9 @@ SCHEMA = {
 def test_texts_meet_a_json_schema(model: Model) -> None:
     for temperature in (0.0, 1.5):
         params = Params(temperature=temperature, lz_penalty=0.15, seed=2)
-        made = generate(model, PROMPT, params, n_predict=80, grammar=Grammar.json_schema(SCHEMA, model))
+        made = generate(
+            model, PROMPT, GenerationConfig(params, max_tokens=80, grammar=Grammar.json_schema(SCHEMA, model))
+        )
         value = json.loads(made.text)
         assert made.finish_reason == "stop"
         assert list(value) == ["name", "age"]

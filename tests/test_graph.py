@@ -10,12 +10,14 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from asked import asked
 from lzsampler import Grammar, LzsError, Params
 from lzsampler.models import default_draft, default_model
 from lzsampler.params import PRESETS
@@ -23,8 +25,10 @@ from lzsampler.params import PRESETS
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from lzsampler.decoding.chat import Chat  # noqa: E402 (needs llama_cpp)
-from lzsampler.decoding.generate import Generation, generate  # noqa: E402
-from lzsampler.decoding.speculative import Draft  # noqa: E402
+from lzsampler.decoding.config import GenerationConfig  # noqa: E402
+from lzsampler.decoding.draft import Draft  # noqa: E402
+from lzsampler.decoding.generate import generate  # noqa: E402
+from lzsampler.decoding.generation import Generation  # noqa: E402
 from lzsampler.llama import gguf  # noqa: E402
 from lzsampler.llama import graph as the_graph  # noqa: E402
 from lzsampler.llama.graph import missing  # noqa: E402
@@ -64,8 +68,9 @@ def model() -> Iterator[Model]:
 
 def both(model: Model, params: Params, n: int, prompt: Any = PROMPT, **settings: Any) -> Generation:
     """Write a text with the CPU sampler and with the graph sampler, which must be the same; return the latter."""
-    cpu = generate(model, prompt, params, n_predict=n, sampler="cpu", **settings)
-    graph = generate(model, prompt, params, n_predict=n, sampler="graph", **settings)
+    config, hooks = asked(params, max_tokens=n, sampler="cpu", **settings)
+    cpu = generate(model, prompt, config, **hooks)
+    graph = generate(model, prompt, replace(config, sampler="graph"), **hooks)
     assert (cpu.sampler, graph.sampler) == ("cpu", "graph")
     assert graph.tokens == cpu.tokens
     assert (graph.text, graph.finish_reason) == (cpu.text, cpu.finish_reason)
@@ -86,7 +91,7 @@ def raw_logits(model: Model) -> bytes:
 @needs_graph
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_text_of_the_cpu(model: Model, name: str) -> None:
-    made = both(model, model.params(**SETTINGS[name]), 512, ignore_eos=True)
+    made = both(model, Params.recommended(model, **SETTINGS[name]), 512, ignore_eos=True)
     assert len(made.tokens) == 512
 
 
@@ -95,7 +100,7 @@ def test_the_text_of_the_cpu(model: Model, name: str) -> None:
 def test_any_batch_and_threads(n_batch: int, n_threads: int) -> None:
     with Model(default_model(), n_batch=n_batch, n_threads=n_threads, n_ctx=256) as opened:
         for name in ("greedy, paper", "counts"):
-            both(opened, opened.params(**SETTINGS[name]), 40)
+            both(opened, Params.recommended(opened, **SETTINGS[name]), 40)
 
 
 @needs_graph
@@ -103,14 +108,14 @@ def test_a_prompt_of_several_ubatches() -> None:
     """llama.cpp decodes 512 tokens at once: only the last part of a batch has an output, and edits."""
     with Model(default_model(), n_ctx=700, n_batch=600, n_threads=1) as opened:
         prompt = np.resize(np.array(opened.tokenize("The king said no. The queen went home."), np.int32), 580)
-        both(opened, opened.params(**SETTINGS["greedy, paper"]), 12, prompt)
+        both(opened, Params.recommended(opened, **SETTINGS["greedy, paper"]), 12, prompt)
 
 
 @needs_graph
 def test_a_context_that_fills_up() -> None:
     """The history grows to the whole context: there is a place for each of its tokens."""
     with Model(default_model(), n_ctx=256, n_threads=1) as opened:
-        params = opened.params(temperature=1.5, seed=3, repetition_penalty=1.2, history="all")
+        params = Params.recommended(opened, temperature=1.5, seed=3, repetition_penalty=1.2, history="all")
         made = both(opened, params, -1, ignore_eos=True)
         assert made.finish_reason == "context"
 
@@ -121,12 +126,15 @@ def test_a_context_that_fills_up() -> None:
 @needs_graph
 @pytest.mark.parametrize("name", SETTINGS)
 def test_lookup_drafts(model: Model, name: str) -> None:
-    params = model.params(**SETTINGS[name])
+    params = Params.recommended(model, **SETTINGS[name])
     prompt = "The king said no. The king said yes. The king said no. The king said"
     made = both(model, params, 96, prompt, draft=Draft(lookup=2, n_max=5), ignore_eos=True)
     assert made.speculated is not None
     assert made.speculated.blocks > 0
-    assert generate(model, prompt, params, n_predict=96, sampler="cpu", ignore_eos=True).tokens == made.tokens
+    assert (
+        generate(model, prompt, GenerationConfig(params, max_tokens=96, sampler="cpu", ignore_eos=True)).tokens
+        == made.tokens
+    )
 
 
 @needs_graph
@@ -135,7 +143,7 @@ def test_a_draft_model(model: Model, mode: Any) -> None:
     with Model(default_draft(), n_threads=1, flash_attn=True) as small:
         for name in ("greedy", "counts"):
             draft = Draft(small, n_max=4, mode=mode)
-            made = both(model, model.params(**SETTINGS[name]), 60, draft=draft)
+            made = both(model, Params.recommended(model, **SETTINGS[name]), 60, draft=draft)
             assert made.speculated is not None
             assert made.speculated.accepted > 5
 
@@ -162,7 +170,7 @@ def test_a_context_has_room_for_as_many_outputs_as_asked() -> None:
 @pytest.mark.parametrize("name", ["greedy", "counts"])
 def test_a_grammar(model: Model, name: str, fast_forward: bool) -> None:
     grammar = Grammar.regex(r"(the (king|queen|old man) (said|went)[a-z ]{5,30}\. ){3}the end", model)
-    made = both(model, model.params(**SETTINGS[name]), 80, grammar=grammar, fast_forward=fast_forward)
+    made = both(model, Params.recommended(model, **SETTINGS[name]), 80, grammar=grammar, fast_forward=fast_forward)
     assert grammar.match(made.text) != "no"
     assert made.text.startswith("the ")
 
@@ -187,13 +195,15 @@ def test_a_grammar_that_begins_behind_a_thought(model: Model, drafted: bool) -> 
 
 def test_a_grammar_and_a_draft(model: Model) -> None:
     grammar = Grammar.regex(r"(king|queen|, ){4,20}", model)
-    made = both(model, model.params(**SETTINGS["greedy"]), 40, grammar=grammar, draft=Draft(lookup=1, n_max=4))
+    made = both(
+        model, Params.recommended(model, **SETTINGS["greedy"]), 40, grammar=grammar, draft=Draft(lookup=1, n_max=4)
+    )
     assert made.speculated is not None
     assert made.speculated.blocks > 0
 
 
 @needs_graph
-@pytest.mark.parametrize("on_loop", ["stop", "trim", "rewind", "kick"])
+@pytest.mark.parametrize("on_loop", ["stop", "trim", "rewind", "boost"])
 def test_loops(model: Model, on_loop: Any) -> None:
     params = Params(temperature=0.0, seed=1)
     made = both(model, params, 150, "Still Sunday said nothing, but only", on_loop=on_loop)
@@ -202,7 +212,7 @@ def test_loops(model: Model, on_loop: Any) -> None:
 
 @needs_graph
 def test_parts_of_a_text(model: Model) -> None:
-    params = model.params(temperature=0.0, lz_penalty=1.0)
+    params = Params.recommended(model, temperature=0.0, lz_penalty=1.0)
     both(model, params, 60, "<think>the king the king the king", penalty_scope=["answer"])
 
 
@@ -210,7 +220,7 @@ def test_parts_of_a_text(model: Model) -> None:
 def test_a_chat_keeps_its_context(model: Model) -> None:
     answers = []
     for sampler in ("cpu", "graph"):
-        chat = Chat(model, model.params(temperature=0.0), n_predict=20, sampler=sampler)
+        chat = Chat(model, GenerationConfig(Params.recommended(model, temperature=0.0), max_tokens=20, sampler=sampler))
         answers.append([chat.say("Who is the king?").tokens, chat.say("And the queen?").tokens])
     assert answers[0] == answers[1]
 
@@ -221,8 +231,8 @@ def test_a_chat_keeps_its_context(model: Model) -> None:
 @needs_graph
 def test_the_context_gives_logits_again(model: Model) -> None:
     before = raw_logits(model)
-    generate(model, PROMPT, model.params(temperature=0.0), n_predict=5, sampler="graph")
-    generate(model, PROMPT, model.params(), n_predict=5, sampler="graph")
+    generate(model, PROMPT, GenerationConfig(Params.recommended(model, temperature=0.0), max_tokens=5, sampler="graph"))
+    generate(model, PROMPT, GenerationConfig(Params.recommended(model), max_tokens=5, sampler="graph"))
     with pytest.raises(LzsError, match="no logits after a graph sampler's text"):
         model.logits()
     assert raw_logits(model) == before
@@ -230,7 +240,9 @@ def test_the_context_gives_logits_again(model: Model) -> None:
     def interrupt(_: str) -> None:
         raise KeyboardInterrupt
 
-    made = generate(model, PROMPT, model.params(), n_predict=5, sampler="graph", on_text=interrupt)
+    made = generate(
+        model, PROMPT, GenerationConfig(Params.recommended(model), max_tokens=5, sampler="graph"), on_text=interrupt
+    )
     assert made.finish_reason == "interrupted"
     assert raw_logits(model) == before
 
@@ -238,7 +250,9 @@ def test_the_context_gives_logits_again(model: Model) -> None:
         raise RuntimeError("mine")
 
     with pytest.raises(RuntimeError, match="mine"):
-        generate(model, PROMPT, model.params(), n_predict=5, sampler="graph", on_text=fail)
+        generate(
+            model, PROMPT, GenerationConfig(Params.recommended(model), max_tokens=5, sampler="graph"), on_text=fail
+        )
     assert raw_logits(model) == before
 
 
@@ -246,7 +260,12 @@ def test_the_context_gives_logits_again(model: Model) -> None:
 def test_a_model_that_is_closed_meanwhile() -> None:
     opened = Model(default_model(), n_threads=1, n_ctx=256)
     with pytest.raises(LzsError, match="is in use: close it when nothing uses it any more"):
-        generate(opened, PROMPT, opened.params(), sampler="graph", on_text=lambda _: opened.close())
+        generate(
+            opened,
+            PROMPT,
+            GenerationConfig(Params.recommended(opened), sampler="graph"),
+            on_text=lambda _: opened.close(),
+        )
     opened.close()
     gc.collect()
 
@@ -256,22 +275,27 @@ def test_a_model_that_is_closed_meanwhile() -> None:
 
 def test_another_word(model: Model) -> None:
     with pytest.raises(ValueError, match="sampler must be one of auto, cpu, graph, got 'gpu'"):
-        generate(model, PROMPT, model.params(), sampler="gpu")  # type: ignore[arg-type]
+        generate(model, PROMPT, GenerationConfig(Params.recommended(model), sampler="gpu"))  # type: ignore[arg-type]
 
 
 def test_auto_is_the_cpu_without_a_gpu(model: Model) -> None:
     assert not model.on_device
-    assert generate(model, PROMPT, model.params(), n_predict=2).sampler == "cpu"
+    assert generate(model, PROMPT, GenerationConfig(Params.recommended(model), max_tokens=2)).sampler == "cpu"
 
 
 @needs_graph
 def test_auto_is_the_graph_on_a_gpu(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(vars(model), "on_device", True)
-    settings: dict[str, Any] = {"n_predict": 2}
-    assert generate(model, PROMPT, model.params(), **settings).sampler == "graph"
-    assert generate(model, PROMPT, model.params(), **settings, on_explanation=lambda _: None).sampler == "cpu"
+    settings: dict[str, Any] = {"max_tokens": 2}
+    assert generate(model, PROMPT, GenerationConfig(Params.recommended(model), **settings)).sampler == "graph"
+    assert (
+        generate(
+            model, PROMPT, GenerationConfig(Params.recommended(model), **settings), on_explanation=lambda _: None
+        ).sampler
+        == "cpu"
+    )
     monkeypatch.setattr("lzsampler.llama.graph._NEEDED", ("no_such_function",))
-    assert generate(model, PROMPT, model.params(), **settings).sampler == "cpu"
+    assert generate(model, PROMPT, GenerationConfig(Params.recommended(model), **settings)).sampler == "cpu"
 
 
 def test_which_layers_must_be_on_the_gpu(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,7 +311,7 @@ def test_which_layers_must_be_on_the_gpu(model: Model, monkeypatch: pytest.Monke
 def test_a_llama_that_is_too_old(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lzsampler.llama.graph._NEEDED", ("llama_set_sampler_of_2027",))
     with pytest.raises(LzsError, match=r"^the graph sampler needs llama-cpp-python 0\.3\.35 or newer, not [\d.]+: "):
-        generate(model, PROMPT, model.params(), sampler="graph")
+        generate(model, PROMPT, GenerationConfig(Params.recommended(model), sampler="graph"))
     with pytest.raises(LzsError, match="needs llama-cpp-python"):
         model.reserve_outputs(3)
 
@@ -295,7 +319,9 @@ def test_a_llama_that_is_too_old(model: Model, monkeypatch: pytest.MonkeyPatch) 
 @needs_graph
 def test_explanations_need_logits(model: Model) -> None:
     with pytest.raises(ValueError, match="explanations need"):
-        generate(model, PROMPT, model.params(), sampler="graph", on_explanation=lambda _: None)
+        generate(
+            model, PROMPT, GenerationConfig(Params.recommended(model), sampler="graph"), on_explanation=lambda _: None
+        )
 
 
 @needs_graph
@@ -306,7 +332,7 @@ def test_nothing_allowed(model: Model, temperature: float) -> None:
     for sampler in ("cpu", "graph"):
         params = Params(temperature=temperature, logit_bias=nothing)
         with pytest.raises(LzsError, match="no token is allowed"):
-            generate(model, PROMPT, params, sampler=sampler)
+            generate(model, PROMPT, GenerationConfig(params, sampler=sampler))
     assert raw_logits(model) == before
 
 
@@ -328,7 +354,9 @@ def test_logits_that_are_not_numbers(tmp_path: Path, temperature: float) -> None
         for sampler in ("cpu", "graph"):
             for draft in (None, Draft(lookup=1, n_max=3)):
                 with pytest.raises(LzsError, match=r"the model failed after 0 tokens: .*nan"):
-                    generate(broken, PROMPT, Params(temperature=temperature), sampler=sampler, draft=draft)
+                    generate(
+                        broken, PROMPT, GenerationConfig(Params(temperature=temperature), sampler=sampler, draft=draft)
+                    )
 
 
 # -- transcripts and the command line --

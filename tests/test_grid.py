@@ -27,7 +27,7 @@ def test_built_in_grids() -> None:
         assert kinds["dry"] == [0.8]
         assert all((s.params.top_k, s.params.top_p) == ((40, 0.95) if temperature else (0, 1.0)) for s in here)
     assert [s.params.lz_formula for s in grid.settings if s.kind == "lz-distance"] == ["distance"] * 16
-    assert (grid.seeds, grid.n_predict, grid.ignore_eos) == ((1, 2, 3, 4, 5), 512, False)
+    assert (grid.seeds, grid.max_tokens, grid.ignore_eos) == ((1, 2, 3, 4, 5), 512, False)
     assert read_grid("quick") == quick()
     assert read_grid("paper") == grid
     assert read_grid("long") == long()
@@ -35,7 +35,7 @@ def test_built_in_grids() -> None:
 
 def test_the_grid_of_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     grid = long()
-    assert (grid.n_predict, grid.ignore_eos, grid.seeds) == (4096, True, (1,))
+    assert (grid.max_tokens, grid.ignore_eos, grid.seeds) == (4096, True, (1,))
     assert all(setting.params.temperature == 0 for setting in grid.settings)
     by_kind = {setting.kind: setting for setting in grid.settings}
     assert len(by_kind) == len(grid.settings)
@@ -67,7 +67,7 @@ def test_the_everyday_grid_has_penalties_as_people_use_them() -> None:
     assert used["dry"].params.dry_multiplier == 0.8
     assert (used["min-p"].params.min_p, used["min-p"].params.temperature) == (0.1, 1.0)
     assert {setting.params.temperature for setting in grid.settings if setting.kind != "min-p"} == {0.0}
-    assert grid.n_predict == 512
+    assert grid.max_tokens == 512
     assert used["lz-default"].params == Params(temperature=0.0, **PRESETS["default"])
     assert used["lz-default"].name == "T=0 lz_penalty=0.3 lz_run_penalty=0.5"
     assert len({setting.name for setting in everyday().settings}) == len(everyday().settings)
@@ -122,7 +122,7 @@ def test_presets_of_a_grid_are_their_fields(tmp_path: Path) -> None:
 def test_lists_are_combinations(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text("""
-        n_predict = 99
+        max_tokens = 99
         seeds = [1, 2]
         [[setting]]
         kind = "LZ"
@@ -136,7 +136,7 @@ def test_lists_are_combinations(tmp_path: Path) -> None:
         [[setting]]
     """)
     grid = read_grid(path)
-    assert (grid.name, grid.n_predict, grid.seeds) == ("mine", 99, (1, 2))
+    assert (grid.name, grid.max_tokens, grid.seeds) == ("mine", 99, (1, 2))
     assert len(grid.settings) == 9
     lz = [s for s in grid.settings if s.kind == "LZ"]
     assert {(s.strength, s.params.temperature) for s in lz} == {(a, t) for a in (0.1, 0.2) for t in (0, 0.5, 1)}
@@ -171,12 +171,12 @@ def test_lists_are_combinations(tmp_path: Path) -> None:
         ("[[setting]]\nlz_penalty = nan", "lz_penalty must be finite"),
         ("[[setting]]\ntemperature = 'hot'", "temperature must be a number, got 'hot'"),
         ("[[setting]]\nkind = 3", "kind must be a text"),
-        ("n_predict = -5\n[[setting]]", "n_predict must be"),
+        ("max_tokens = -5\n[[setting]]", "max_tokens must be"),
         ("seeds = []\n[[setting]]", "seeds must be a list"),
         ("seeds = [-1]\n[[setting]]", r"grid\.toml: seeds must be"),
         ("seeds = [1, 2, 1]\n[[setting]]", r"grid\.toml: seeds must differ from each other, got 1 twice"),
         ("seeds = ['a']\n[[setting]]", r"grid\.toml: seeds must be an integer, got 'a'"),
-        ("n_predict = 'all'\n[[setting]]", r"grid\.toml: n_predict must be an integer, got 'all'"),
+        ("max_tokens = 'all'\n[[setting]]", r"grid\.toml: max_tokens must be an integer, got 'all'"),
         ("[[setting]]\nstructure = 'free'", r"\[\[setting\]\] 1: structure has no effect"),
         ("tokens = 5\n[[setting]]", "unknown key 'tokens'"),
         ("setting = [1, 2]", r"\[\[setting\]\] 1 must be a table of names and values, got 1"),
@@ -276,7 +276,7 @@ def test_what_is_done_about_a_loop_is_part_of_a_setting(tmp_path: Path) -> None:
     file = tmp_path / "actions.toml"
     file.write_text("""
 [[setting]]
-on_loop = ["stop", "rewind", "kick"]
+on_loop = ["stop", "rewind", "boost"]
 loop_rule = "both"
 
 [[setting]]
@@ -287,12 +287,12 @@ penalty_scope = ["thinking"]
     assert [setting.name for setting in grid.settings] == [
         "T=0 on_loop=stop loop_rule=both",
         "T=0 on_loop=rewind loop_rule=both",
-        "T=0 on_loop=kick loop_rule=both",
+        "T=0 on_loop=boost loop_rule=both",
         "T=0 lz_penalty=0.15 penalty_scope=thinking",
     ]
-    assert grid.kinds == ("stop", "rewind", "kick", "lz_penalty")
+    assert grid.kinds == ("stop", "rewind", "boost", "lz_penalty")
     assert [setting.draws for setting in grid.settings] == [False, False, True, False]
-    assert [setting.loops.on_loop for setting in grid.settings] == ["stop", "rewind", "kick", None]
+    assert [setting.loops.action for setting in grid.settings] == ["stop", "rewind", "boost", None]
     assert grid.settings[3].loops.penalty_scope == ("thinking",)
     assert Grid.from_json(json.loads(json.dumps(grid.to_json()))) == grid
     file.write_text("[[setting]]\non_loop = 'halt'\n")

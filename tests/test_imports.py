@@ -75,8 +75,10 @@ def test_every_penalty_of_c_is_in_the_list() -> None:
 def test_exports_are_pinned() -> None:
     classes = [
         "Costs",
+        "GenerationConfig",
         "Grammar",
         "Loop",
+        "LoopPolicy",
         "LzsError",
         "Model",
         "Params",

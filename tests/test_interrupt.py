@@ -22,6 +22,7 @@ pytest.importorskip("llama_cpp")
 
 import llama_cpp
 
+from lzsampler.decoding.config import GenerationConfig
 from lzsampler.decoding.generate import generate
 from lzsampler.decoding.many import Request, generate_many
 from lzsampler.decoding.sequences import Sequences
@@ -101,10 +102,13 @@ def test_ctrl_c_between_a_decode_and_its_books(model: Model, monkeypatch: pytest
 
 
 def test_a_text_is_returned_without_tokens_and_the_next_one_is_that_of_a_fresh_context(model: Model) -> None:
-    expected = generate(model, "Once upon a time", GREEDY, n_predict=30)
-    made = interrupted(lambda: generate(model, LONG, GREEDY, n_predict=5))
+    expected = generate(model, "Once upon a time", GenerationConfig(GREEDY, max_tokens=30))
+    made = interrupted(lambda: generate(model, LONG, GenerationConfig(GREEDY, max_tokens=5)))
     assert (made.finish_reason, made.tokens, in_the_cache(model)) == ("interrupted", (), 0)
-    assert generate(model, "Once upon a time", GREEDY, n_predict=30, reuse_context=True).tokens == expected.tokens
+    assert (
+        generate(model, "Once upon a time", GenerationConfig(GREEDY, max_tokens=30), reuse_context=True).tokens
+        == expected.tokens
+    )
 
 
 def test_another_handler_is_left_alone(model: Model) -> None:
@@ -147,7 +151,7 @@ def test_many_texts_end_in_the_middle_of_their_prompts(
         return statuses[-1]
 
     monkeypatch.setattr(Decoder, "decode", noting)
-    requests = [Request(i, LONG[i:], GREEDY, n_predict=5) for i in range(2)]
+    requests = [Request(i, LONG[i:], GenerationConfig(GREEDY, max_tokens=5)) for i in range(2)]
     threading.Thread(target=press).start()
     with pytest.raises(KeyboardInterrupt):
         list(generate_many(model, requests, n_parallel=2, n_contexts=n_contexts))
@@ -292,10 +296,10 @@ def test_a_long_prompt_ends_at_other_signals_of_the_command(tmp_path: Path, numb
 
 def test_ctrl_c_ends_texts_that_are_decoded_token_by_token(model: Model) -> None:
     """A line of the log came with each decode, and Ctrl-C in its callback was lost."""
-    request = Request(0, "A", GREEDY, n_predict=4000, ignore_eos=True)
+    request = Request(0, "A", GenerationConfig(GREEDY, max_tokens=4000, ignore_eos=True))
     with pytest.raises(KeyboardInterrupt):
         interrupted(lambda: list(generate_many(model, [request], n_parallel=1)))
-    assert generate(model, "A", GREEDY, n_predict=4).tokens
+    assert generate(model, "A", GenerationConfig(GREEDY, max_tokens=4)).tokens
 
 
 def test_a_second_ctrl_c_is_not_left_for_the_next_decode(model: Model) -> None:
@@ -307,12 +311,14 @@ def test_a_second_ctrl_c_is_not_left_for_the_next_decode(model: Model) -> None:
 def test_several_ctrl_c_free_no_context_that_a_thread_uses() -> None:
     code = """
         import os, signal, threading, time
+        from lzsampler.decoding.config import GenerationConfig
         from lzsampler.decoding.many import Request, generate_many
         from lzsampler.llama.model import Model
         from lzsampler.models import default_model
 
         model = Model(default_model(), n_ctx=1024, n_threads=1)
-        requests = [Request(i, "The king went to the sea. " * 90 + str(i), model.params(), 10) for i in range(8)]
+        asked = GenerationConfig(max_tokens=10)
+        requests = [Request(i, "The king went to the sea. " * 90 + str(i), asked) for i in range(8)]
 
         def press():
             time.sleep(0.4)
@@ -334,6 +340,7 @@ def test_several_ctrl_c_free_no_context_that_a_thread_uses() -> None:
 def test_a_signal_in_the_start_of_a_thread_loses_none_that_uses_a_context() -> None:
     code = """
         import os, signal, threading
+        from lzsampler.decoding.config import GenerationConfig
         from lzsampler.decoding.many import Request, generate_many
         from lzsampler.llama.model import Model
         from lzsampler.models import default_model
@@ -347,7 +354,8 @@ def test_a_signal_in_the_start_of_a_thread_loses_none_that_uses_a_context() -> N
                 os.kill(os.getpid(), signal.SIGINT)
 
         model = Model(default_model(), n_ctx=1024, n_threads=1)
-        requests = [Request(i, "The king went to the sea. " * 90 + str(i), model.params(), 10) for i in range(8)]
+        asked = GenerationConfig(max_tokens=10)
+        requests = [Request(i, "The king went to the sea. " * 90 + str(i), asked) for i in range(8)]
         threading.Thread.start = start_and_press
         list(generate_many(model, requests, n_parallel=2, n_contexts=2))
     """

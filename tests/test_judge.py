@@ -145,7 +145,7 @@ def test_a_model_that_cannot_judge_is_refused(tmp_path: Path, monkeypatch: pytes
 # ---- in an evaluation ----
 
 GRID = Grid("small", tuple(Setting(name, name, Params(temperature=0.0, lz_penalty=lz), lz)
-                           for name, lz in (("none", 0.0), ("lz", 0.15))), n_predict=60)  # fmt: skip
+                           for name, lz in (("none", 0.0), ("lz", 0.15))), max_tokens=60)  # fmt: skip
 SETTINGS: dict[str, Any] = {
     "tasks": default_tasks(), "prompts": default_prompts(), "grid": GRID, "limit": 3, "n_ctx": 256, "n_threads": 1
 }  # fmt: skip
@@ -251,7 +251,7 @@ def test_the_command_tells_how_far_they_agree(tmp_path: Path) -> None:
             [sys.executable, "-c", code, *command], capture_output=True, text=True, cwd=tmp_path, timeout=120
         )
 
-    (tmp_path / "grid.toml").write_text("n_predict = 20\n[[setting]]\n")
+    (tmp_path / "grid.toml").write_text("max_tokens = 20\n[[setting]]\n")
     done = lzs(default_draft())
     assert done.returncode == 0, done.stderr
     assert f"\n\njudge {default_draft().name}: agrees with the rule on " in done.stdout

@@ -17,6 +17,7 @@ llama_cpp = pytest.importorskip("llama_cpp")
 from applications import by_chain, penalty_arguments  # noqa: E402 (needs llama_cpp)
 from lzsampler import llama  # noqa: E402
 from lzsampler._ffi import lib  # noqa: E402
+from lzsampler.decoding.config import GenerationConfig  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.llama import binding as the_binding  # noqa: E402
 from lzsampler.llama.chain import address  # noqa: E402
@@ -565,14 +566,14 @@ def test_exempt_ids(llm: Any) -> None:
 
 def test_a_closed_model_says_so() -> None:
     model = Model(default_model(), n_ctx=64, n_threads=1)
-    params, tokens = model.params(), model.token_bytes
+    params, tokens = Params.recommended(model), model.token_bytes
     model.close()
     model.close()
     assert model.closed
     uses: list[Callable[[], object]] = [
-        lambda: generate(model, "x", params, n_predict=3),
+        lambda: generate(model, "x", GenerationConfig(params, max_tokens=3)),
         lambda: model.tokenize("x"),
-        lambda: model.params(),
+        lambda: Params.recommended(model),
         lambda: model.decode([1]),
         lambda: model.piece(5),
         lambda: model.llm,

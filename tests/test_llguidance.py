@@ -12,6 +12,8 @@ import pytest
 
 from lzsampler import Grammar, LzsError, Sampler, TokenBytes
 from lzsampler.constraint.automaton import automaton_of
+from lzsampler.decoding.config import GenerationConfig
+from lzsampler.params import Params
 from schemas import TOKENS
 from walks import allowed, check_rewinds
 
@@ -194,16 +196,24 @@ def test_a_model_writes_under_it_with_and_without_a_draft() -> None:
     pytest.importorskip("llguidance", reason=NEEDED)
     pytest.importorskip("llama_cpp")
     from lzsampler import Model, generate
-    from lzsampler.decoding.speculative import Draft
+    from lzsampler.decoding.draft import Draft
     from lzsampler.models import default_model
 
     with Model(default_model()) as model:
         grammar = Grammar.llguidance_json_schema(CODES, model)
         plain, fast = (
-            generate(model, "Some codes: ", model.params(), n_predict=40, grammar=grammar, fast_forward=fast)
+            generate(
+                model,
+                "Some codes: ",
+                GenerationConfig(Params.recommended(model), max_tokens=40, grammar=grammar, fast_forward=fast),
+            )
             for fast in (False, True)
         )
-        drafted = generate(model, "Some codes: ", model.params(), n_predict=40, grammar=grammar, draft=Draft(lookup=2))
+        drafted = generate(
+            model,
+            "Some codes: ",
+            GenerationConfig(Params.recommended(model), max_tokens=40, grammar=grammar, draft=Draft(lookup=2)),
+        )
     assert plain.text == fast.text == drafted.text
     assert grammar.match(plain.text) != "no"
 

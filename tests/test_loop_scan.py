@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from lzsampler import STOP_ON_LOOP, Params, RepetitionDetection, Sampler
 from lzsampler.auditing.scan import Runs, runs
+from lzsampler.decoding.config import GenerationConfig
 from lzsampler.models import default_model, default_prompts
 from words import fibonacci, thue_morse
 
@@ -191,7 +192,7 @@ def test_texts_of_the_embedded_model() -> None:
     with Model(default_model(), n_threads=1) as model:
         for line in default_prompts().read_text(encoding="utf-8").splitlines()[:6]:
             prompt = json.loads(line)["prompt"]
-            tokens = generate(model, prompt, Params(temperature=0.0), n_predict=400).tokens
+            tokens = generate(model, prompt, GenerationConfig(Params(temperature=0.0), max_tokens=400)).tokens
             for setting in [STOP_ON_LOOP, *SETTINGS]:
                 said = detected(detecting(setting, model.n_vocab), tokens)
                 assert said == completed(scanned(tokens, setting), setting)

@@ -16,9 +16,13 @@ llama_cpp = pytest.importorskip("llama_cpp")
 from lzsampler import Grammar, LzsError, Params, Sampler  # noqa: E402 (needs llama_cpp)
 from lzsampler._check import row_of  # noqa: E402
 from lzsampler.decoding import many as parallel  # noqa: E402
-from lzsampler.decoding.generate import Generation, Text, generate  # noqa: E402
+from lzsampler.decoding.config import GenerationConfig  # noqa: E402
+from lzsampler.decoding.draft import Draft  # noqa: E402
+from lzsampler.decoding.generate import generate  # noqa: E402
+from lzsampler.decoding.generation import Generation  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
-from lzsampler.decoding.recovery import LoopPolicy, OnLoop  # noqa: E402
+from lzsampler.decoding.policy import LoopPolicy  # noqa: E402
+from lzsampler.decoding.writing import Text  # noqa: E402
 from lzsampler.llama.decoder import Decoder  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_model, default_prompts  # noqa: E402
@@ -32,15 +36,17 @@ SETTINGS = [
     Params(repetition_penalty=1.2, temperature=1.3, min_p=0.05, seed=4),
     Params(temperature=0.0, repetition_detection={"max_pattern_size": 64, "min_pattern_size": 4, "min_count": 3}),
 ]
-ON_LOOP: list[OnLoop | None] = [None, None, None, None, "trim"]
+ON_LOOP: list[str | None] = [None, None, None, None, "trim"]
 REQUESTS = [
     Request(
         (i, k),
         prompt,
-        params,
-        n_predict=(5, 60, 0, 33, 150)[(i + k) % 5],
-        stop=(" the", ".") if (i + k) % 3 == 0 else (),
-        loops=LoopPolicy(ON_LOOP[k] if (i + k) % 3 == 0 else None),
+        GenerationConfig(
+            params,
+            max_tokens=(5, 60, 0, 33, 150)[(i + k) % 5],
+            stop=(" the", ".") if (i + k) % 3 == 0 else (),
+            on_loop=LoopPolicy(ON_LOOP[k] if (i + k) % 3 == 0 else None),
+        ),
     )
     for i, prompt in enumerate(PROMPTS)
     for k, params in enumerate(SETTINGS)
@@ -55,10 +61,7 @@ def model() -> Iterator[Model]:
 
 @pytest.fixture(scope="module")
 def alone(model: Model) -> dict[Any, Generation]:
-    return {
-        r.id: generate(model, r.prompt, r.params, n_predict=r.n_predict, stop=r.stop, on_loop=r.loops.on_loop)
-        for r in REQUESTS
-    }
+    return {r.id: generate(model, r.prompt, r.config) for r in REQUESTS}
 
 
 def figures(generation: Generation) -> tuple[Any, ...]:
@@ -83,9 +86,9 @@ def test_texts_that_are_cut_are_those_of_generate(model: Model) -> None:
     detection = {"max_pattern_size": 32, "min_pattern_size": 2, "min_count": 2}
     plain = Params(temperature=0.0, repetition_detection=detection)
     policies = [
-        LoopPolicy("rewind", max_rescues=9),
-        LoopPolicy("rewind", "both", max_rescues=1),
-        LoopPolicy("kick"),
+        LoopPolicy("rewind", max_recoveries=9),
+        LoopPolicy("rewind", "both", max_recoveries=1),
+        LoopPolicy("boost"),
         LoopPolicy("trim"),
         LoopPolicy("close-think"),
         LoopPolicy("off"),
@@ -93,7 +96,11 @@ def test_texts_that_are_cut_are_those_of_generate(model: Model) -> None:
     thinks = [{"role": "user", "content": "Sort the numbers: 31 7 12 5 5 5 5"}]
     prompts: list[Any] = ["Still Sunday said nothing, but only", thinks, PROMPTS[0]]
     requests = [
-        Request((i, k, hot), prompt, replace(plain, temperature=hot, seed=3), n_predict=70, loops=policy)
+        Request(
+            (i, k, hot),
+            prompt,
+            GenerationConfig(replace(plain, temperature=hot, seed=3), max_tokens=70, on_loop=policy),
+        )
         for i, prompt in enumerate(prompts)
         for k, policy in enumerate(policies)
         for hot in (0.0, 0.4)
@@ -101,20 +108,19 @@ def test_texts_that_are_cut_are_those_of_generate(model: Model) -> None:
     made = texts_by_id(generate_many(model, requests, n_parallel=2, n_threads=1, n_contexts=1))
     names: set[str] = set()
     for r in requests:
-        loops = {name: getattr(r.loops, name) for name in ("on_loop", "loop_rule", "max_rescues")}
-        expected = generate(model, r.prompt, r.params, n_predict=70, **loops)
+        expected = generate(model, r.prompt, r.config)
         assert figures(made[r.id]) == figures(expected)
         assert made[r.id].actions == expected.actions
         names |= {action.name for action in expected.actions}
-    assert names == {"stop", "trim", "rewind", "close-think", "kick"}
+    assert names == {"stop", "trim", "rewind", "close-think", "boost"}
 
 
 def test_a_full_context_is_the_same_too(model: Model) -> None:
     long = " ".join(PROMPTS)
-    requests = [Request(i, long[i:], Params(temperature=0.0)) for i in range(5)]
+    requests = [Request(i, long[i:], GenerationConfig(Params(temperature=0.0))) for i in range(5)]
     made = texts_by_id(generate_many(model, requests, n_parallel=3, n_threads=1))
     for request in requests:
-        expected = generate(model, request.prompt, request.params)
+        expected = generate(model, request.prompt, request.config)
         assert figures(made[request.id]) == figures(expected)
     assert {g.finish_reason for g in made.values()} == {"context"}
 
@@ -130,7 +136,7 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> Rows:
 
     def record(text: Text, row: npt.NDArray[np.float32]) -> None:
         assert isinstance(text.sampler, Sampler)
-        key = (tuple(text.prompt), text.n_predict, repr(text.sampler.params))
+        key = (tuple(text.prompt), text.max_tokens, repr(text.sampler.params))
         seen.setdefault(key, []).append(row.copy())
 
     def recording_take(self: Text, logits: Any, room: bool) -> int | None:
@@ -156,9 +162,12 @@ def test_logits_are_those_of_generate_to_the_bit(rows: Rows, n_batch: int) -> No
         random.Random(n_batch).shuffle(lengths)
         prompts = [model.llm.detokenize(tokens[:n]).decode() for n in lengths + lengths[:5]]
         prompts += [prompt + " sea" for prompt in prompts] + PROMPTS
-        requests = [Request(i, p, Params(temperature=0.9, seed=i), n_predict=i % 4 + 2) for i, p in enumerate(prompts)]
+        requests = [
+            Request(i, p, GenerationConfig(Params(temperature=0.9, seed=i), max_tokens=i % 4 + 2))
+            for i, p in enumerate(prompts)
+        ]
         for request in requests:
-            generate(model, request.prompt, request.params, n_predict=request.n_predict)
+            generate(model, request.prompt, request.config)
         alone = dict(rows)
         for n_parallel, n_contexts in ((1, 1), (3, 1), (16, 1), (7, 2), (40, 3)):
             rows.clear()
@@ -187,7 +196,7 @@ def test_prompts_are_decoded_once(model: Model, decoded: list[int]) -> None:
     """Requests with the same prompt copy it from cache to cache, and the logits after it."""
     prompt = " ".join(PROMPTS[:3])
     n = len(model.tokenize(prompt))
-    requests = [Request(i, prompt, Params(temperature=0.8, seed=i), n_predict=1) for i in range(9)]
+    requests = [Request(i, prompt, GenerationConfig(Params(temperature=0.8, seed=i), max_tokens=1)) for i in range(9)]
     assert len(list(generate_many(model, requests, n_parallel=4, n_threads=1, n_contexts=1))) == 9
     assert sum(decoded) == n
 
@@ -198,7 +207,9 @@ def test_a_common_beginning_is_decoded_once(model: Model, decoded: list[int]) ->
     tokens = [model.tokenize(prompt) for prompt in prompts]
     common = len(model.tokenize(start))
     assert all(row[:common] == tokens[0][:common] for row in tokens)
-    requests = [Request(i, prompt, Params(temperature=0.0), n_predict=1) for i, prompt in enumerate(prompts)]
+    requests = [
+        Request(i, prompt, GenerationConfig(Params(temperature=0.0), max_tokens=1)) for i, prompt in enumerate(prompts)
+    ]
     list(generate_many(model, requests, n_parallel=3, n_threads=1, n_contexts=1))
     assert sum(decoded) == sum(map(len, tokens)) - 2 * common
 
@@ -219,7 +230,10 @@ def test_no_token_is_computed_alone_that_generate_computes_with_others(
         tokens = model.tokenize(" ".join(PROMPTS))
         prompts = [model.llm.detokenize(tokens[:n]).decode() for n in (first, second)]
         assert [len(model.tokenize(prompt)) for prompt in prompts] == [first, second]
-        requests = [Request(i, prompt, Params(temperature=0.0), n_predict=1) for i, prompt in enumerate(prompts)]
+        requests = [
+            Request(i, prompt, GenerationConfig(Params(temperature=0.0), max_tokens=1))
+            for i, prompt in enumerate(prompts)
+        ]
         list(generate_many(model, requests, n_parallel=2, n_contexts=1, n_threads=1))
     assert decoded == batches
 
@@ -239,16 +253,18 @@ def test_tokens_of_a_long_batch_are_computed_as_such(
     """Flash attention has a kernel of its own for 64 tokens and more."""
     with Model(default_model(), n_ctx=256, n_batch=128, n_threads=1) as model:
         tokens = np.arange(500, 700, dtype=np.int32)
-        requests = [Request(n, tokens[:n], Params(temperature=0.0), n_predict=1) for n in (first, second)]
+        requests = [
+            Request(n, tokens[:n], GenerationConfig(Params(temperature=0.0), max_tokens=1)) for n in (first, second)
+        ]
         made = list(generate_many(model, requests, n_parallel=2, n_contexts=1, n_threads=1))
         assert decoded == batches
         for request, text in made:
             assert isinstance(text, Generation)
-            assert text.tokens == generate(model, request.prompt, request.params, n_predict=1).tokens
+            assert text.tokens == generate(model, request.prompt, replace(request.config, max_tokens=1)).tokens
 
 
 ALIKE = [
-    Request((i, k, n), prompt, params, n_predict=n)
+    Request((i, k, n), prompt, GenerationConfig(params, max_tokens=n))
     for i, prompt in enumerate(PROMPTS[:3])
     for n in (1, 40, 80)
     for k, params in enumerate(
@@ -261,7 +277,7 @@ ALIKE = [
 
 def test_texts_that_are_the_same_so_far_are_decoded_once(model: Model, rows: Rows, decoded: list[int]) -> None:
     """Their logits are those of `generate` before they part, and after, in the cache where they wait and in another."""
-    texts = {r.id: generate(model, r.prompt, r.params, n_predict=r.n_predict) for r in ALIKE}
+    texts = {r.id: generate(model, r.prompt, r.config) for r in ALIKE}
     alone = dict(rows)
     own = {(r.prompt, texts[r.id].tokens[:n]) for r in ALIKE for n in range(1, len(texts[r.id].tokens))}
     prompts = sum(len(model.tokenize(prompt)) for prompt in PROMPTS[:3])
@@ -280,7 +296,7 @@ def test_texts_that_are_the_same_so_far_are_decoded_once(model: Model, rows: Row
 
 def test_a_cache_that_cannot_go_back_is_made_anew(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """As that of a recurrent model."""
-    texts = {r.id: generate(model, r.prompt, r.params, n_predict=r.n_predict) for r in ALIKE[:30]}
+    texts = {r.id: generate(model, r.prompt, r.config) for r in ALIKE[:30]}
     remove = llama_cpp.llama_memory_seq_rm
     monkeypatch.setattr(llama_cpp, "llama_memory_seq_rm", lambda m, i, a, b: a < 0 and remove(m, i, a, b))
     for n_parallel in (1, 3):
@@ -293,16 +309,30 @@ def test_messages_texts_and_tokens_side_by_side_each_with_settings_of_its_own(mo
     tokens = np.array(model.tokenize(PROMPTS[0]), np.int32)
     pieces: dict[str, list[str]] = {"text": [], "messages": []}
     requests = [
-        Request("text", PROMPTS[0], Params(temperature=0.7, seed=3), n_predict=60, on_text=pieces["text"].append),
-        Request("short", PROMPTS[1], Params(temperature=0.0), n_predict=4, stop=("no such text",)),
-        Request("messages", question, Params(temperature=0.0, lz_penalty=0.1), on_text=pieces["messages"].append),
-        Request("endless", question, Params(temperature=0.0, logit_bias={5: 0.5}), n_predict=70, ignore_eos=True),
-        Request("tokens", tokens, Params(temperature=0.7, seed=3), n_predict=60),
+        Request(
+            "text",
+            PROMPTS[0],
+            GenerationConfig(Params(temperature=0.7, seed=3), max_tokens=60),
+            on_text=pieces["text"].append,
+        ),
+        Request("short", PROMPTS[1], GenerationConfig(Params(temperature=0.0), max_tokens=4, stop=("no such text",))),
+        Request(
+            "messages",
+            question,
+            GenerationConfig(Params(temperature=0.0, lz_penalty=0.1)),
+            on_text=pieces["messages"].append,
+        ),
+        Request(
+            "endless",
+            question,
+            GenerationConfig(Params(temperature=0.0, logit_bias={5: 0.5}), max_tokens=70, ignore_eos=True),
+        ),
+        Request("tokens", tokens, GenerationConfig(Params(temperature=0.7, seed=3), max_tokens=60)),
     ]
     made = texts_by_id(generate_many(model, requests, n_parallel=5, n_threads=1))
     assert next(iter(made)) == "short"  # they come as they end
     for r in requests:
-        expected = generate(model, r.prompt, r.params, n_predict=r.n_predict, ignore_eos=r.ignore_eos)
+        expected = generate(model, r.prompt, r.config)
         assert figures(made[r.id]) == figures(expected)
     assert made["messages"].content == "549"
     assert made["endless"].finish_reason == "length"
@@ -313,10 +343,13 @@ def test_messages_texts_and_tokens_side_by_side_each_with_settings_of_its_own(mo
 def test_texts_close_up_when_requests_run_out(model: Model, decoded: list[int]) -> None:
     """A long text among short ones moves to the first cache, with what it has there, and goes on as alone."""
     lengths = [3, 9, 3, 30, 3, 21, 3]
-    requests = [Request(i, PROMPTS[i % 6], Params(temperature=0.7, seed=i), n_predict=n) for i, n in enumerate(lengths)]
+    requests = [
+        Request(i, PROMPTS[i % 6], GenerationConfig(Params(temperature=0.7, seed=i), max_tokens=n))
+        for i, n in enumerate(lengths)
+    ]
     made = texts_by_id(generate_many(model, requests, n_parallel=7, n_threads=1, n_contexts=1))
     for r in requests:
-        assert made[r.id].tokens == generate(model, r.prompt, r.params, n_predict=r.n_predict).tokens
+        assert made[r.id].tokens == generate(model, r.prompt, r.config).tokens
     assert decoded[6:] == [7, 7] + [3] * 6 + [2] * 12 + [1] * 9
 
 
@@ -326,7 +359,7 @@ def test_requests_are_taken_as_there_is_room(model: Model) -> None:
     def endless() -> Iterator[Request]:
         for i in itertools.count():
             taken.append(i)
-            yield Request(i, PROMPTS[i % 6], Params(temperature=0.0), n_predict=8)
+            yield Request(i, PROMPTS[i % 6], GenerationConfig(Params(temperature=0.0), max_tokens=8))
 
     made = generate_many(model, endless(), n_parallel=3, n_threads=1)
     first = [next(made)[0].id for _ in range(7)]
@@ -339,7 +372,7 @@ def test_requests_are_taken_as_there_is_room(model: Model) -> None:
 @pytest.mark.parametrize("n_parallel", [2, 3, 5])
 def test_texts_that_wait_move_with_their_cache(model: Model, alone: dict[Any, Generation], n_parallel: int) -> None:
     """Where a text ends with its prompt, others move into its cache; those that waited were once written over."""
-    short = Request("short", PROMPTS[3], Params(temperature=0.0), n_predict=1)
+    short = Request("short", PROMPTS[3], GenerationConfig(Params(temperature=0.0), max_tokens=1))
     given = generate_many(model, [short, *REQUESTS], n_parallel=n_parallel, n_threads=1, n_contexts=1)
     made = texts_by_id(given)
     assert {r.id: figures(made[r.id]) for r in REQUESTS} == {id: figures(text) for id, text in alone.items()}
@@ -374,17 +407,29 @@ def failing(n: int, error: Exception) -> Any:
 
 GREEDY = Params(temperature=0.0)
 BAD = {
-    "": Request("", "", GREEDY),
-    "the context holds 192": Request("", "word " * 400, GREEDY),
-    "stop must be strings": Request("", PROMPTS[0], GREEDY, stop=("",)),
-    "n_predict must be": Request("", PROMPTS[1], GREEDY, n_predict=-2),
-    "grammar must be a Grammar or None": Request("", PROMPTS[1], GREEDY, grammar="[a-z]"),  # type: ignore[arg-type]
-    "the chat template of": Request("", ["x"], GREEDY),  # type: ignore[arg-type]
-    "ignore_eos must be": Request("", PROMPTS[2], GREEDY, ignore_eos="no"),  # type: ignore[arg-type]
-    "nobody wants": Request("", PROMPTS[3], GREEDY, on_text=refuse),
-    "after 0 tokens: no first": Request("", PROMPTS[4], GREEDY, sampler=failing(0, ValueError("no first"))),
-    "no ninth": Request("", PROMPTS[5], GREEDY, sampler=failing(8, LzsError("no ninth"))),
+    "": Request("", "", GenerationConfig(GREEDY)),
+    "the context holds 192": Request("", "word " * 400, GenerationConfig(GREEDY)),
+    "logit_bias": Request("", PROMPTS[0], GenerationConfig(replace(GREEDY, logit_bias={10**6: 1.0}))),
+    "exempt": Request("", PROMPTS[1], GenerationConfig(replace(GREEDY, exempt=(10**6,)))),
+    "the chat template of": Request("", ["x"], GenerationConfig(GREEDY)),  # type: ignore[arg-type]
+    "dry_breakers": Request(
+        "", PROMPTS[2], GenerationConfig(replace(GREEDY, dry_multiplier=0.8, dry_breakers=(10**6,)))
+    ),
+    "nobody wants": Request("", PROMPTS[3], GenerationConfig(GREEDY), on_text=refuse),
+    "after 0 tokens: no first": Request(
+        "", PROMPTS[4], GenerationConfig(GREEDY), sampler=failing(0, ValueError("no first"))
+    ),
+    "no ninth": Request("", PROMPTS[5], GenerationConfig(GREEDY), sampler=failing(8, LzsError("no ninth"))),
 }
+
+
+def test_a_request_refuses_what_is_for_one_text() -> None:
+    with pytest.raises(ValueError, match="one draft serves all texts: give it to generate_many"):
+        Request("", "Once", GenerationConfig(draft=Draft(lookup=2)))
+    with pytest.raises(ValueError, match="sampler='graph' is for one text at a time"):
+        Request("", "Once", GenerationConfig(sampler="graph"))
+    with pytest.raises(ValueError, match="config must be a GenerationConfig, got a Params"):
+        Request("", "Once", GREEDY)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("n_parallel", "n_contexts"), [(1, 1), (3, 1), (40, 1), (5, 2)])
@@ -487,15 +532,15 @@ def test_texts_under_grammars_are_those_of_generate(model: Model, n_contexts: in
     """Contexts that decode at the same time use the grammar at the same time: each has a copy."""
     grammars = [Grammar.regex(pattern, model) for pattern in (r"[a-z ]{10,30}\.", r"(\d{2}:){1,8}", "(ab|ba)*")]
     requests = [
-        Request((i, k), prompt, params, n_predict=40, grammar=grammar)
+        Request((i, k), prompt, GenerationConfig(params, max_tokens=40, grammar=grammar))
         for i, prompt in enumerate(PROMPTS)
         for k, (grammar, params) in enumerate(itertools.product(grammars, SETTINGS[1:4]))
     ]
     made = texts_by_id(generate_many(model, requests, n_parallel=6, n_contexts=n_contexts))
     for r in requests:
-        assert r.grammar is not None
-        alone = generate(model, r.prompt, r.params, n_predict=40, grammar=r.grammar, fast_forward=False)
+        assert r.config.grammar is not None
+        alone = generate(model, r.prompt, replace(r.config, fast_forward=False))
         assert (made[r.id].text, made[r.id].tokens) == (alone.text, alone.tokens), r.id
-        assert r.grammar.match(made[r.id].text) != "no"
-    ((_, error),) = generate_many(model, [Request(0, "a", Params(), grammar=grammars[0], ignore_eos=True)])
-    assert "ignore_eos forbids the tokens that end a text" in str(error)
+        assert r.config.grammar.match(made[r.id].text) != "no"
+    with pytest.raises(ValueError, match="ignore_eos forbids the tokens that end a text"):
+        Request(0, "a", GenerationConfig(Params(), grammar=grammars[0], ignore_eos=True))

@@ -21,6 +21,7 @@ llama_cpp = pytest.importorskip("llama_cpp")
 
 from applications import LOOPING, by_chain, default, new  # noqa: E402 (needs llama_cpp)
 from lzsampler import llama  # noqa: E402
+from lzsampler.decoding.config import GenerationConfig  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.dropin import LZLlama, attach  # noqa: E402
 from lzsampler.evaluation.fitting import params_for  # noqa: E402
@@ -129,16 +130,16 @@ def test_a_model_has_the_default_penalty_for_its_vocabulary(model: Model) -> Non
         ({"dry_multiplier": 0.8}, dataclasses.replace(lz, dry_multiplier=0.8, dry_breakers=dry)),
     ]
     for settings, expected in cases:
-        assert model.params(**settings) == expected
+        assert Params.recommended(model, **settings) == expected
     with pytest.raises(TypeError, match="unexpected keyword argument 'lz_penalti'; did you mean 'lz_penalty'"):
-        model.params(lz_penalti=1)
+        Params.recommended(model, lz_penalti=1)
     with pytest.raises(ValueError, match=r"^lz_separators belongs to lz_rule='default', and the rule is 'paper'"):
-        model.params(lz_separators=lz.lz_separators, lz_rule="paper")
+        Params.recommended(model, lz_separators=lz.lz_separators, lz_rule="paper")
 
 
 def test_the_separators_are_tokens_without_a_letter(model: Model) -> None:
     """Of a byte vocabulary, too, in which a token may be a piece of a character; special tokens have names."""
-    params = model.params()
+    params = Params.recommended(model)
     separators, commas = tokens_in(params.lz_separators), tokens_in(params.lz_commas)
     pieces = [model.llm.detokenize([token], special=True).decode("utf-8", "replace") for token in range(model.n_vocab)]
     assert len(params.lz_separators) == len(params.lz_commas) == (model.n_vocab + 31) // 32 * 4
@@ -204,8 +205,8 @@ def test_the_settings_of_a_grid_get_the_separators(model: Model) -> None:
         )
         for setting in quick().settings
     }
-    assert made["lz-default", 0.0] == model.params(temperature=0.0)
-    assert made["lz-default", 0.6] == model.params(temperature=0.6)
+    assert made["lz-default", 0.0] == Params.recommended(model, temperature=0.0)
+    assert made["lz-default", 0.6] == Params.recommended(model, temperature=0.6)
     assert made["lz-paper", 0.0] == dataclasses.replace(PAPER, temperature=0.0)
     assert {kind for (kind, _), params in made.items() if params.lz_separators} == {"lz-default"}
 
@@ -257,7 +258,7 @@ def test_presets_of_the_command_line_are_those_of_a_sampler(llm: Any, model: Mod
             assert record["settings"][field] == getattr(params, field), (name, field)
         made[name] = tuple(record["tokens"])
     assert len({made[name] for name in ("default", "guard", "paper", "short", "formula")}) == 5
-    ours = generate(model, LOOPING, model.params(temperature=0.0), n_predict=N)
+    ours = generate(model, LOOPING, GenerationConfig(Params.recommended(model, temperature=0.0), max_tokens=N))
     assert tuple(ours.tokens) == made["default"]
 
 

@@ -13,8 +13,7 @@ import pytest
 import runs
 from audits import HOSTILE
 from browsing import attacks, check_harmless, counting_server, dom
-from lzsampler import Params, Results, save
-from lzsampler.decoding.recovery import LoopPolicy
+from lzsampler import LoopPolicy, Params, Results, save
 from lzsampler.evaluation.grid import Grid, Setting
 from lzsampler.evaluation.tasks import BadRow
 from lzsampler.params import PENALTIES, PRESETS

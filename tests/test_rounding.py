@@ -19,10 +19,11 @@ pytest.importorskip("llama_cpp")
 
 import llama_cpp
 
+from lzsampler.decoding.config import GenerationConfig
+from lzsampler.decoding.draft import Draft
 from lzsampler.decoding.generate import generate
 from lzsampler.decoding.many import Request, generate_many
 from lzsampler.decoding.sequences import Sequences
-from lzsampler.decoding.speculative import Draft
 from lzsampler.dropin import LZLlama
 from lzsampler.evaluation.evaluate import evaluate
 from lzsampler.llama import rounding as module
@@ -144,8 +145,10 @@ def test_the_context_stays_as_it_is_and_it_is_done_once(off: Model, monkeypatch:
 def test_a_draft_warns_where_it_may_change_a_text(off: Model, auto: Model) -> None:
     for draft in (Draft(lookup=3, n_max=2), Draft(lookup=3)):
         for run in (
-            lambda model, draft=draft: generate(model, PROMPT, Params(), n_predict=5, draft=draft),
-            lambda model, draft=draft: list(generate_many(model, [Request(1, PROMPT, Params(), 5)], draft=draft)),
+            lambda model, draft=draft: generate(model, PROMPT, GenerationConfig(Params(), max_tokens=5, draft=draft)),
+            lambda model, draft=draft: list(
+                generate_many(model, [Request(1, PROMPT, GenerationConfig(Params(), max_tokens=5))], draft=draft)
+            ),
         ):
             with pytest.warns(
                 RoundingWarning, match="depend on how many tokens .*; flash_attn=True prevents it"
@@ -161,7 +164,7 @@ def test_as_an_error_it_refuses_before_anything_is_written(off: Model, tmp_path:
     with warnings.catch_warnings():
         warnings.simplefilter("error", RoundingWarning)
         with pytest.raises(RuntimeError, match="texts with a draft may differ from those without one"):
-            generate(off, PROMPT, Params(), n_predict=5, draft=Draft(lookup=3), on_text=pytest.fail)
+            generate(off, PROMPT, GenerationConfig(Params(), max_tokens=5, draft=Draft(lookup=3)), on_text=pytest.fail)
         prompts = tmp_path / "p.jsonl"
         prompts.write_text('{"prompt": "Once"}\n')
         with pytest.raises(RuntimeError, match="texts with a draft may differ"):
@@ -173,7 +176,7 @@ def test_a_text_in_mode_mrs_and_no_draft_warn_of_nothing(off: Model) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for draft in (Draft(lookup=3, mode="mrs"), Draft(lookup=3, n_max=0), None):
-            generate(off, PROMPT, Params(), n_predict=5, draft=draft)
+            generate(off, PROMPT, GenerationConfig(Params(), max_tokens=5, draft=draft))
 
 
 def test_an_application_is_warned() -> None:
@@ -192,14 +195,14 @@ def test_without_flash_attention_equal_bits_prove_nothing() -> None:
     with Model(default_draft(), n_ctx=128, n_threads=1, flash_attn=False) as small:
         assert rounding(small.llm, 4, small.n_ctx).most == 0
         with pytest.warns(RoundingWarning, match="positions have the same bits; flash_attn=True prevents it"):
-            generate(small, PROMPT, Params(), n_predict=5, draft=Draft(lookup=2, n_max=3))
+            generate(small, PROMPT, GenerationConfig(Params(), max_tokens=5, draft=Draft(lookup=2, n_max=3)))
 
 
 def test_what_cannot_be_known_is_said(off: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_known", {off.llm: {}})
     monkeypatch.setattr(llama_cpp, "llama_init_from_model", lambda *_: None)
     with pytest.warns(RoundingWarning, match="cannot tell whether .*: llama.cpp cannot make a second context"):
-        generate(off, PROMPT, Params(), n_predict=5, draft=Draft(lookup=3))
+        generate(off, PROMPT, GenerationConfig(Params(), max_tokens=5, draft=Draft(lookup=3)))
 
 
 # -- the command line --

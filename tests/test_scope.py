@@ -11,15 +11,16 @@ import numpy.typing as npt
 import pytest
 
 from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Params
+from lzsampler.decoding.config import GenerationConfig
 from lzsampler.decoding.parts import PartTracker
-from lzsampler.decoding.recovery import LoopPolicy
+from lzsampler.decoding.policy import LoopPolicy
 from lzsampler.evaluation.tasks import read_tasks
 from lzsampler.models import default_model, thinking_tasks
 from lzsampler.params import PRESETS
 
 pytest.importorskip("llama_cpp")
 
-from lzsampler.decoding.generate import Generation
+from lzsampler.decoding.generation import Generation
 from lzsampler.decoding.many import Request, generate_many
 from lzsampler.llama.model import Model, Prompt
 from writings import texts_by_id
@@ -45,7 +46,9 @@ class Forced:
 
 
 def texts(model: Model, prompts: Sequence[Prompt], params: Params, loops: LoopPolicy, n: int) -> list[Generation]:
-    requests = [Request(i, prompt, params, n_predict=n, loops=loops) for i, prompt in enumerate(prompts)]
+    requests = [
+        Request(i, prompt, GenerationConfig(params, max_tokens=n, on_loop=loops)) for i, prompt in enumerate(prompts)
+    ]
     made = texts_by_id(generate_many(model, requests))
     return [made[i] for i in range(len(prompts))]
 
@@ -67,7 +70,7 @@ def answers_without_a_penalty(
 ) -> list[Generation]:
     """Return the texts that begin with thoughts and go on without a penalty, each token decoded as it is otherwise."""
     requests = [
-        Request(i, prompt, PLAIN, n_predict=n, sampler=partial(Forced, tokens))
+        Request(i, prompt, GenerationConfig(PLAIN, max_tokens=n), sampler=partial(Forced, tokens))
         for i, (prompt, tokens) in enumerate(zip(prompts, thoughts, strict=True))
     ]
     made = texts_by_id(generate_many(model, requests))
@@ -86,7 +89,9 @@ def test_the_embedded_model_sorts_equal_numbers(model: Model) -> None:
     for text in texts(model, prompts, LOOPS, LoopPolicy("stop"), 250):
         assert text.finish_reason == "repetition"
         assert text.content == ""
-    penalty = model.params(temperature=0.0, frequency_penalty=0.3)  # LZ spares numbers, which are separators
+    penalty = Params.recommended(
+        model, temperature=0.0, frequency_penalty=0.3
+    )  # LZ spares numbers, which are separators
     found = replace(penalty, repetition_detection=STOP_ON_LOOP, stuck_detection=STOP_ON_STUCK)
     stop = LoopPolicy("stop", loop_scope=["thinking"], penalty_scope=["thinking"])
     scoped = texts(model, prompts, found, stop, 250)

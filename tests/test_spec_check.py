@@ -37,7 +37,7 @@ def small() -> Iterator[Model]:
 
 def test_no_difference_is_found_in_the_embedded_pair(target: Model, small: Model) -> None:
     steps: list[tuple[int, int]] = []
-    checked = spec_check(target, small, n_predict=12, runs=50, on_progress=lambda *step: steps.append(step))
+    checked = spec_check(target, small, max_tokens=12, runs=50, on_progress=lambda *step: steps.append(step))
     assert checked.same
     assert (checked.texts, checked.rounding, checked.differences) == (96, Rounding(0.0, 56), ())
     assert 96 < checked.tokens <= 96 * 12
@@ -69,7 +69,7 @@ def test_a_verification_that_accepts_everything_is_found(
 
     monkeypatch.setattr(Speculation, "verify_at", careless)
     monkeypatch.setattr(module, "LENGTHS", (2,))
-    checked = spec_check(target, small, n_predict=16, runs=50)
+    checked = spec_check(target, small, max_tokens=16, runs=50)
     assert not checked.same
     assert checked.differences
     assert any(fit.wrong for fit in checked.fits)
@@ -103,8 +103,8 @@ def test_the_chance_of_a_chi_square(chi2: float, df: int) -> None:
 
 
 def test_what_is_refused(target: Model) -> None:
-    with pytest.raises(ValueError, match="n_predict must be from 2 to 4096, got 1"):
-        spec_check(target, n_predict=1)
+    with pytest.raises(ValueError, match="max_tokens must be from 2 to 4096, got 1"):
+        spec_check(target, max_tokens=1)
     with pytest.raises(ValueError, match=r"runs must be from 50 to 100000, got 49"):
         spec_check(target, runs=49)
     with pytest.raises(ValueError, match="the draft is the target itself"):

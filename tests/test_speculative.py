@@ -15,13 +15,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from asked import asked
 from lzsampler import Grammar, LzsError, Params, RepetitionDetection, Sampler, sequence_seed
 from lzsampler.models import default_draft, default_model
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler.decoding.generate import Generation, Text, generate  # noqa: E402 (needs llama_cpp)
-from lzsampler.decoding.speculative import Draft, Speculated  # noqa: E402
+from lzsampler.decoding.config import GenerationConfig  # noqa: E402
+from lzsampler.decoding.draft import Draft, Speculated  # noqa: E402
+from lzsampler.decoding.generate import generate  # noqa: E402 (needs llama_cpp)
+from lzsampler.decoding.generation import Generation  # noqa: E402 (needs llama_cpp)
+from lzsampler.decoding.writing import Text  # noqa: E402 (needs llama_cpp)
 from lzsampler.llama.model import Model  # noqa: E402
 
 PROMPT = "Once upon a time there was a king"
@@ -52,7 +56,8 @@ def twin() -> Iterator[Model]:
 
 
 def written(model: Model, params: Params, n: int = 60, **settings: Any) -> Generation:
-    return generate(model, PROMPT, params, n_predict=n, **settings)
+    config, hooks = asked(params, max_tokens=n, **settings)
+    return generate(model, PROMPT, config, **hooks)
 
 
 def last_position(model: Model) -> int:
@@ -81,7 +86,7 @@ def figures(generation: Generation) -> Speculated:
 
 @pytest.mark.parametrize("settings", [{"temperature": 0.0}, WARM], ids=["greedy", "warm"])
 def test_a_draft_changes_no_text(target: Model, small: Model, settings: dict[str, Any]) -> None:
-    params = target.params(**settings)
+    params = Params.recommended(target, **settings)
     alone = written(target, params)
     assert alone.speculated is None
     for k in range(1, 9):
@@ -94,14 +99,14 @@ def test_a_draft_changes_no_text(target: Model, small: Model, settings: dict[str
 
 def test_a_long_text(target: Model, small: Model) -> None:
     """With the default penalty, top-p, and an eye on loops."""
-    params = target.params(**WARM)
+    params = Params.recommended(target, **WARM)
     alone = written(target, params, 500, on_loop="stop")
     assert len(alone.tokens) > 100
     assert written(target, params, 500, on_loop="stop", draft=Draft(small, n_max=4)).tokens == alone.tokens
 
 
 def test_threads_and_batches_change_nothing(target: Model, small: Model) -> None:
-    params = target.params(**WARM)
+    params = Params.recommended(target, **WARM)
     alone = written(target, params, 40)
     with opened(default_model(), n_threads=2, n_batch=3) as narrow:
         together = written(narrow, params, 40, draft=Draft(small, n_max=4))
@@ -110,7 +115,7 @@ def test_threads_and_batches_change_nothing(target: Model, small: Model) -> None
 
 
 def test_what_the_target_would_say_is_accepted(target: Model, twin: Model, small: Model) -> None:
-    params = target.params(**WARM)
+    params = Params.recommended(target, **WARM)
     for mode in ("gumbel", "mrs"):
         same = figures(written(target, params, 61, draft=Draft(twin, n_max=5, mode=mode)))
         assert (same.acceptance, same.drafted, same.blocks, same.plain) == (1, 50, 10, 0)
@@ -140,7 +145,10 @@ def test_rejection_sampling_keeps_the_distribution(target: Model, small: Model) 
     for i in range(n):
         seeded = Params(temperature=1.2, top_k=3, presence_penalty=1.0, seed=sequence_seed(1, i))
         made = generate(
-            target, prompt, seeded, n_predict=3, draft=Draft(small, n_max=2, mode="mrs"), reuse_context=True
+            target,
+            prompt,
+            GenerationConfig(seeded, max_tokens=3, draft=Draft(small, n_max=2, mode="mrs")),
+            reuse_context=True,
         )
         counts[made.tokens[:2]] += 1
     assert set(counts) <= set(law)
@@ -161,7 +169,7 @@ def test_no_token_is_decoded_twice(target: Model, small: Model, monkeypatch: pyt
         original(self, tokens, wanted)
 
     monkeypatch.setattr(Model, "_decode", spy)
-    made = written(target, target.params(**WARM), 80, draft=Draft(small, n_max=4))
+    made = written(target, Params.recommended(target, **WARM), 80, draft=Draft(small, n_max=4))
     assert figures(made).acceptance < 1
     assert len(decoded) == len(set(decoded))
     for model in (target, small):
@@ -172,7 +180,7 @@ def test_no_token_is_decoded_twice(target: Model, small: Model, monkeypatch: pyt
 
 
 def test_the_end_of_the_contexts(target: Model, small: Model) -> None:
-    params = target.params(**WARM)
+    params = Params.recommended(target, **WARM)
     with opened(default_model(), n_ctx=40) as short, opened(default_draft(), n_ctx=30) as shorter:
         alone = written(short, params, -1)
         assert alone.finish_reason == "context"
@@ -186,7 +194,7 @@ def test_the_end_of_the_contexts(target: Model, small: Model) -> None:
 
 
 def test_a_context_that_is_used_again(target: Model, small: Model) -> None:
-    params, draft = target.params(**WARM), Draft(small, n_max=4)
+    params, draft = Params.recommended(target, **WARM), Draft(small, n_max=4)
     first = written(target, params, 30, draft=draft)
     again = written(target, params, 30, draft=draft, reuse_context=True)
     assert again.tokens == first.tokens
@@ -196,7 +204,7 @@ def test_a_context_that_is_used_again(target: Model, small: Model) -> None:
 
 
 def test_the_text_ends_as_without_a_draft(target: Model, twin: Model, small: Model) -> None:
-    params = target.params(**WARM)
+    params = Params.recommended(target, **WARM)
     word = written(target, params, 40).text.split()[12]
     question = [{"role": "user", "content": "What is 12 + 30?"}]
     for draft in (Draft(twin, n_max=7), Draft(small, n_max=7)):
@@ -207,20 +215,24 @@ def test_the_text_ends_as_without_a_draft(target: Model, twin: Model, small: Mod
         made = written(target, params, 40, draft=draft, on_text=pieces)
         assert made.finish_reason == "interrupted"
         assert "".join(pieces.texts) == made.text
-        alone = generate(target, question, target.params(temperature=0), n_predict=200)
-        together = generate(target, question, target.params(temperature=0), n_predict=200, draft=draft)
+        alone = generate(target, question, GenerationConfig(Params.recommended(target, temperature=0), max_tokens=200))
+        together = generate(
+            target, question, GenerationConfig(Params.recommended(target, temperature=0), max_tokens=200, draft=draft)
+        )
         assert together.finish_reason == alone.finish_reason == "stop"
         assert together.tokens == alone.tokens
         for n in (0, 1, 2, 3):
             assert written(target, params, n, draft=draft).tokens == written(target, params, n).tokens
 
 
-@pytest.mark.parametrize("action", ["stop", "trim", "rewind", "kick"])
+@pytest.mark.parametrize("action", ["stop", "trim", "rewind", "boost"])
 def test_loops_are_acted_on_as_without_a_draft(target: Model, small: Model, action: Any) -> None:
     eager = RepetitionDetection(max_pattern_size=64, min_pattern_size=3, min_count=4)
     params = Params(temperature=0.0, repetition_detection=eager)
-    alone = generate(target, "The", params, n_predict=150, on_loop=action)
-    together = generate(target, "The", params, n_predict=150, on_loop=action, draft=Draft(small, n_max=5))
+    alone = generate(target, "The", GenerationConfig(params, max_tokens=150, on_loop=action))
+    together = generate(
+        target, "The", GenerationConfig(params, max_tokens=150, draft=Draft(small, n_max=5), on_loop=action)
+    )
     assert figures(together).blocks
     assert alone.actions
     assert together.actions == alone.actions
@@ -231,7 +243,7 @@ def test_loops_are_acted_on_as_without_a_draft(target: Model, small: Model, acti
 def test_a_grammar_follows_the_drafts(target: Model, small: Model, temperature: float) -> None:
     """Its place in the pattern advances with each drafted token, and goes back with those that fall."""
     pattern = r"[A-Z][a-z]+( [a-z]+,?){4,30}\."
-    params = target.params(temperature=temperature, seed=5)
+    params = Params.recommended(target, temperature=temperature, seed=5)
     alone = written(target, params, grammar=Grammar.regex(pattern, target.token_bytes))
     assert re.fullmatch(pattern, alone.text)
     for most in (1, 4, 8):
@@ -242,7 +254,7 @@ def test_a_grammar_follows_the_drafts(target: Model, small: Model, temperature: 
 
 
 def test_parts_and_explanations_decode_token_by_token(target: Model, small: Model) -> None:
-    params = target.params(**WARM)
+    params = Params.recommended(target, **WARM)
     draft = Draft(small, n_max=3)
     for settings in ({"penalty_scope": ["thinking"]}, {"on_explanation": lambda step: None}):
         alone, together = (written(target, params, 12, **settings, **more) for more in ({}, {"draft": draft}))
@@ -257,8 +269,8 @@ COPY = "The king said: bring me seven apples, two loaves of bread and a jug of m
 
 @pytest.mark.parametrize("settings", [{"temperature": 0.0}, WARM], ids=["greedy", "warm"])
 def test_a_match_changes_no_text(target: Model, small: Model, settings: dict[str, Any]) -> None:
-    params = target.params(**settings)
-    alone = generate(target, COPY, params, n_predict=60)
+    params = Params.recommended(target, **settings)
+    alone = generate(target, COPY, GenerationConfig(params, max_tokens=60))
     for mode in ("gumbel", "match"):
         for draft in (
             Draft(lookup=1, n_max=1, mode=mode),
@@ -266,7 +278,7 @@ def test_a_match_changes_no_text(target: Model, small: Model, settings: dict[str
             Draft(small, lookup=1, n_max=4, p_min=0.6, mode=mode),
             Draft(lookup=1, mode=mode),
         ):
-            together = generate(target, COPY, params, n_predict=60, draft=draft)
+            together = generate(target, COPY, GenerationConfig(params, max_tokens=60, draft=draft))
             assert together.tokens == alone.tokens
             assert figures(together).drafted > 0
 
@@ -274,13 +286,15 @@ def test_a_match_changes_no_text(target: Model, small: Model, settings: dict[str
 def test_a_text_that_repeats_itself_is_found(target: Model) -> None:
     """Greedy text that loops, cut and taken up again: the index follows, and all but the last of a block stand."""
     params = Params(temperature=0.0)
-    alone = generate(target, "The", params, n_predict=300)
-    together = generate(target, "The", params, n_predict=300, draft=Draft(lookup=3, n_max=6))
+    alone = generate(target, "The", GenerationConfig(params, max_tokens=300))
+    together = generate(target, "The", GenerationConfig(params, max_tokens=300, draft=Draft(lookup=3, n_max=6)))
     assert together.tokens == alone.tokens
     assert figures(together).acceptance > 0.5
     eager = Params(temperature=0.0, repetition_detection=RepetitionDetection(64, 3, 4))
-    alone = generate(target, "The", eager, n_predict=150, on_loop="rewind")
-    together = generate(target, "The", eager, n_predict=150, on_loop="rewind", draft=Draft(lookup=3, n_max=6))
+    alone = generate(target, "The", GenerationConfig(eager, max_tokens=150, on_loop="rewind"))
+    together = generate(
+        target, "The", GenerationConfig(eager, max_tokens=150, draft=Draft(lookup=3, n_max=6), on_loop="rewind")
+    )
     assert alone.actions
     assert (together.tokens, together.actions) == (alone.tokens, alone.actions)
 
@@ -308,7 +322,7 @@ def test_the_distribution_of_what_was_looked_up(target: Model) -> None:
     for i in range(n):
         seeded = Params(**params, seed=sequence_seed(2, i))
         draft = Draft(lookup=1, n_max=2, mode="mrs")
-        made = generate(target, prompt, seeded, n_predict=3, draft=draft, reuse_context=True)
+        made = generate(target, prompt, GenerationConfig(seeded, max_tokens=3, draft=draft), reuse_context=True)
         counts[made.tokens[:2]] += 1
         drafted += figures(made).drafted
     assert drafted > 100
@@ -318,23 +332,25 @@ def test_the_distribution_of_what_was_looked_up(target: Model) -> None:
 
 
 def test_a_match_stands_in_where_the_draft_model_is_not_sure(target: Model, small: Model) -> None:
-    params = target.params(temperature=0.0)
+    params = Params.recommended(target, temperature=0.0)
     sure = Draft(small, n_max=4, p_min=0.9)
     both = Draft(small, n_max=4, p_min=0.9, lookup=2)
-    alone, together = (figures(generate(target, COPY, params, n_predict=60, draft=draft)) for draft in (sure, both))
+    alone, together = (
+        figures(generate(target, COPY, GenerationConfig(params, max_tokens=60, draft=draft))) for draft in (sure, both)
+    )
     assert together.blocks > alone.blocks
     with opened(default_draft(), n_ctx=8) as tiny:  # which never has room
-        made = generate(target, COPY, params, n_predict=60, draft=Draft(tiny, n_max=4, lookup=2))
+        made = generate(target, COPY, GenerationConfig(params, max_tokens=60, draft=Draft(tiny, n_max=4, lookup=2)))
     assert figures(made).drafted > 0
 
 
 def test_a_grammar_ends_a_block_that_was_looked_up(target: Model) -> None:
-    params = target.params(**WARM)
+    params = Params.recommended(target, **WARM)
     pattern = r"( (bring|me|seven|two|apples|loaves|of|bread)[,.]?){5,20}"
-    alone = generate(target, COPY, params, grammar=Grammar.regex(pattern, target.token_bytes))
+    alone = generate(target, COPY, GenerationConfig(params, grammar=Grammar.regex(pattern, target.token_bytes)))
     for most in (1, 4, 8):
         grammar = Grammar.regex(pattern, target.token_bytes)
-        made = generate(target, COPY, params, grammar=grammar, draft=Draft(lookup=1, n_max=most))
+        made = generate(target, COPY, GenerationConfig(params, grammar=grammar, draft=Draft(lookup=1, n_max=most)))
         assert made.tokens == alone.tokens
         assert figures(made).drafted > 0
 
@@ -362,12 +378,14 @@ class Clock:
 
 @pytest.mark.parametrize("settings", [{"temperature": 0.0}, WARM], ids=["greedy", "warm"])
 def test_no_clock_changes_the_text(target: Model, small: Model, settings: dict[str, Any]) -> None:
-    params = target.params(**settings)
-    alone = generate(target, COPY, params, n_predict=120)
+    params = Params.recommended(target, **settings)
+    alone = generate(target, COPY, GenerationConfig(params, max_tokens=120))
     calls = set()
     for what in ("stands still", "goes back", "drafts cost nothing", "drafts cost all", "any"):
         for sources in ({"model": small}, {"lookup": 2}, {"model": small, "lookup": 2, "p_min": 0.3}):
-            made = generate(target, COPY, params, n_predict=120, draft=Draft(**sources, clock=Clock(what)))
+            made = generate(
+                target, COPY, GenerationConfig(params, max_tokens=120, draft=Draft(**sources, clock=Clock(what)))
+            )
             assert made.tokens == alone.tokens
             calls.add((figures(made).blocks, figures(made).drafted))
     assert len(calls) > 4  # the choices were not the same
@@ -375,7 +393,7 @@ def test_no_clock_changes_the_text(target: Model, small: Model, settings: dict[s
 
 def test_auto_is_a_number_in_mode_mrs(target: Model, small: Model) -> None:
     """There the text of a seed depends on the blocks, which no clock may decide."""
-    params = target.params(**WARM)
+    params = Params.recommended(target, **WARM)
     three = written(target, params, draft=Draft(small, n_max=3, mode="mrs"))
     for what in ("goes back", "any"):
         auto = written(target, params, draft=Draft(small, mode="mrs", clock=Clock(what)))
@@ -425,7 +443,7 @@ def test_what_does_not_pay_is_turned_off(
 ) -> None:
     clock = Counted(target, each)
     clock.watch(monkeypatch)
-    made = written(target, target.params(temperature=0.0), 200, draft=Draft(small, clock=clock))
+    made = written(target, Params.recommended(target, temperature=0.0), 200, draft=Draft(small, clock=clock))
     assert figures(made).off is off
     speed = figures(made).speed
     assert speed is not None
@@ -437,7 +455,11 @@ def test_the_prompt_does_not_make_a_draft_slow(target: Model, twin: Model, monke
     """The draft model decodes it before the first block, and not again."""
     clock = Counted(target, 0.05, draft_each=0.1)
     clock.watch(monkeypatch)
-    made = generate(target, COPY * 8, target.params(temperature=0.0), n_predict=30, draft=Draft(twin, clock=clock))
+    made = generate(
+        target,
+        COPY * 8,
+        GenerationConfig(Params.recommended(target, temperature=0.0), max_tokens=30, draft=Draft(twin, clock=clock)),
+    )
     assert made.prompt_tokens > 200
     assert figures(made).blocks > 4
     assert figures(made).plain < 6
@@ -447,7 +469,7 @@ def test_the_prompt_does_not_make_a_draft_slow(target: Model, twin: Model, monke
 
 
 def test_drafts_that_are_not_sure_are_short(target: Model, small: Model) -> None:
-    params = target.params(**WARM)
+    params = Params.recommended(target, **WARM)
     alone = written(target, params)
     every = figures(written(target, params, draft=Draft(small, n_max=6)))
     sure = written(target, params, draft=Draft(small, n_max=6, p_min=0.5))
@@ -484,7 +506,7 @@ def test_settings_are_checked(small: Model) -> None:
 def test_a_draft_that_does_not_fit_is_refused(
     target: Model, small: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    params = target.params()
+    params = Params.recommended(target)
     with pytest.raises(TypeError, match="draft must be a Draft, got <lzsampler"):
         written(target, params, draft=small)
     with (
@@ -538,4 +560,4 @@ def test_a_draft_that_breaks(target: Model, small: Model, monkeypatch: pytest.Mo
     original = Model.logits_pointer
     monkeypatch.setattr(Model, "logits_pointer", lambda self: nan if self is small else original(self))
     with pytest.raises(LzsError, match=r"the model failed after 1 token: the draft's logits\[0\] is nan"):
-        written(target, target.params(), draft=Draft(small, n_max=2))
+        written(target, Params.recommended(target), draft=Draft(small, n_max=2))

@@ -112,7 +112,7 @@ def test_evaluations(tmp_path: Path) -> None:
     from lzsampler.models import default_model, default_prompts, default_tasks
 
     settings = (Setting("none", "none", Params(temperature=0.0)), Setting("lz", "lz-paper", Params(lz_penalty=0.15)))
-    grid = Grid("small", settings, n_predict=8)
+    grid = Grid("small", settings, max_tokens=8)
     files: dict[str, Any] = {"tasks": default_tasks(), "prompts": default_prompts()}
     lzsampler.evaluate(default_model(), tmp_path / "work", **files, grid=grid, limit=2, n_ctx=256, n_threads=1)
     assert read_or_refused(use_results, tmp_path / "work")

@@ -15,6 +15,7 @@ BENCH = Path(__file__).parents[1] / "bench"
 sys.path.append(str(BENCH))
 
 from lzsampler import Params, generate, quantize  # noqa: E402
+from lzsampler.decoding.config import GenerationConfig  # noqa: E402
 from lzsampler.llama import gguf  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_draft, default_model  # noqa: E402
@@ -48,7 +49,9 @@ def test_the_function_is_that_of_the_embedded_model(folder: Path, kind: str) -> 
         for one in (model, wide):
             one.decode(ids)
         assert np.array_equal(model.logits(), wide.logits())
-        texts = [generate(one, PROMPT, Params(temperature=0.0), n_predict=100) for one in (model, wide)]
+        texts = [
+            generate(one, PROMPT, GenerationConfig(Params(temperature=0.0), max_tokens=100)) for one in (model, wide)
+        ]
     assert texts[0].tokens == texts[1].tokens
     assert len(texts[0].tokens) == 100
 
@@ -65,7 +68,7 @@ def test_microscaling(folder: Path) -> None:
     header = gguf.read(stretched("mxfp4", SMALL, folder))
     assert header.quantization == "MXFP4"
     with opened(header.path) as model:
-        assert len(generate(model, PROMPT, Params(temperature=0.0), n_predict=10).tokens) == 10
+        assert len(generate(model, PROMPT, GenerationConfig(Params(temperature=0.0), max_tokens=10)).tokens) == 10
 
 
 def test_the_bench_of_speculation_runs(folder: Path) -> None:

@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from asked import asked
 from lzsampler import Grammar, Params
 from lzsampler.explanation import Explanation
 from lzsampler.models import default_draft, default_model
 
 pytest.importorskip("llama_cpp")
 
-from lzsampler.decoding.generate import Generation, generate
-from lzsampler.decoding.speculative import Draft
+from lzsampler.decoding.config import GenerationConfig
+from lzsampler.decoding.draft import Draft
+from lzsampler.decoding.generate import generate
+from lzsampler.decoding.generation import Generation
 from lzsampler.dropin import attach
 from lzsampler.llama.model import Model
 
@@ -56,7 +59,8 @@ def model() -> Iterator[Model]:
 
 
 def texts_of(model: Model, params: Params, **more: Any) -> Generation:
-    return generate(model, PROMPT, params, n_predict=400, grammar=Grammar.json_schema(SCHEMA, model), **more)
+    config, hooks = asked(params, max_tokens=400, grammar=Grammar.json_schema(SCHEMA, model), **more)
+    return generate(model, PROMPT, config, **hooks)
 
 
 def in_keys(model: Model, made: Generation) -> list[int]:
@@ -113,7 +117,7 @@ def test_scopes_and_structure_go_together(model: Model) -> None:
 def test_the_chain_sampler_of_llama_cpp_does_the_same(model: Model, structure: Any) -> None:
     params, grammar = Params(**HEAVY, structure=structure), Grammar.json_schema(SCHEMA, model)
     prompt = np.array(model.tokenize(PROMPT), np.int32)
-    expected = generate(model, prompt, params, n_predict=60, grammar=grammar)
+    expected = generate(model, prompt, GenerationConfig(params, max_tokens=60, grammar=grammar))
     with attach(model.llm, replace(params, temperature=1.0), grammar=grammar):
         made = model.llm.generate(prompt.tolist(), temp=0.0, repeat_penalty=1.0)
         assert list(islice(made, 60)) == list(expected.tokens)

@@ -13,6 +13,7 @@ import pytest
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from lzsampler import Grammar, LzsError, Model, Params, Sampler, generate  # noqa: E402
+from lzsampler.decoding.config import GenerationConfig  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
 from lzsampler.dropin.lzllama import LZLlama  # noqa: E402
 from lzsampler.llama.log import captured_log  # noqa: E402
@@ -57,7 +58,11 @@ def elsewhere(call: Any) -> BaseException | None:
 
 def test_the_error_names_the_model_and_what_to_do(model: Model) -> None:
     def busy(_: str) -> bool:
-        for call in (lambda: generate(model, "A", Params(), n_predict=1), lambda: model.decode([1]), model.close):
+        for call in (
+            lambda: generate(model, "A", GenerationConfig(Params(), max_tokens=1)),
+            lambda: model.decode([1]),
+            model.close,
+        ):
             error = elsewhere(call)
             assert isinstance(error, LzsError)
             assert str(error) == (
@@ -68,8 +73,11 @@ def test_the_error_names_the_model_and_what_to_do(model: Model) -> None:
             model.close()
         return True
 
-    assert generate(model, "Once", Params(temperature=0.0), n_predict=3, on_text=busy).finish_reason == "interrupted"
-    assert elsewhere(lambda: generate(model, "A", Params(), n_predict=1)) is None
+    assert (
+        generate(model, "Once", GenerationConfig(Params(temperature=0.0), max_tokens=3), on_text=busy).finish_reason
+        == "interrupted"
+    )
+    assert elsewhere(lambda: generate(model, "A", GenerationConfig(Params(), max_tokens=1))) is None
 
 
 def test_a_grammar_is_in_use_as_long_as_a_text_is(model: Model) -> None:
@@ -84,7 +92,7 @@ def test_a_grammar_is_in_use_as_long_as_a_text_is(model: Model) -> None:
         assert elsewhere(lambda: grammar.copy().match("a")) is None
         return True
 
-    generate(model, "Once", Params(temperature=0.0), n_predict=9, grammar=grammar, on_text=busy)
+    generate(model, "Once", GenerationConfig(Params(temperature=0.0), max_tokens=9, grammar=grammar), on_text=busy)
     assert elsewhere(lambda: sampler.step(row)) is None
 
 
@@ -103,7 +111,9 @@ def test_a_sampler_that_a_thread_uses_serves_that_thread_alone(model: Model) -> 
 
 def test_a_model_is_not_freed_under_texts_that_are_not_finished() -> None:
     model = Model(default_model(), n_ctx=64, n_threads=1)
-    texts = generate_many(model, [Request(i, "Once", Params(), n_predict=2 + i) for i in range(3)], n_parallel=2)
+    texts = generate_many(
+        model, [Request(i, "Once", GenerationConfig(Params(), max_tokens=2 + i)) for i in range(3)], n_parallel=2
+    )
     next(texts)
     with pytest.raises(LzsError, match="is in use: close it when nothing uses it any more"):
         model.close()

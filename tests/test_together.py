@@ -14,10 +14,12 @@ llama_cpp = pytest.importorskip("llama_cpp")
 from lzsampler import LzsError, Params  # noqa: E402 (needs llama_cpp)
 from lzsampler._check import row_of  # noqa: E402
 from lzsampler.decoding import many  # noqa: E402
-from lzsampler.decoding.generate import Generation, generate  # noqa: E402
+from lzsampler.decoding.config import GenerationConfig  # noqa: E402
+from lzsampler.decoding.draft import Draft  # noqa: E402
+from lzsampler.decoding.generate import generate  # noqa: E402
+from lzsampler.decoding.generation import Generation  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
-from lzsampler.decoding.recovery import LoopPolicy, OnLoop  # noqa: E402
-from lzsampler.decoding.speculative import Draft  # noqa: E402
+from lzsampler.decoding.policy import LoopPolicy  # noqa: E402
 from lzsampler.decoding.together import Together  # noqa: E402
 from lzsampler.llama.decoder import Decoder  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
@@ -33,15 +35,17 @@ SETTINGS = [
     Params(lz_penalty=0.15, history="all", temperature=0.8, top_k=40, seed=3),
     Params(temperature=0.0, repetition_detection=DETECTION),
 ]
-ON_LOOP: list[OnLoop | None] = [None, None, None, "rewind"]
+ON_LOOP: list[str | None] = [None, None, None, "rewind"]
 REQUESTS = [
     Request(
         (i, k),
         prompt,
-        params,
-        n_predict=(5, 60, 1, 33, 90)[(i + k) % 5],
-        stop=(" the", ".") if (i + k) % 3 == 0 else (),
-        loops=LoopPolicy(ON_LOOP[k]),
+        GenerationConfig(
+            params,
+            max_tokens=(5, 60, 1, 33, 90)[(i + k) % 5],
+            stop=(" the", ".") if (i + k) % 3 == 0 else (),
+            on_loop=LoopPolicy(ON_LOOP[k]),
+        ),
     )
     for i, prompt in enumerate(PROMPTS)
     for k, params in enumerate(SETTINGS)
@@ -61,8 +65,7 @@ def small() -> Iterator[Model]:
 
 
 def alone(model: Model, request: Request) -> Generation:
-    loops = {name: getattr(request.loops, name) for name in ("on_loop", "loop_rule", "max_rescues")}
-    return generate(model, request.prompt, request.params, n_predict=request.n_predict, stop=request.stop, **loops)
+    return generate(model, request.prompt, request.config)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +113,7 @@ def test_texts_are_those_without_a_draft(
 def test_a_full_context_is_the_same_too(model: Model, small: Model) -> None:
     """Near its end there is no room to fill sequences up; and one text is there before the others."""
     long = " ".join(PROMPTS)
-    requests = [Request(i, long[5 * i :], Params(temperature=0.0)) for i in range(6)]
+    requests = [Request(i, long[5 * i :], GenerationConfig(Params(temperature=0.0))) for i in range(6)]
     for draft in (Draft(small, n_max=7), Draft(lookup=1, n_max=16)):
         given = generate_many(model, requests, n_parallel=4, n_threads=1, n_contexts=1, draft=draft)
         made = texts_by_id(given)
@@ -120,7 +123,10 @@ def test_a_full_context_is_the_same_too(model: Model, small: Model) -> None:
 
 def test_a_draft_with_a_smaller_context_drafts_as_long_as_it_can(model: Model) -> None:
     with Model(default_draft(), n_ctx=64, n_threads=1, flash_attn=True) as short:
-        requests = [Request(i, prompt, Params(temperature=0.0), n_predict=80) for i, prompt in enumerate(PROMPTS)]
+        requests = [
+            Request(i, prompt, GenerationConfig(Params(temperature=0.0), max_tokens=80))
+            for i, prompt in enumerate(PROMPTS)
+        ]
         given = generate_many(model, requests, n_threads=1, n_contexts=1, draft=Draft(short, n_max=4))
         made = texts_by_id(given)
     check(made, {request.id: alone(model, request) for request in requests})
@@ -158,7 +164,9 @@ def test_all_sequences_of_a_call_have_the_same_length(
         return decode(self, batch, wanted=wanted)
 
     monkeypatch.setattr(many._Context, "_decode", counted)
-    requests = [Request(i, prompt, Params(temperature=0.0), n_predict=40) for i, prompt in enumerate(PROMPTS)]
+    requests = [
+        Request(i, prompt, GenerationConfig(Params(temperature=0.0), max_tokens=40)) for i, prompt in enumerate(PROMPTS)
+    ]
     list(generate_many(model, requests, n_threads=1, n_contexts=1, draft=Draft(small, lookup=2, n_max=4)))
     assert all(len(lengths) == 1 for lengths in seen)
     assert {5} in seen
@@ -175,7 +183,9 @@ def test_a_draft_decodes_no_token_twice(model: Model, small: Model, monkeypatch:
         return decode(self, batch, wanted=wanted)
 
     monkeypatch.setattr(together._Slots, "_decode", counted)
-    requests = [Request(i, text * 3, Params(), n_predict=5 + 10 * i) for i, text in enumerate(PROMPTS)]
+    requests = [
+        Request(i, text * 3, GenerationConfig(Params(), max_tokens=5 + 10 * i)) for i, text in enumerate(PROMPTS)
+    ]
     given = generate_many(model, requests, n_threads=1, n_contexts=1, draft=Draft(small, n_max=3))
     made = texts_by_id(given).values()
     fell = sum(one.speculated.drafted - one.speculated.accepted for one in made if one.speculated is not None)
@@ -227,7 +237,10 @@ def refuse(text: str) -> None:
 def test_a_text_that_fails_leaves_the_drafts_of_others_alone(
     model: Model, small: Model, expected: dict[Any, Generation], kind: str
 ) -> None:
-    bad = [replace(r, id=str(r.id), on_text=refuse, stop=(), n_predict=30) for r in REQUESTS[::4]]
+    bad = [
+        replace(r, id=str(r.id), on_text=refuse, config=replace(r.config, stop=(), max_tokens=30))
+        for r in REQUESTS[::4]
+    ]
     bad += [replace(r, id=f"long {r.id}", prompt="word " * 400) for r in REQUESTS[::4]]
     requests = [r for pair in zip(bad, REQUESTS, strict=False) for r in pair] + REQUESTS[len(bad) :]
     given = generate_many(model, requests, n_parallel=5, n_threads=1, n_contexts=1, draft=drafts(small)[kind])

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from lzsampler import Grammar, LzsError
+from lzsampler.decoding.config import GenerationConfig
+from lzsampler.params import Params
 
 pytest.importorskip("llama_cpp")
 sys.path.append(str(Path(__file__).parents[1] / "bench"))
@@ -29,9 +31,9 @@ def tale() -> Iterator[Model]:
 def test_generated_tokens_are_those_of_the_tokenizer(tale: Model) -> None:
     pattern = r"[A-Z][a-z]{2,9}( [a-z]{1,9}){2,6}[.!?]"
     for seed in range(4):
-        params = tale.params(temperature=1.0, seed=seed)
+        params = Params.recommended(tale, temperature=1.0, seed=seed)
         grammar = Grammar.regex(pattern, tale, tokenization="proper")
-        made = generate(tale, "Once upon a time, ", params, n_predict=60, grammar=grammar)
+        made = generate(tale, "Once upon a time, ", GenerationConfig(params, max_tokens=60, grammar=grammar))
         assert grammar.match(made.text) == "yes"
         tokens = [token for token in made.tokens if not tale.is_eog(token)]
         assert tokens == tale.tokenize(made.text)
@@ -40,7 +42,11 @@ def test_generated_tokens_are_those_of_the_tokenizer(tale: Model) -> None:
 
 def test_free_text_under_proper_is_spelled_as_the_tokenizer_spells_it(tale: Model) -> None:
     grammar = Grammar.proper(tale)
-    made = generate(tale, "Once upon a time", tale.params(temperature=1.5, seed=3), n_predict=80, grammar=grammar)
+    made = generate(
+        tale,
+        "Once upon a time",
+        GenerationConfig(Params.recommended(tale, temperature=1.5, seed=3), max_tokens=80, grammar=grammar),
+    )
     text = b"".join(tale.piece(token) for token in made.tokens)
     assert tale.token_bytes.spelling.wrong([t for t in made.tokens if not tale.is_eog(t)]) is None, text
 

@@ -14,7 +14,9 @@ pytest.importorskip("llama_cpp")
 
 from lzsampler import LzsError, Params
 from lzsampler.auditing.repetition import repetition
-from lzsampler.decoding.generate import Generation, generate
+from lzsampler.decoding.config import GenerationConfig
+from lzsampler.decoding.generate import generate
+from lzsampler.decoding.generation import Generation
 from lzsampler.decoding.transcript import TranscriptFile, record, to_line
 from lzsampler.llama.model import Model
 from lzsampler.models import default_model
@@ -28,9 +30,9 @@ GREEDY = Params(temperature=0.0, lz_penalty=0.15, seed=7)
 @pytest.fixture(scope="module")
 def chat() -> dict[str, Any]:
     with Model(default_model(), n_ctx=300, n_threads=1) as model:
-        made = generate(model, QUESTION, GREEDY, n_predict=200, stop=("\n",))
+        made = generate(model, QUESTION, GenerationConfig(GREEDY, max_tokens=200, stop=("\n",)))
         figures = repetition(made.text).to_json()
-        return record(model, QUESTION, GREEDY, made, figures, n_predict=200, stop=("\n",))
+        return record(model, QUESTION, GenerationConfig(GREEDY, max_tokens=200, stop=("\n",)), made, figures)
 
 
 def test_a_chat(chat: dict[str, Any]) -> None:
@@ -62,13 +64,15 @@ def test_settings_are_all_of_params_and_more(chat: dict[str, Any]) -> None:
     settings = chat["settings"]
     assert {field.name for field in fields(Params)} - set(SEPARATORS) < set(settings)
     assert (settings["lz_penalty"], settings["seed"], settings["n_ctx"], settings["n_threads"]) == (0.15, 7, 300, 1)
-    assert (settings["n_predict"], settings["stop"], settings["chat"]) == (200, ["\n"], True)
+    assert (settings["max_tokens"], settings["stop"], settings["chat"]) == (200, ["\n"], True)
 
 
 def test_a_plain_prompt_has_its_text_and_one_message() -> None:
     with Model(default_model(), n_threads=1) as model:
-        made = generate(model, "Once upon a time", GREEDY, n_predict=5)
-        plain = record(model, "Once upon a time", GREEDY, made, repetition(made.text).to_json(), n_predict=5)
+        made = generate(model, "Once upon a time", GenerationConfig(GREEDY, max_tokens=5))
+        plain = record(
+            model, "Once upon a time", GenerationConfig(GREEDY, max_tokens=5), made, repetition(made.text).to_json()
+        )
     assert plain["prompt"] == "Once upon a time"
     assert plain["messages"] == [{"role": "assistant", "content": made.text.strip()}]
     assert plain["settings"]["chat"] is False
@@ -76,14 +80,15 @@ def test_a_plain_prompt_has_its_text_and_one_message() -> None:
 
 def test_strings_stand_for_the_breakers() -> None:
     with Model(default_model(), n_threads=1) as model:
-        params = model.params(temperature=0.0, dry_multiplier=0.8)
-        made = generate(model, "Once upon a time", params, n_predict=5)
+        params = Params.recommended(model, temperature=0.0, dry_multiplier=0.8)
+        made = generate(model, "Once upon a time", GenerationConfig(params, max_tokens=5))
         figures = repetition(made.text).to_json()
         none, named = (
-            record(model, "Once upon a time", params, made, figures, dry_breakers=given) for given in ((), ("\n", "e"))
+            record(model, "Once upon a time", GenerationConfig(params), made, figures, dry_breakers=given)
+            for given in ((), ("\n", "e"))
         )
         off = replace(params, dry_multiplier=0.0)
-        unused = record(model, "Once upon a time", off, made, figures, dry_breakers=("\n", "e"))
+        unused = record(model, "Once upon a time", GenerationConfig(off), made, figures, dry_breakers=("\n", "e"))
     assert params.lz_separators
     assert not named["settings"].keys() & set(SEPARATORS)  # they are the model's, and large
     assert none["settings"]["dry_breakers"] == unused["settings"]["dry_breakers"] == []
@@ -254,6 +259,8 @@ def test_a_pipe_needs_no_sync(tmp_path: Path) -> None:
 
 def test_generation_has_no_figure_that_json_cannot_hold() -> None:
     with Model(default_model(), n_threads=1) as model:
-        made: Generation = generate(model, "Once", GREEDY, n_predict=0)
-        line = to_line(record(model, "Once", GREEDY, made, repetition(made.text).to_json(), n_predict=0))
+        made: Generation = generate(model, "Once", GenerationConfig(GREEDY, max_tokens=0))
+        line = to_line(
+            record(model, "Once", GenerationConfig(GREEDY, max_tokens=0), made, repetition(made.text).to_json())
+        )
     assert json.loads(line)["repetition"] == {"run": None, "loops": False, "rep4": 0.0, "zlib_ratio": 0.0}

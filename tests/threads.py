@@ -15,9 +15,10 @@ import numpy as np
 
 from lzsampler import Grammar, LzsError, Model, Params, Sampler, attach, generate
 from lzsampler.decoding.chat import Chat
+from lzsampler.decoding.config import GenerationConfig
+from lzsampler.decoding.draft import Draft
 from lzsampler.decoding.lookup import Lookup
 from lzsampler.decoding.many import Request, generate_many
-from lzsampler.decoding.speculative import Draft
 from lzsampler.decoding.verification import Speculation
 from lzsampler.dropin.lzllama import LZLlama
 from lzsampler.llama.gguf import read
@@ -95,9 +96,9 @@ class Shared:
     @cached_property
     def chat(self) -> Chat:
         with suppress(LzsError):
-            return Chat(self.model, GREEDY, n_predict=4)
+            return Chat(self.model, GenerationConfig(GREEDY, max_tokens=4))
         self.model.header.metadata["tokenizer.chat_template"] = "{% for m in messages %}{{ m.content }}{% endfor %}"
-        return Chat(self.model, GREEDY, n_predict=4)
+        return Chat(self.model, GenerationConfig(GREEDY, max_tokens=4))
 
     @cached_property
     def graph(self) -> GraphSampler:
@@ -194,19 +195,23 @@ def close_vocabulary(shared: Shared) -> None:
 
 
 def write(shared: Shared) -> None:
-    assert generate(shared.model, PROMPT, Params(temperature=0.8), n_predict=4).tokens
+    assert generate(shared.model, PROMPT, GenerationConfig(Params(temperature=0.8), max_tokens=4)).tokens
 
 
 def write_drafted(shared: Shared) -> None:
-    assert generate(shared.other, PROMPT, GREEDY, n_predict=4, draft=Draft(shared.small, n_max=2)).tokens
+    assert generate(
+        shared.other, PROMPT, GenerationConfig(GREEDY, max_tokens=4, draft=Draft(shared.small, n_max=2))
+    ).tokens
 
 
 def write_under_a_grammar(shared: Shared) -> None:
-    generate(shared.other, PROMPT, GREEDY, n_predict=4, grammar=shared.grammar)
+    generate(shared.other, PROMPT, GenerationConfig(GREEDY, max_tokens=4, grammar=shared.grammar))
 
 
 def write_many(shared: Shared) -> None:
-    requests = [Request(i, PROMPT, Params(seed=i), n_predict=4, grammar=shared.grammar) for i in range(3)]
+    requests = [
+        Request(i, PROMPT, GenerationConfig(Params(seed=i), max_tokens=4, grammar=shared.grammar)) for i in range(3)
+    ]
     assert len(list(generate_many(shared.model, requests, n_parallel=2))) == 3
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from lzsampler.decoding.generate import Generation
+from lzsampler.decoding.generation import Generation
 from lzsampler.decoding.many import Request
 
 

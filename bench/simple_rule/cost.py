@@ -26,6 +26,7 @@ from lzsampler import Sampler
 from lzsampler.evaluation.cost_scores import Given, edited
 from lzsampler.llama.model import Model
 from lzsampler.models import find_model
+from lzsampler.params import Params
 
 SKIP = 64
 VALUES = [  # the question, the value, the other value, and what stands around all values and between them
@@ -69,7 +70,7 @@ class Today:
     """What the tokens cost by default: `Sampler` with the settings that `Model.params` gives."""
 
     def __init__(self, model: Model) -> None:
-        self._sampler = Sampler(model.n_vocab, model.params(temperature=0.0))
+        self._sampler = Sampler(model.n_vocab, Params.recommended(model, temperature=0.0))
 
     def accept(self, token: int) -> None:
         """Take a token into the text."""

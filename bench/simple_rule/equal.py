@@ -10,8 +10,9 @@ import argparse
 import json
 
 from lzsampler import Grammar, Model, generate
+from lzsampler.decoding.config import GenerationConfig
 from lzsampler.models import find_model
-from lzsampler.params import PRESETS
+from lzsampler.params import PRESETS, Params
 
 OK = {"enum": ["ok", "error"]}
 ARRAYS = [  # the question, the schema of a value, the value, and the least number of them
@@ -37,8 +38,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-m", "--model", default="smollm2", help="name or file (default: smollm2)")
     with Model(find_model(parser.parse_args().model), n_ctx=2048, n_threads=1) as model:
-        settings = {"none": model.params(temperature=0.0, lz_penalty=0.0)}
-        settings |= {name: model.params(temperature=0.0, **PRESETS[name]) for name in PRESETS}
+        settings = {"none": Params.recommended(model, temperature=0.0, lz_penalty=0.0)}
+        settings |= {name: Params.recommended(model, temperature=0.0, **PRESETS[name]) for name in PRESETS}
         print(f"| values | {' | '.join(settings)} |\n|{'---|' * (len(settings) + 1)}")
         for question, item, value, least in ARRAYS:
             for n in (least, 100, 200, 400):
@@ -47,7 +48,7 @@ def main() -> None:
                 asked = [{"role": "user", "content": question.format(n)}]
                 cells = []
                 for params in settings.values():
-                    text = generate(model, asked, params, n_predict=1900, grammar=grammar).text
+                    text = generate(model, asked, GenerationConfig(params, max_tokens=1900, grammar=grammar)).text
                     right = [each == value and type(each) is type(value) for each in json.loads(text)]
                     cells.append(f"{sum(right)} ({right.index(False) + 1 if False in right else '–'})")
                 print(f"| {n} {json.dumps(value)} | {' | '.join(cells)} |", flush=True)

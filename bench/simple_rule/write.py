@@ -16,6 +16,7 @@ from rules import RULES, Classes, Rule, State
 
 from lzsampler import Params
 from lzsampler._check import Tokens
+from lzsampler.decoding.config import GenerationConfig
 from lzsampler.decoding.many import Request, generate_many
 from lzsampler.evaluation.tasks import read_tasks
 from lzsampler.llama.model import Model
@@ -69,10 +70,12 @@ def main() -> None:
                 for task in tasks:
                     if (name, task.id) in done:
                         continue
-                    params = model.params(temperature=0.0) if name == "today" else Params(temperature=0.0)
+                    params = Params.recommended(model, temperature=0.0) if name == "today" else Params(temperature=0.0)
                     rule = RULES.get(name)
                     own = None if name == "today" else lambda rule=rule: Greedy(rule, classes)
-                    yield Request((name, task.id), task.prompt, params, n_predict=arguments.n, sampler=own)
+                    yield Request(
+                        (name, task.id), task.prompt, GenerationConfig(params, max_tokens=arguments.n), sampler=own
+                    )
 
         for request, answer in generate_many(model, requests(), n_parallel=arguments.np, n_threads=1, n_contexts=1):
             if isinstance(answer, Exception):

@@ -1,82 +1,54 @@
 """`Chat`: a conversation with a model, which decodes only what is new in each turn."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from .._check import INT32_MAX, boolean, integer
-from ..constraint.grammar import Grammar
 from ..errors import ArgumentError, LzsError
 from ..explanation import Explanation
-from ..llama.graph import Place
 from ..llama.model import Model, refuse_other_model
-from ..params import Params
 from ..sampler import sequence_seed
 from ..util.in_use import InUse, one_thread
-from .generate import Generation, generate
-from .parts import Part, parts_of_grammar
-from .recovery import LoopPolicy, LoopRule, OnLoop
-from .speculative import Draft, refuse_draft
+from .config import GenerationConfig, config_of
+from .draft import refuse_draft
+from .generate import generate
+from .generation import Generation
 
 
 @dataclass(frozen=True)
 class Turn:
     """What one answer of a `Chat` was made from: `generate` gives the same answer to the same two arguments.
 
-    ``messages``: the conversation up to the user's message, which is the last one; ``params``: the settings, with the
+    ``messages``: the conversation up to the user's message, which is the last one; ``config``: the settings, with the
     seed of this turn.
     """
 
     messages: tuple[dict[str, str], ...]
-    params: Params
+    config: GenerationConfig
 
 
 class Chat:
     """A conversation through the model's own chat template.
 
-    ``system``: the system message, None for none. The other arguments are those of `generate` and hold for every
-    answer; a ``grammar`` is about each answer by itself. The first answer is that of `generate` to the same messages.
-    Later ones are drawn with `sequence_seed` of ``params.seed`` and the number of the turn, and the model's context
-    keeps what came before: only the new message is decoded, and whatever the template writes otherwise than before
-    (many leave out earlier reasoning). Between turns the model's context belongs to the conversation; where something
-    else has used it, all of it is decoded again. One thread at a time uses it and its model; another one gets an
-    LzsError meanwhile.
+    ``config``: as for `generate`, for every answer; a grammar is about each answer by itself. ``system``: the system
+    message, None for none. The first answer is that of `generate` to the same messages. Later ones are drawn with
+    `sequence_seed` of the seed and the number of the turn, and the model's context keeps what came before: only the new
+    message is decoded, and whatever the template writes otherwise than before (many leave out earlier reasoning).
+    Between turns the model's context belongs to the conversation; where something else has used it, all of it is
+    decoded again. One thread at a time uses it and its model; another one gets an LzsError meanwhile.
 
     Raises as `generate`, and LzsError when the model has no chat template.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        params: Params,
-        *,
-        system: str | None = None,
-        n_predict: int = -1,
-        stop: Sequence[str] = (),
-        ignore_eos: bool = False,
-        grammar: Grammar | None = None,
-        grammar_scope: Sequence[Part] | None = None,
-        fast_forward: bool = True,
-        on_loop: OnLoop | None = None,
-        loop_rule: LoopRule | None = None,
-        max_rescues: int = 3,
-        loop_scope: Sequence[Part] | None = None,
-        penalty_scope: Sequence[Part] | None = None,
-        draft: Draft | None = None,
-        sampler: Place = "auto",
-    ) -> None:
+    def __init__(self, model: Model, config: GenerationConfig | None = None, *, system: str | None = None) -> None:
         refuse_other_model("Chat", model)
-        if draft is not None:
-            refuse_draft(model, draft)
+        config = config_of(config)
+        if config.draft is not None:
+            refuse_draft(model, config.draft)
         if model.header.chat_template is None:
             raise LzsError(f"{model.path.name} has no chat template, so it cannot hold a conversation")
-        self.model, self.params, self.system = model, params, system
-        self.n_predict = integer("n_predict", n_predict, -1, INT32_MAX)
-        self.stop, self.ignore_eos, self.grammar = tuple(stop), ignore_eos, grammar
-        self.grammar_scope = None if grammar_scope is None else parts_of_grammar(grammar_scope, grammar is not None)
-        self.fast_forward = boolean("fast_forward", fast_forward)
-        self.loops = LoopPolicy(on_loop, loop_rule, max_rescues, loop_scope, penalty_scope)
-        self.draft = draft
-        self.sampler = sampler
+        self.model, self.system = model, system
+        self.params = config.params_for(model)
+        self.config = replace(config, params=self.params)
         self.in_use = InUse("this Chat", "give each thread a Chat with a Model of its own")
         self._messages: list[dict[str, str]] = []
         self._turns = 0
@@ -125,29 +97,9 @@ class Chat:
                 "begin a new conversation, or open the model with a larger context"
             )
         seed = sequence_seed(self.params.seed, self._turns) if self._turns else self.params.seed
-        params = replace(self.params, seed=seed)
-        made = generate(
-            self.model,
-            asked,
-            params,
-            n_predict=self.n_predict,
-            stop=self.stop,
-            ignore_eos=self.ignore_eos,
-            grammar=self.grammar,
-            grammar_scope=self.grammar_scope,
-            fast_forward=self.fast_forward,
-            on_loop=self.loops.on_loop,
-            loop_rule=self.loops.loop_rule,
-            max_rescues=self.loops.max_rescues,
-            loop_scope=self.loops.loop_scope,
-            penalty_scope=self.loops.penalty_scope,
-            reuse_context=True,
-            on_text=on_text,
-            on_explanation=on_explanation,
-            draft=self.draft,
-            sampler=self.sampler,
-        )
-        self._turn = Turn(tuple(dict(message) for message in asked), params)
+        config = replace(self.config, params=replace(self.params, seed=seed))
+        made = generate(self.model, asked, config, reuse_context=True, on_text=on_text, on_explanation=on_explanation)
+        self._turn = Turn(tuple(dict(message) for message in asked), config)
         if made.finish_reason == "interrupted" and not made.text:
             return made
         answer = {"role": "assistant", "content": made.content}

@@ -1,149 +1,38 @@
-"""`generate`: a prompt, a model and a sampler make a text."""
+"""`generate`: a prompt, a model and a config make a text."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from .._check import INT32_MAX, boolean, counted, integer, row_of
-from ..constraint.grammar import Grammar
-from ..errors import ArgumentError, LzsError
-from ..explanation import Explanation, TokenExplanation
-from ..llama.graph import GraphSampler, Place
-from ..llama.model import Model, Prompt, Stepper, refuse_other_model
-from ..params import Params, warn_without_grammar
-from ..sampler import Loop, Sampler, Stuck
-from .parts import PARTS, Part, PartTracker, parts_of_grammar
+from ..explanation import Explanation
+from ..llama.model import Model, Prompt, refuse_other_model
+from .config import GenerationConfig, config_of
+from .draft import common_length, refuse_draft
+from .generation import Generation
 from .placement import placed
-from .reasoning import closing, opened, split_reasoning
-from .recovery import (
-    DEFAULT_POLICY,
-    Action,
-    LoopPolicy,
-    LoopRule,
-    OnLoop,
-    Order,
-    Rescue,
-    fresh_start,
-    kicked,
-    unpriced,
-    whole_character,
-)
-from .speculative import Begun, Draft, Figured, Speculated, Speculator, common_length, refuse_draft
-from .text_sampler import TextSampler, step_of
-from .text_stream import TextStream
-
-FinishReason = Literal["stop", "repetition", "length", "context", "interrupted"]
-
-
-@dataclass(frozen=True)
-class Timings:
-    """Times in seconds. ``prompt``: decoding the prompt; ``decode``: decoding the new tokens; ``sampling``: picking
-    them; ``total``: everything together.
-
-    A decode ends when its logits can be read, so that it includes what llama.cpp does in the background.
-    """
-
-    prompt: float
-    decode: float
-    sampling: float
-    total: float
-
-
-@dataclass(frozen=True)
-class Generation:
-    """What `generate` made.
-
-    ``text``: everything that was written; ``reasoning`` and ``content``: its two parts, where the model marks its
-    reasoning by `<think>` and `</think>` or by marks of its own. Reasoning is None where there is no such block or an
-    empty one, a block that was never closed reaches to the end of the text, and a text that is a value or a choice from
-    its first token on (`Grammar.is_value`) is content. ``tokens``: the ids, without the token
-    that ends a text (EOG) and with those of a stop string. ``finish_reason``: "stop" (EOG, or ``stop_string``),
-    "repetition" (``loop`` or ``stuck``), "length" (``n_predict``), "context" (the context is full), or "interrupted"
-    (Ctrl-C, or ``on_text`` asked for it). ``loop`` and ``stuck``: the loop, or the stretch without anything new, that
-    ended the text, in tokens; None for what did not. ``actions``: everything that was done about loops, in its order;
-    what was cut is in ``Action.cut`` and no more in ``tokens`` and ``text``. ``speculated``: the figures of a draft.
-    ``forced``: new tokens that were not sampled, since the grammar allowed nothing else. ``constrained``: the part of
-    ``text`` that the grammar is about, "" where it did not begin; None without a grammar. ``sampler``: where penalties
-    were applied, on the "cpu" or in llama.cpp's "graph".
-
-    ``template_unused``: the prompt was plain text, the model has a chat template, and it answered with nothing. Models
-    that were trained to chat often do that, so the caller may want to suggest the template.
-    """
-
-    text: str
-    reasoning: str | None
-    content: str
-    tokens: tuple[int, ...]
-    finish_reason: FinishReason
-    stop_string: str | None
-    loop: Loop | None
-    prompt_tokens: int
-    timings: Timings
-    template_unused: bool = False
-    stuck: Stuck | None = None
-    actions: tuple[Action, ...] = ()
-    speculated: Speculated | None = None
-    forced: int = 0
-    constrained: str | None = None
-    sampler: Literal["cpu", "graph"] = "cpu"
-
-    @property
-    def completion_tokens(self) -> int:
-        """Number of new tokens: those of ``tokens`` and those that were cut."""
-        return len(self.tokens) + sum(len(action.cut) for action in self.actions)
-
-    @property
-    def tokens_per_second(self) -> float:
-        """New tokens a second, over all the time but that of the prompt; 0 when there are none."""
-        return self.completion_tokens / max(self.timings.total - self.timings.prompt, 1e-9)
-
-    @property
-    def sampling_microseconds(self) -> float:
-        """Microseconds a token in the sampler, which picks it and takes it into its history."""
-        return 1e6 * self.timings.sampling / max(self.completion_tokens, 1)
+from .speculative import Speculator
+from .writing import Text, keep_some
 
 
 def generate(
     model: Model,
     prompt: Prompt,
-    params: Params,
+    config: GenerationConfig | None = None,
     *,
-    n_predict: int = -1,
-    stop: Sequence[str] = (),
-    ignore_eos: bool = False,
-    grammar: Grammar | None = None,
-    grammar_scope: Sequence[Part] | None = None,
-    fast_forward: bool = True,
-    on_loop: OnLoop | None = None,
-    loop_rule: LoopRule | None = None,
-    max_rescues: int = 3,
-    loop_scope: Sequence[Part] | None = None,
-    penalty_scope: Sequence[Part] | None = None,
+    max_tokens: int | None = None,
+    stop: str | Sequence[str] | None = None,
     reuse_context: bool = False,
     on_text: Callable[[str], object] | None = None,
     on_explanation: Callable[[Explanation], object] | None = None,
-    draft: Draft | None = None,
-    sampler: Place = "auto",
 ) -> Generation:
     """Continue a prompt until the model ends it, a stop string comes, it loops, or there is no room left.
 
     ``prompt``: text; or messages ({"role", "content"} each), which the model's chat template makes a text of; or
-    tokens, int32[n], with everything that the model expects around them. ``n_predict``: the most new tokens; -1
-    goes on until the context is full. ``stop``: strings that end the text and are not part of it (llama.cpp's
-    reverse prompts). ``ignore_eos``: forbid the tokens by which the model would end the text. ``grammar``: allow
-    only texts that it allows; the new text alone, without the prompt, and unfinished where it ends early ("length",
-    "context", ``stop``). Neither ``ignore_eos`` nor "close-think" can be used with it. ``grammar_scope``: the parts of
-    the text that it is about, the answer among them; without "thinking" it begins behind the thinking that the prompt
-    opens, and "close-think" can be used. None is all of them. ``fast_forward``: take a token that alone is allowed
-    without sampling, and decode it together with the one before it; llama.cpp may round differently then, as with a
-    draft. ``on_loop``: what to do when the text loops, "off", "stop", "trim", "rewind", "close-think" or "kick"; None
-    stops it if ``params`` have a detector. `LoopPolicy` describes this and ``loop_rule``
-    ("period", "stuck" or "both"), ``max_rescues``, ``loop_scope`` and ``penalty_scope`` ("thinking", "answer", "tool").
-    A text is cut after a whole character.
+    tokens, any sequence of integers, with everything that the model expects around them. ``config``: the settings of
+    the text; None is `GenerationConfig()`, which has the recommended penalty for the model and up to 512 new tokens.
+    ``max_tokens`` and ``stop`` replace those of the config.
+
     ``reuse_context``: decode only what comes after the beginning that the prompt has in common with the tokens in
     the model's context; otherwise the context is emptied first. llama.cpp may round the logits of reused tokens
     differently, so that a text may differ at a token that was almost a tie.
@@ -153,41 +42,28 @@ def generate(
     taken back. If it returns True the text ends there. A KeyboardInterrupt ends it too, and what was written is
     returned. ``on_explanation`` is called before each token, that which ends the text included, with what the
     sampler does (`Sampler.explain`) and the texts of the tokens; it makes a token take several times as long.
-    ``draft``: what proposes tokens, which changes the speed and, but in mode "mrs", no text of a seed. ``sampler``:
-    where the penalties and the mask are applied, which changes no text (docs/graph.md): on the "cpu", in llama.cpp's
-    "graph", or, "auto", in the graph where the model's last layer is on a GPU.
 
-    Raises ValueError for an empty prompt, one that does not fit in the context, and arguments out of range;
-    TypeError for a model that is not a `Model`; LzsError when the model or its template fails, for a draft with another
-    vocabulary, and while another thread uses the model, the grammar or the draft's model.
+    Raises ValueError for an empty prompt, one that does not fit in the context, and values out of range; TypeError for
+    a model that is not a `Model` and a config that is not a `GenerationConfig`; LzsError when the model or its template
+    fails, for a draft with another vocabulary, and while another thread uses the model, the grammar or the draft's
+    model.
     """
     refuse_other_model("generate", model)
-    written = Text(
-        model,
-        prompt,
-        params,
-        n_predict=n_predict,
-        stop=stop,
-        ignore_eos=ignore_eos,
-        grammar=grammar,
-        grammar_scope=grammar_scope,
-        fast_forward=fast_forward,
-        loops=LoopPolicy(on_loop, loop_rule, max_rescues, loop_scope, penalty_scope),
-        on_text=on_text,
-        on_explanation=on_explanation,
-    )
+    given: dict[str, Any] = {"max_tokens": max_tokens, "stop": stop}
+    config = replace(config_of(config), **{name: value for name, value in given.items() if value is not None})
+    written = Text(model, prompt, config, on_text=on_text, on_explanation=on_explanation)
     follow = written.follow
-    if draft is not None:
-        refuse_draft(model, draft)
-        written.speculator = speculator = Speculator(written, draft)
+    if config.draft is not None:
+        refuse_draft(model, config.draft)
+        written.speculator = speculator = Speculator(written, config.draft)
         follow = speculator.follow
     begins = False
     start = perf_counter()
     try:
-        with placed(written, sampler, on_loop=on_loop, draft=draft):
+        with placed(written, config):
             # Not the last token of the prompt, whose logits are needed.
             known = common_length(model.past, written.prompt[:-1]) if reuse_context else 0
-            model.decode(written.prompt[_keep(model, known) :])
+            model.decode(written.prompt[keep_some(model, known) :])
             logits = model.logits_pointer()
             begins, written.prompt_s = True, perf_counter() - start
             token = written.take(logits, model.n_past < model.n_ctx)
@@ -200,442 +76,3 @@ def generate(
         if not begins:
             written.prompt_s = written.total_s
     return written.generation()
-
-
-def _keep(model: Model, n: int) -> int:
-    """Keep the first ``n`` tokens of the context, or none where the model cannot; return how many there are."""
-    try:
-        model.keep(n)
-    except LzsError:  # a recurrent model cannot go back part of the way, and its context is empty now
-        return 0
-    return n
-
-
-class Text(Begun):
-    """A text that is being written: its prompt, its sampler, and what there is so far, which no interrupt loses.
-
-    Whoever decodes gives the logits after the prompt, and then after each token, to `take`, and sets the times. The
-    arguments are those of `generate`, which says what is raised. ``sampler``: one at its beginning that takes the place
-    of that of ``params``; nothing is done about its loops, and there is no ``grammar``. `follow` alone goes forward
-    through forced tokens.
-
-    When a text was cut, ``behind`` says how many tokens of prompt and text the model has to go back to, and ``ahead``
-    which tokens it then has to decode before the one that `take` returned; else ``behind`` is None.
-    """
-
-    def __init__(
-        self,
-        model: Model,
-        prompt: Prompt,
-        params: Params,
-        *,
-        n_predict: int = -1,
-        stop: Sequence[str] = (),
-        ignore_eos: bool = False,
-        grammar: Grammar | None = None,
-        grammar_scope: Sequence[Part] | None = None,
-        fast_forward: bool = False,
-        loops: LoopPolicy = DEFAULT_POLICY,
-        on_text: Callable[[str], object] | None = None,
-        on_explanation: Callable[[Explanation], object] | None = None,
-        sampler: TextSampler | None = None,
-    ) -> None:
-        n_predict = integer("n_predict", n_predict, -1, INT32_MAX)
-        if isinstance(stop, str) or not all(isinstance(string, str) and string for string in stop):
-            raise ArgumentError(f"stop must be strings that are not empty, got {stop!r}")
-        boolean("ignore_eos", ignore_eos)
-        self.prompt, text = model.asked(prompt)
-        if len(self.prompt) > model.n_ctx:
-            raise ArgumentError(
-                f"the prompt has {len(self.prompt)} tokens, but the context holds {model.n_ctx}: "
-                "shorten the prompt or enlarge the context"
-            )
-        self.model, self.on_text, self.on_explanation = model, on_text, on_explanation
-        self.n_predict = n_predict if n_predict >= 0 else INT32_MAX
-        loops, params = loops.settled(params)
-        if grammar is not None and ignore_eos:
-            raise ArgumentError("ignore_eos forbids the tokens that end a text, which a grammar needs: leave one out")
-        scope = parts_of_grammar(grammar_scope, grammar is not None)
-        if grammar is None:
-            warn_without_grammar(params, stacklevel=4)
-        self.grammar, waits = grammar, grammar is not None and "thinking" not in scope
-        self._grammar_from: int | None = None if waits else 0  # the token with which it begins
-        if grammar is not None and loops.on_loop == "close-think" and not waits:
-            raise ArgumentError("on_loop='close-think' writes a mark that a grammar may refuse: use another action")
-        self.sampler: Sampler | TextSampler
-        self._own: Sampler | None = None  # which can be taken back and set anew
-        if sampler is None:
-            self._params = without_end(model, params) if ignore_eos else params
-            self.sampler = self._own = Sampler(model.n_vocab, self._params)
-            self._own.set_grammar(None if waits else grammar)
-            self._step_at: Callable[[Any], tuple[int, bool]] = self._own.step_at
-        else:
-            self.sampler = sampler
-            self._step_at = step_of(sampler, model.n_vocab)
-        self.sampler.prime(self.prompt)
-        self.tokens: list[int] = []
-        self.written: list[str] = []
-        self.finish_reason: FinishReason = "interrupted"
-        self.error: ValueError | LzsError | None = None  # that ended it, among the texts of `generate_many`
-        self.found: Loop | Stuck | None = None
-        self.speculator: Figured | None = None
-        self.forced = 0
-        self.graph: GraphSampler | None = None
-        given = boolean("fast_forward", fast_forward) and grammar is not None
-        # An explanation is about every token, and whether one is forced only a mask says.
-        self.forces = given and on_explanation is None and not (grammar is not None and grammar.picks_first)
-        self.behind: int | None = None
-        self.ahead: tuple[int, ...] = ()
-        self.prompt_s = self.decode_s = self.sampling_s = self.total_s = 0.0
-        self._plain = isinstance(prompt, str)
-        self._prompt_text = text
-        # A value may hold a mark of thinking in a string, where it ends no thought.
-        thought = opened(text)
-        self._is_value = grammar is not None and grammar.is_value and not (waits and thought)
-        self._opened = "" if self._is_value else thought
-        self._stream = TextStream(stop)
-        self.over = self._wants_end = False
-        self._handed = 0  # characters of the text to come that were handed out before a cut
-        self._masked = False
-        self._rescue: Rescue | None = None
-        if sampler is None and loops.on_loop != "off":
-            self._rescue = Rescue(
-                loops,
-                params,
-                model.n_vocab,
-                limit=min(self.n_predict, model.n_ctx - len(self.prompt)),
-                whole=self._whole,
-                fresh=self._fresh,
-                closing=self._closing,
-            )
-        # Only where it is asked which part of the text it is.
-        self._parts: PartTracker | None = None
-        everywhere = loops.loop_scope == loops.penalty_scope == PARTS
-        if sampler is None and (loops.on_loop == "close-think" or waits or not everywhere):
-            self._parts = PartTracker(self._opened)
-        self._priced = frozenset(loops.penalty_scope or PARTS)
-        self._in_force: tuple[float | None, bool] = None, True
-        self._steer()
-        self._fragments = model.fragments
-        self._stepper: Stepper | None = None
-
-    def use_graph(self, graph: GraphSampler) -> None:
-        """Pick from what the graph gives, in which the sampler works from now on."""
-        self.graph, self._step_at = graph, graph.step_at
-
-    def take(self, logits: Any, room: bool) -> int | None:
-        """Pick the next token and return it, to be decoded; None when the text is over.
-
-        ``logits``: a ``float *`` of `lzsampler._ffi` to n_vocab numbers, only read. ``room``: whether the context has
-        room for one more token.
-        """
-        if self.n_predict == 0:
-            self._finish("length")
-            return None
-        before = perf_counter()
-        try:
-            if self.on_explanation is not None and self._own is not None:
-                self.on_explanation(self._named(self._own.explain(row_of(logits, self.model.n_vocab))))
-                before = perf_counter()
-            token, looping = self._step_at(logits)
-        except ValueError as error:
-            raise self.failure(error) from error
-        except LzsError:
-            if self._rescue is None or not self._rescue.forbidden:
-                raise
-            self._rescue.give_up(self.tokens)  # all other tokens are impossible
-            self._end_in_loop()
-            return None
-        self.sampling_s += perf_counter() - before
-        return self._taken(token, looping, room)
-
-    def follow(self, token: int) -> int | None:
-        """Decode a token that was taken by the model itself, and take the one after it, as `take` does."""
-        span = self.forward(token)
-        if span is None:
-            return None
-        if len(span) > 1:
-            return self.take_after(span)
-        if self.behind is not None:
-            self._go_back(self.behind)
-        # An explanation comes between the decode and the pick; so does the question what is wrong when a pick fails.
-        if self.on_explanation is not None or (self._rescue is not None and self._rescue.forbidden):
-            return self.take_after(span)
-        return self.add(*self.step(span[0]))
-
-    def forward(self, token: int) -> list[int] | None:
-        """Add the tokens that the grammar forces behind one that was taken; return all that are to be decoded now.
-
-        None when the text is over. Where ``behind`` says that it was cut, it is the last token alone.
-        """
-        span = [token]
-        while self.forces and self.behind is None:
-            assert self._own is not None
-            before = perf_counter()
-            forced = self._own.forced()
-            if forced is not None:
-                self._own.accept(forced)
-            self.sampling_s += perf_counter() - before
-            if forced is None:
-                break
-            self.forced += self._fragments[forced] is not None
-            if self.add(forced, bool(self._own.loop or self._own.stuck)) is None:
-                return None
-            span.append(forced)
-        return span if self.behind is None else self.tokens[-1:]
-
-    def take_after(self, tokens: Sequence[int]) -> int | None:
-        """Decode tokens, and take the one after them."""
-        before = perf_counter()
-        self.model.decode(tokens)
-        logits = self.model.logits_pointer()
-        self.decode_s += perf_counter() - before
-        return self.take(logits, self.model.n_past < self.model.n_ctx)
-
-    def step(self, token: int) -> tuple[int, bool]:
-        """Decode a token that was taken, and return the arguments of `add` for the one after it, while `steady`."""
-        if self._stepper is None:
-            assert self._own is not None
-            self._stepper = self.model.stepper(self._own, self.graph)
-        try:
-            return self._stepper.step(token)
-        except ValueError as error:
-            raise self.failure(error) from error
-
-    def add(self, token: int, looping: bool) -> int | None:
-        """Add a token that the sampler has taken, and return it, to be decoded; None when the text is over.
-
-        ``looping``: as `Sampler.step_at` has it.
-        """
-        return self._taken(token, looping, len(self.prompt) + len(self.tokens) < self.model.n_ctx)
-
-    @property
-    def own(self) -> Sampler | None:
-        """The sampler of the text's own settings; None where another one takes its place."""
-        return self._own
-
-    @property
-    def n_actions(self) -> int:
-        """How often something was done about a loop, which may have cut the text."""
-        return 0 if self._rescue is None else len(self._rescue.actions)
-
-    @property
-    def steady(self) -> bool:
-        """Whether nothing steers the sampler from token to token, so that several can be taken at a time."""
-        rescue = self._rescue
-        acts = rescue is not None and (rescue.watching or rescue.forbidden)
-        found = rescue is not None and self._own is not None and (self._own.loop or self._own.stuck)
-        steered = acts or found or self._masked or self._parts is not None or self.on_explanation is not None
-        return not steered and self.behind is None
-
-    def draft_room(self, n_past: int) -> int:
-        """Return how many tokens can be drafted behind ``n_past``: the text, the context and a batch have an end."""
-        model = self.model
-        return min(self.n_predict - len(self.tokens) - 1, model.n_ctx - n_past - 1, model.n_batch - 1)
-
-    def failure(self, error: ValueError) -> LzsError:
-        """Return the error for logits that are not numbers: no argument of the user's, but a model that broke."""
-        return LzsError(f"the model failed after {counted(len(self.tokens), 'token')}: {error}")
-
-    def _taken(self, token: int, looping: bool, room: bool) -> int | None:
-        fragment = self._fragments[token]
-        if fragment is None:
-            self._finish("stop")
-            return None
-        self._add(token, fragment)
-        rescue = self._rescue
-        reason: FinishReason
-        if self._stream.found is not None:
-            reason = "stop"
-        elif self._wants_end:
-            reason = "interrupted"
-        elif rescue is not None and (looping or rescue.watching) and (order := self._ordered(rescue)) is not None:
-            return self._obey(order)
-        elif len(self.tokens) >= self.n_predict:
-            reason = "length"
-        elif room:
-            return token
-        else:
-            reason = "context"
-        self._finish(reason)
-        return None
-
-    def _add(self, token: int, fragment: str | bytes) -> None:
-        self.tokens.append(token)
-        stream = self._stream
-        text = fragment if stream.passes and type(fragment) is str else stream.feed(fragment)
-        if text:
-            self._hand_out(text)
-        if self._parts is not None:
-            self._parts.add(fragment)
-            if self._grammar_from is None or (self._parts.part in self._priced) != self._in_force[1]:
-                self._steer()
-
-    def _hand_out(self, text: str) -> None:
-        self.written.append(text)
-        if self.on_text is not None:
-            new = text[self._handed :]
-            self._handed -= len(text) - len(new)
-            self._wants_end = bool(new) and self.on_text(new) is True
-
-    # -- what is done about a loop --
-
-    def _ordered(self, rescue: Rescue) -> Order | None:
-        assert self._own is not None
-        part = "answer" if self._parts is None else self._parts.part
-        order = rescue.step(self.tokens, self._own.loop or self._own.stuck, part)
-        self._steer()
-        return order
-
-    def _obey(self, order: Order) -> int | None:
-        if order.keep < len(self.tokens):
-            self._cut(order.keep)
-        if order.end:
-            self._end_in_loop()
-            return None
-        # The last token that stays is decoded again: its logits are needed, or it was never decoded.
-        self.behind = len(self.prompt) + order.keep - 1
-        self.ahead = (self.tokens[-1], *order.write)[:-1]
-        for token in order.write:
-            self.sampler.accept(token)
-            self._add(token, self._fragments[token] or "")
-        self._steer()
-        if self._stream.found is None and not self._wants_end:
-            return self.tokens[-1]
-        self._finish("interrupted" if self._stream.found is None else "stop")
-        return None
-
-    def _cut(self, keep: int) -> None:
-        """Take back all but the first tokens. What was held back of the text is handed out, as the rest was."""
-        held = self._stream.end()
-        if held:
-            self._hand_out(held)
-        assert self._own is not None
-        self._own.rewind(len(self.tokens) - keep)
-        del self.tokens[keep:]
-        if self._grammar_from is not None and keep < self._grammar_from:
-            self._grammar_from = None  # the rewind removed it
-        if self._parts is not None:
-            self._parts.cut(keep)
-        self._stream = TextStream(self._stream.stop)
-        fragments = (self._fragments[token] or "" for token in self.tokens)
-        self.written = [text for fragment in fragments if (text := self._stream.feed(fragment))]
-        self._handed = self._stream.held
-        self._masked = True  # a rewind brings back old masks
-
-    def _steer(self) -> None:
-        """Have the sampler draw the next token as its part of the text and the state of the rescue want it."""
-        if self._own is None:
-            return
-        if self._grammar_from is None and self._parts is not None and self._parts.part != "thinking":
-            self._own.set_grammar(self.grammar)
-            self._grammar_from = len(self.tokens)
-        forbidden = () if self._rescue is None else self._rescue.forbidden
-        if forbidden or self._masked:
-            self._own.set_mask(_without(forbidden, self.model.n_vocab) if forbidden else None)
-            self._masked = bool(forbidden)
-        wanted = (
-            None if self._rescue is None else self._rescue.temperature,
-            self._parts is None or self._parts.part in self._priced,
-        )
-        if wanted != self._in_force:
-            params = self._params if wanted[0] is None else kicked(self._params, wanted[0])
-            self._own.set_params(params if wanted[1] else unpriced(params))
-            self._in_force = wanted
-
-    def _end_in_loop(self) -> None:
-        assert self._rescue is not None
-        self.found = self._rescue.actions[-1].found
-        self._finish("repetition")
-
-    def _whole(self, n: int) -> int:
-        return whole_character(self.tokens, n, self.model.piece)
-
-    def _fresh(self, n: int, reach: int) -> tuple[int, int]:
-        return fresh_start(self.tokens, n, reach, self.model.piece)
-
-    def _closing(self, n: int) -> list[int]:
-        mark = None if self._parts is None else self._parts.closing
-        if mark is None:
-            return []
-        text = closing(mark, self.model.header.chat_template, self._prompt_text)
-        if n and self.model.piece(self.tokens[n - 1]).endswith(b"\n"):
-            text = text.lstrip("\n")
-        tokens: list[int] = self.model.llm.tokenize(text.encode("utf-8"), add_bos=False, special=True)
-        return tokens
-
-    def _go_back(self, n_past: int) -> None:
-        """Take the model's context back to where the text was cut, and decode what was written there."""
-        self.behind = None
-        before = perf_counter()
-        known = _keep(self.model, min(n_past, self.model.n_past))  # forced tokens were not decoded yet
-        if known < n_past:
-            self.model.decode([*self.prompt, *self.tokens][known:n_past])
-        for token in self.ahead:
-            self.model.decode((token,))
-        self.decode_s += perf_counter() - before
-
-    def interrupt(self) -> None:
-        """End the text where it is."""
-        self._finish("interrupted")
-
-    def generation(self) -> Generation:
-        """Return what was written."""
-        text = "".join(self.written)
-        reasoning, content = (None, text.strip()) if self._is_value else split_reasoning(text, self._opened)
-        decode_s, sampling_s = self.decode_s, self.sampling_s
-        if self._stepper is not None:
-            decode_s += self._stepper.loop.decode_seconds + self._stepper.loop.logits_seconds
-            sampling_s += self._stepper.loop.sampling_seconds
-        silent = self.finish_reason == "stop" and not (self.grammar or self._stream.found or text.strip())
-        return Generation(
-            text=text,
-            reasoning=reasoning,
-            content=content,
-            tokens=tuple(self.tokens),
-            finish_reason=self.finish_reason,
-            stop_string=self._stream.found,
-            loop=self.found if isinstance(self.found, Loop) else None,
-            prompt_tokens=len(self.prompt),
-            timings=Timings(self.prompt_s, decode_s, sampling_s, self.total_s),
-            template_unused=silent and self._plain and self.model.header.chat_template is not None,
-            stuck=self.found if isinstance(self.found, Stuck) else None,
-            actions=() if self._rescue is None else tuple(self._rescue.actions),
-            speculated=None if self.speculator is None else self.speculator.figures,
-            forced=self.forced,
-            constrained=None if self.grammar is None else self._constrained(text),
-            sampler="cpu" if self.graph is None else "graph",
-        )
-
-    def _constrained(self, text: str) -> str:
-        if self._grammar_from is None:
-            return ""
-        before = TextStream(())
-        fragments = (self._fragments[token] or "" for token in self.tokens[: self._grammar_from])
-        return text[sum(len(before.feed(fragment)) for fragment in fragments) :]
-
-    def _finish(self, reason: FinishReason) -> None:
-        self.finish_reason, self.over = reason, True
-        text = self._stream.end()
-        if text:
-            self._hand_out(text)
-
-    def _named(self, explanation: Explanation) -> Explanation:
-        def named(one: TokenExplanation) -> TokenExplanation:
-            return replace(one, text=self.model.piece(one.token).decode("utf-8", "replace"))
-
-        return replace(explanation, token=named(explanation.token), others=tuple(map(named, explanation.others)))
-
-
-def _without(tokens: Sequence[int], n_vocab: int) -> npt.NDArray[np.uint32]:
-    """Return the mask that allows all tokens but these."""
-    words = np.full((n_vocab + 31) // 32, 0xFFFFFFFF, np.uint32)
-    for token in tokens:
-        words[token // 32] &= np.uint32(~(1 << token % 32) & 0xFFFFFFFF)
-    return words
-
-
-def without_end(model: Model, params: Params) -> Params:
-    """Return settings that forbid the tokens that end a text."""
-    biases: Any = params.logit_bias
-    return replace(params, logit_bias={**dict(biases), **dict.fromkeys(model.eog_tokens, float("-inf"))})

@@ -19,7 +19,7 @@ call, which is worth the less the more texts there are.
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from time import perf_counter
 from typing import Any, TypeVar
@@ -33,17 +33,16 @@ from ..constraint.grammar import Grammar
 from ..errors import ArgumentError, LzsError
 from ..llama import llama_cpp
 from ..llama.model import MAX_THREADS, Model, Prompt, refuse_other_model
-from ..params import Params
 from ..util.cores import physical_cores
 from ..util.pool import started_pool
 from ..util.signals import uninterrupted
-from .generate import Generation, Text
-from .parts import Part
-from .recovery import DEFAULT_POLICY, LoopPolicy
+from .config import GenerationConfig, config_of
+from .draft import Draft, common_length, refuse_draft, warn_of_change
+from .generation import Generation
 from .sequences import Sequences
-from .speculative import Draft, common_length, refuse_draft, warn_of_change
 from .text_sampler import TextSampler
 from .together import Place, Shared, Together
+from .writing import Text
 
 MAX_PARALLEL = 256  # LLAMA_MAX_SEQ
 _TOGETHER = 256  # texts of one prompt that begin together; each has a sampler in memory
@@ -54,28 +53,29 @@ _WORTH_COPYING = 8  # tokens of a prompt; between caches of their own llama.cpp 
 
 @dataclass(frozen=True)
 class Request:
-    """One text to write: the arguments of `generate`, and an ``id``, which is the caller's own.
+    """One text to write, as `generate` writes it, and an ``id``, which is the caller's own.
 
-    Each text is drawn with the seed of its own ``params``, as by `generate`. Texts of different prompts with the same
-    seed are drawn with the same noise: give each the `sequence_seed` of the seed and the number of its prompt.
-    ``loops``: the arguments of `generate` about loops and parts of a text. ``grammar`` and ``grammar_scope``: those of
-    `generate`; texts in different contexts, which are written at the same time, each use a copy of the grammar, and
-    every token is sampled.
+    ``config``: the settings of the text. Each text is drawn with the seed of its own params. Texts of different
+    prompts with the same seed are drawn with the same noise: give each the `sequence_seed` of the seed and the number
+    of its prompt. Texts in different contexts, which are written at the same time, each use a copy of the grammar, and
+    every token is sampled. The draft is that of `generate_many`, and the penalties are applied on the CPU.
+
     ``on_text`` may be called from another thread. ``sampler``: called when the text begins, to make a sampler that
-    takes the place of the one of ``params``.
+    takes the place of the one of the params.
     """
 
     id: Any
     prompt: Prompt
-    params: Params
-    n_predict: int = -1
-    stop: Sequence[str] = ()
-    ignore_eos: bool = False
-    grammar: Grammar | None = None
-    grammar_scope: Sequence[Part] | None = None
-    loops: LoopPolicy = DEFAULT_POLICY
+    config: GenerationConfig = field(default_factory=GenerationConfig)
     on_text: Callable[[str], object] | None = None
     sampler: Callable[[], TextSampler] | None = None
+
+    def __post_init__(self) -> None:
+        config_of(self.config)
+        if self.config.draft is not None:
+            raise ArgumentError("one draft serves all texts: give it to generate_many, and no request a draft")
+        if self.config.sampler == "graph":
+            raise ArgumentError("sampler='graph' is for one text at a time: use generate, or leave it out")
 
 
 def generate_many(
@@ -183,21 +183,15 @@ def _alike(requests: Iterable[Request]) -> Iterator[list[Request]]:
 
 
 def _text(model: Model, request: Request, grammars: MutableMapping[Grammar, Grammar]) -> Text:
-    grammar = request.grammar
-    if isinstance(grammar, Grammar):
+    grammar = request.config.grammar
+    if grammar is not None:
         if grammar not in grammars:
             grammars[grammar] = grammar.copy()  # one thread at a time may use it, and each context has its own
         grammar = grammars[grammar]
     return Text(
         model,
         request.prompt,
-        request.params,
-        n_predict=request.n_predict,
-        stop=request.stop,
-        ignore_eos=request.ignore_eos,
-        grammar=grammar,
-        grammar_scope=request.grammar_scope,
-        loops=request.loops,
+        replace(request.config, grammar=grammar, fast_forward=False),
         on_text=request.on_text,
         sampler=None if request.sampler is None else request.sampler(),
     )

@@ -2,32 +2,25 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from ..errors import ArgumentError, LzsError
-from ..llama.graph import GraphSampler, Place, check_place, missing
+from ..llama.graph import GraphSampler, missing
 from ..util.in_use import using
-from .recovery import OnLoop
-from .speculative import Draft
-
-if TYPE_CHECKING:
-    from .generate import Text
-
-_STEERS: tuple[OnLoop, ...] = ("rewind", "kick")  # forbid tokens at one place, or draw at another temperature
+from .config import GenerationConfig
+from .writing import Text
 
 
 @contextmanager
-def placed(text: "Text", place: Place, *, on_loop: OnLoop | None, draft: Draft | None) -> Iterator[None]:
-    """Have the sampler of a text work where ``place`` says, within a ``with`` block.
+def placed(text: Text, config: GenerationConfig) -> Iterator[None]:
+    """Have the sampler of a text work where ``config.sampler`` says, within a ``with`` block.
 
     The block uses the model, the grammar and the draft's model: LzsError where another thread does.
 
     "auto" is the graph where the logits are computed on a GPU and nothing speaks against it, else the CPU. ValueError
-    for another word, and for "graph" with explanations, LzsError where llama.cpp or the device cannot do it.
+    for "graph" with explanations, LzsError where llama.cpp or the device cannot do it.
     """
-    check_place(place)
-    with using(text.model, text.grammar, None if draft is None else draft.model):
-        graph = None if place == "cpu" else _graph(text, place == "graph", on_loop, draft)
+    with using(text.model, text.grammar, None if config.draft is None else config.draft.model):
+        graph = None if config.sampler == "cpu" else _graph(text, config)
         if graph is None:
             yield
             return
@@ -36,8 +29,8 @@ def placed(text: "Text", place: Place, *, on_loop: OnLoop | None, draft: Draft |
             yield
 
 
-def _graph(text: "Text", asked: bool, on_loop: OnLoop | None, draft: Draft | None) -> GraphSampler | None:
-    model, own = text.model, text.own
+def _graph(text: Text, config: GenerationConfig) -> GraphSampler | None:
+    model, own, asked = text.model, text.own, config.sampler == "graph"
     if own is None or not (asked or (model.on_device and missing() is None)):
         return None
     if text.on_explanation is not None:
@@ -46,10 +39,10 @@ def _graph(text: "Text", asked: bool, on_loop: OnLoop | None, draft: Draft | Non
                 "sampler='graph' keeps the model's logits, which explanations need: leave one of them out"
             )
         return None
-    best = own.params.temperature == 0 and on_loop not in _STEERS
+    best = own.params.temperature == 0 and not config.loops.kind.steers
     try:
-        if draft is not None:
-            model.reserve_outputs(draft.most + 1)
+        if config.draft is not None:
+            model.reserve_outputs(config.draft.most + 1)
         return GraphSampler(model, own, best=best, masked=text.grammar is not None)
     except LzsError:
         if asked or model.closed:

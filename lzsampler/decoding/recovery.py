@@ -1,143 +1,33 @@
-"""What to do about a loop: `LoopPolicy`, and `Rescue`, which decides it token by token for whoever writes the text.
+"""`Recovery`: decides token by token what to do about the loops of a text, for whoever writes it.
 
-`Rescue` knows the tokens and what a sampler has found in them, and nothing of models and caches: `generate`,
-`generate_many` and the drop-in carry out what it says. It draws nothing, so that a text depends on its seed alone.
+It knows the tokens and what a sampler has found in them, and nothing of models and caches: `generate`, `generate_many`
+and the drop-in carry out what it says. It draws nothing, so that a text depends on its seed alone.
 """
 
 import codecs
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, get_args
+from dataclasses import replace
 
-from .._check import integer
-from ..detection import STOP_ON_LOOP, STOP_ON_STUCK, StuckDetection
-from ..errors import ArgumentError
-from ..params import PENALTIES, Params, counts
-from ..sampler import Loop, Sampler, Stuck
-from .parts import PARTS, Part, parts_of
+from ..detection import Loop, Stuck, StuckDetection
+from ..params import Params
+from ..sampler import Sampler
+from .actions import ActionTaken, Decision, Draw, LoopingText, Stop
+from .parts import PARTS, Part
+from .policy import LoopPolicy
 
-OnLoop = Literal["off", "stop", "trim", "rewind", "close-think", "kick"]
-LoopRule = Literal["period", "stuck", "both"]
-
-MAX_RESCUES = 1000
-# A kick ends with this many new tokens in a row; a token is new when the n-gram that it ends was not there before.
-_NEW_TOKENS, _NGRAM = 16, 4
-_CONTEXT = 8  # tokens after which a rewind forbids what led into a loop: or it would come back a copy later
-_LONGEST_KICK = 256  # tokens; then the text ends
-_KICK, _WARMER, _HOTTEST = 1.0, 0.25, 4.0  # temperatures: the lowest, what each token that repeats adds, the highest
-KICK_TOP_K = 40  # so that the hottest draw still takes a word that the model thinks possible
 _SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
-_NO_PRICE = 1e-45  # the smallest number that is not 0 in C: added to a logit that is not 0 it changes nothing
 
 
-@dataclass(frozen=True)
-class LoopPolicy:
-    """What is done when a text loops, and in which parts of a text this and the penalties apply.
-
-    - ``on_loop``: "off" does nothing, "stop" ends the text, "trim" ends it and cuts it before the second copy of the
-      loop. "rewind" cuts it in the second copy, before the first word of the first line that begins there, or else of
-      the first sentence; it forbids the word, there and wherever the 8 tokens before are the same, and goes on.
-      "close-think" cuts it after the line or sentence before, writes the mark that ends the model's thinking, and goes
-      on with the answer; it stops a text that is not thinking. "kick" cuts nothing and raises the temperature until the
-      text is new again: to 1.0, or the setting's own if that is higher, and by 0.25 more, up to 4.0, with each token
-      that repeats, among the 40 likeliest tokens. New means that each of the last 16 tokens ended a 4-gram that had not
-      occurred before. None is "stop" where `Params` have a detector, and else "off".
-    - ``loop_rule``: what counts as a loop. "period": copies of one pattern (``repetition_detection`` of `Params`, or
-      `STOP_ON_LOOP` where they have none); "stuck": a stretch with next to nothing new in it (``stuck_detection``, or
-      `STOP_ON_STUCK`), whose n-grams are there for the third time: the second copy begins where the first of them was
-      before; "both": the one that is found first. None is the detectors that the `Params` have, and "period" if they
-      have none.
-    - ``max_rescues``: how often rewind or kick may act on one text, 0..1000; after that the text stops. A kick that
-      does not end within 256 tokens stops it too.
-    - ``loop_scope`` and ``penalty_scope``: the parts of a text ("thinking", "answer", "tool" for tool calls) in which
-      loops are acted on, and in which penalties apply; None is all of them.
-
-    Raises ValueError, with the value, for what is out of range.
-    """
-
-    on_loop: OnLoop | None = None
-    loop_rule: LoopRule | None = None
-    max_rescues: int = 3
-    loop_scope: Sequence[Part] | None = None
-    penalty_scope: Sequence[Part] | None = None
-
-    def __post_init__(self) -> None:
-        for name, names in (("on_loop", get_args(OnLoop)), ("loop_rule", get_args(LoopRule))):
-            given = getattr(self, name)
-            if given is not None and given not in names:
-                raise ArgumentError(f"{name} must be one of {', '.join(names)}, got {given!r}")
-        object.__setattr__(self, "max_rescues", integer("max_rescues", self.max_rescues, 0, MAX_RESCUES))
-        for name in ("loop_scope", "penalty_scope"):  # the dataclass is frozen; this is its construction
-            object.__setattr__(self, name, parts_of(name, getattr(self, name)))
-
-    def settled(self, params: Params) -> tuple["LoopPolicy", Params]:
-        """Return the policy without None, and the settings with the detectors that it needs and no other."""
-        own = params.repetition_detection, params.stuck_detection
-        action = self.on_loop or ("stop" if any(own) else "off")
-        rule = self.loop_rule or ("both" if all(own) else "stuck" if own[1] else "period")
-        period = own[0] or STOP_ON_LOOP if action != "off" and rule != "stuck" else None
-        stuck = own[1] or STOP_ON_STUCK if action != "off" and rule != "period" else None
-        if (period, stuck) != own:
-            params = replace(params, repetition_detection=period, stuck_detection=stuck)
-        return replace(self, on_loop=action, loop_rule=rule), params
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields as JSON has them."""
-        return {
-            **asdict(self),
-            "loop_scope": list(self.loop_scope or ()),
-            "penalty_scope": list(self.penalty_scope or ()),
-        }
-
-
-DEFAULT_POLICY = LoopPolicy()
-
-
-@dataclass(frozen=True)
-class Action:
-    """What was done about a loop, a record of `Generation.actions`. Tokens are counted in the text as it was then.
-
-    ``name``: an ``on_loop``; "stop" also where another one has come to its end. ``at``: how many tokens the text
-    had. ``found``: the `Loop` or `Stuck`. ``keep``: how many tokens stayed, and ``cut``: those that did not.
-    ``forbidden``: the tokens that could not be picked at this place, the newest last; empty but for a rewind.
-    ``written``: tokens that were written in the model's place. ``until``: where a kick ended; None if the text
-    ended before.
-    """
-
-    name: OnLoop
-    at: int
-    found: Loop | Stuck
-    keep: int
-    cut: tuple[int, ...] = ()
-    forbidden: tuple[int, ...] = ()
-    written: tuple[int, ...] = ()
-    until: int | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON has it."""
-        rule = "period" if isinstance(self.found, Loop) else "stuck"
-        return {**asdict(self), "rule": rule, **{n: list(getattr(self, n)) for n in ("cut", "forbidden", "written")}}
-
-
-@dataclass(frozen=True)
-class Order:
-    """What is to be done with a text: cut it to ``keep`` tokens, add those of ``write``, and go on or ``end`` it."""
-
-    keep: int
-    write: tuple[int, ...] = ()
-    end: bool = False
-
-
-class Rescue:
+class Recovery:
     """The state of what is done about the loops of one text.
 
-    ``policy`` and ``params``: as `LoopPolicy.settled` returns them. ``limit``: the most tokens that the text can have.
-    ``whole``: the first place at or after a number of tokens that is not inside a character. ``fresh``: `fresh_start`
-    for its text. ``closing``: the tokens that end the thinking after so many tokens of the text, none where it is not
-    thinking.
+    ``policy`` and ``params``: as `LoopPolicy.settled` returns them. ``temperature``: that of the text's own settings.
+    ``limit``: the most tokens that the text can have. ``whole``: the first place at or after a number of tokens that is
+    not inside a character. ``fresh``: `fresh_start` for its text. ``closing``: the tokens that end the thinking after
+    so many tokens of the text, none for a text that is not thinking.
 
     After each token for which `watching` or something was found, call `step`. Between two tokens, `forbidden` are the
-    tokens that may not be picked next, and `temperature` is what to draw with instead of the setting's own, if any.
+    tokens that may not be picked next, and `draws` is how to draw instead of by the setting's own, if any.
     """
 
     def __init__(
@@ -146,40 +36,42 @@ class Rescue:
         params: Params,
         n_vocab: int,
         *,
+        temperature: float,
         limit: int,
         whole: Callable[[int], int] = lambda n: n,
         fresh: Callable[[int, int], tuple[int, int]] = lambda n, reach: (n, n),
         closing: Callable[[int], Sequence[int]] = lambda n: (),
     ) -> None:
         self.policy = policy
-        self.actions: list[Action] = []
+        self.actions: list[ActionTaken] = []
         self.forbidden: tuple[int, ...] = ()
-        self.temperature: float | None = None
+        self.n_recoveries = 0
+        self._action = policy.kind(temperature)
         self._limit, self.whole, self.fresh, self.closing = limit, whole, fresh, closing
-        self._coldest = max(_KICK, params.temperature)
         self._detect = Params(repetition_detection=params.repetition_detection, stuck_detection=params.stuck_detection)
         self._n_vocab = n_vocab
-        self._rescues = 0
-        self._closed = False
-        self._refused: dict[tuple[int, ...], list[int]] = {}  # last tokens of a text: those that may not come next
         # The text's own sampler finds one loop, and no other as long as its tokens stay: this one looks on from there.
         self._watch: Sampler | None = None
         self._watch_from = 0
-        self._kick: _Kick | None = None
+
+    @property
+    def draws(self) -> Draw | None:
+        """How the next token is drawn; None by the text's own settings."""
+        return self._action.draws
 
     @property
     def watching(self) -> bool:
         """Whether `step` is needed after the next token whatever the sampler finds."""
-        return bool(self._refused) or self._kick is not None or self._watch is not None
+        return self._action.forbids or self._action.draws is not None or self._watch is not None
 
-    def step(self, tokens: Sequence[int], found: Loop | Stuck | None, part: Part = "answer") -> Order | None:
+    def step(self, tokens: Sequence[int], found: Loop | Stuck | None, part: Part = "answer") -> Decision | None:
         """Return what to do after the last of ``tokens``; None to go on as it is.
 
         ``found``: what the text's sampler has found. ``part``: the part of the text in which the next token falls.
         """
-        self.forbidden = self._refused_after(tokens)
-        if self._kick is not None:
-            return self._kicked(self._kick, tokens)
+        self.forbidden = self._action.forbidden(tokens)
+        if self._action.draws is not None:
+            return self._follow(tokens)
         if self._watch is not None:
             self._watch.accept(tokens[-1])
             found = self._seen(self._watch)
@@ -192,46 +84,33 @@ class Rescue:
 
     def give_up(self, tokens: Sequence[int]) -> None:
         """Record that nothing can be picked but what is forbidden, which ends the text."""
-        self._record("stop", tokens, self.actions[-1].found, len(tokens))
+        self._stop(tokens, self.actions[-1].found)
 
-    # -- actions --
-
-    def _act(self, tokens: Sequence[int], found: Loop | Stuck) -> Order | None:
-        n, action = len(tokens), self.policy.on_loop
-        copy, reach = self._second_copy(tokens, found)
-        end, word = self.fresh(copy, reach)
-        place = word if action == "rewind" else end if action == "close-think" else copy
-        keep = min(n, self.whole(max(1, place)))
-        if action == "trim":
-            self._record("trim", tokens, found, keep)
-            return Order(keep, end=True)
-        if action == "kick" and self._rescues < self.policy.max_rescues:
-            self._rescues += 1
+    def _act(self, tokens: Sequence[int], found: Loop | Stuck) -> Decision | None:
+        action, n = self._action, len(tokens)
+        may = not action.goes_on or self.n_recoveries < self.policy.max_recoveries
+        made = action.decide(self._looping(tokens, found)) if may else None
+        if made is None:
+            return self._stop(tokens, found)
+        cut = tuple(tokens[made.keep :])
+        self.actions.append(ActionTaken(action.name, n, found, made.keep, cut, made.forbidden, made.write))
+        if made.end:
+            return made
+        self.n_recoveries += 1
+        if action.draws is not None:
             self._watch = None
-            self._kick = _Kick(tokens, self._coldest)
-            self.temperature = self._kick.temperature
-            self._record("kick", tokens, found, n)
             return None
-        if action == "rewind" and keep < n and self._rescues < self.policy.max_rescues:
-            self._rescues += 1
-            self._refused.setdefault(_context(tokens[:keep]), []).append(tokens[keep])
-            self.forbidden = self._refused_after(tokens[:keep])
-            self._record("rewind", tokens, found, keep, forbidden=self.forbidden)
-            self._go_back(n, keep)
-            return Order(keep)
-        # Once: where the model shows nothing for its mark, the text still looks as if it was thinking.
-        written = tuple(self.closing(keep)) if action == "close-think" and not self._closed else ()
-        if written and keep + len(written) < self._limit:
-            self._closed = True
-            self._record("close-think", tokens, found, keep, written=written)
-            self._go_back(n, keep)
-            if self._watch is not None:
-                for token in written:
-                    self._watch.accept(token)
-            self.forbidden = ()
-            return Order(keep, written)
-        self._record("stop", tokens, found, n)
-        return Order(n, end=True)
+        self._go_back(n, made.keep)
+        if self._watch is not None:
+            for token in made.write:
+                self._watch.accept(token)
+        self.forbidden = action.forbidden([*tokens[: made.keep], *made.write])
+        return made
+
+    def _looping(self, tokens: Sequence[int], found: Loop | Stuck) -> LoopingText:
+        copy, reach = self._second_copy(tokens, found)
+        line, word = self.fresh(copy, reach)
+        return LoopingText(tokens, copy, line, word, self._limit, self.whole, self.closing)
 
     def _second_copy(self, tokens: Sequence[int], found: Loop | Stuck) -> tuple[int, int]:
         """Return where the second copy of what was found begins, and how many tokens it has."""
@@ -245,23 +124,18 @@ class Rescue:
         second = [*copies, start][-min(detection.min_count - 1, len(copies) + 1)]
         return second, max(n, start - second)
 
-    def _refused_after(self, tokens: Sequence[int]) -> tuple[int, ...]:
-        return tuple(self._refused.get(_context(tokens), ())) if self._refused else ()
-
-    def _kicked(self, kick: "_Kick", tokens: Sequence[int]) -> Order | None:
-        kick.add(tokens)
-        self.temperature = kick.temperature
-        if kick.new >= _NEW_TOKENS:
-            self._kick = self.temperature = None
+    def _follow(self, tokens: Sequence[int]) -> Decision | None:
+        if not self._action.follow(tokens):
+            return self._stop(tokens, self.actions[-1].found)
+        if self._action.draws is None:
             self.actions[-1] = replace(self.actions[-1], until=len(tokens))
             self._look_from(len(tokens))
-        elif kick.n >= _LONGEST_KICK:
-            self._record("stop", tokens, self.actions[-1].found, len(tokens))
-            return Order(len(tokens), end=True)
         return None
 
-    def _record(self, name: OnLoop, tokens: Sequence[int], found: Loop | Stuck, keep: int, **more: Any) -> None:
-        self.actions.append(Action(name, len(tokens), found, keep, tuple(tokens[keep:]), **more))
+    def _stop(self, tokens: Sequence[int], found: Loop | Stuck) -> Decision:
+        n = len(tokens)
+        self.actions.append(ActionTaken(Stop.name, n, found, n))
+        return Decision(n, end=True)
 
     # -- looking on where the text's sampler does not --
 
@@ -282,31 +156,6 @@ class Rescue:
             self._watch.rewind(n - keep)
         elif self._watch is not None:
             self._look_from(keep)
-
-
-def _context(tokens: Sequence[int]) -> tuple[int, ...]:
-    return tuple(tokens[-_CONTEXT:])
-
-
-class _Kick:
-    """A kick: how hot the next draw is, and how many tokens in a row were new."""
-
-    def __init__(self, tokens: Sequence[int], coldest: float) -> None:
-        self.n = self.new = 0
-        self.temperature = self._coldest = coldest
-        self._seen = {tuple(tokens[i : i + _NGRAM]) for i in range(len(tokens) - _NGRAM + 1)}
-
-    def add(self, tokens: Sequence[int]) -> None:
-        """Take the last of ``tokens``."""
-        ngram = tuple(tokens[-_NGRAM:])
-        self.n += 1
-        if ngram in self._seen:
-            self.new = 0
-            self.temperature = max(self._coldest, min(self.temperature + _WARMER, _HOTTEST))
-        else:
-            self.new += 1
-            self.temperature = self._coldest
-            self._seen.add(ngram)
 
 
 def whole_character(tokens: Sequence[int], n: int, piece: Callable[[int], bytes]) -> int:
@@ -347,26 +196,3 @@ def fresh_start(tokens: Sequence[int], n: int, reach: int, piece: Callable[[int]
         elif kind != "line" and text.rstrip("\"')*_ ").endswith(_SENTENCE_ENDS):
             begins, kind = at + 1, "sentence"
     return sentence or (n, n)
-
-
-def kicked(params: Params, temperature: float) -> Params:
-    """Return the settings of a draw during a kick: the temperature first, or truncation would leave only the loop."""
-    top_k = min(params.top_k or KICK_TOP_K, KICK_TOP_K)
-    return replace(params, temperature=temperature, temperature_last=False, top_k=top_k)
-
-
-def unpriced(params: Params) -> Params:
-    """Return settings whose penalties change no logit but are not off, so that a sampler can go back to ``params``."""
-    changes: dict[str, Any] = {
-        penalty.strength: _NO_PRICE for penalty in PENALTIES if penalty.method is None and penalty.is_on(params)
-    }
-    if params.dry_multiplier:
-        changes["dry_base"] = 1.0  # or a long repetition would make something of it
-    if counts(params):
-        changes |= {
-            "repetition_penalty": None,
-            "frequency_penalty": None,
-            "presence_penalty": _NO_PRICE,
-            "presence_method": "subtractive",
-        }
-    return replace(params, **changes)

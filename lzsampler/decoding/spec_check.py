@@ -15,8 +15,10 @@ from ..llama.model import Messages, Model
 from ..llama.rounding import Rounding, RoundingWarning, may_differ, rounding, what_it_means
 from ..params import Params
 from ..sampler import Sampler, sequence_seed
-from .generate import Generation, generate
-from .speculative import Draft, DraftKind, Speculated, common_length, refuse_draft
+from .config import GenerationConfig
+from .draft import Draft, DraftKind, Speculated, common_length, refuse_draft
+from .generate import generate
+from .generation import Generation
 from .verification import SpecMode
 
 LENGTHS = tuple(range(1, 9))  # of blocks
@@ -134,24 +136,24 @@ def spec_check(
     model: Model | None = None,
     *,
     lookup: int = 2,
-    n_predict: int = 64,
+    max_tokens: int = 64,
     runs: int = 150,
     on_progress: Callable[[int, int], object] | None = None,
 ) -> SpecCheck:
     """Compare texts and distributions with and without a draft: of a draft model, if there is one, and of `lookup`.
 
-    A story, a task and a passage that is copied, of ``n_predict`` (2..4096) tokens at temperature 0 and 0.8 with the
+    A story, a task and a passage that is copied, of ``max_tokens`` (2..4096) tokens at temperature 0 and 0.8 with the
     default penalty, in modes "gumbel" and "match" by turns, must be those without a draft for each length of blocks
     from 1 to 8. The target's logits must not depend on how many tokens are decoded together (`rounding`), on which
     longer texts rest. ``runs`` (50..100,000) texts of three tokens in mode "mrs" must have the target's distribution:
     where they fit badly, they are drawn anew, four times as many. ``on_progress`` is called with texts that are done,
     and of how many. The contexts are emptied. Raises as `generate`.
     """
-    n_predict, runs = integer("n_predict", n_predict, 2, 4096), integer("runs", runs, 50, 100_000)
+    max_tokens, runs = integer("max_tokens", max_tokens, 2, 4096), integer("runs", runs, 50, 100_000)
     sources: list[dict[str, Any]] = [] if model is None else [{"model": model}]
     sources.append({"lookup": lookup})
     texts = _texts(target)
-    needed = n_predict + max(len(target.tokenize(_as_text(target, prompt))) for prompt in texts.values())
+    needed = max_tokens + max(len(target.tokenize(_as_text(target, prompt))) for prompt in texts.values())
     if target.n_ctx < needed:
         raise ArgumentError(f"n_ctx must be at least {needed} for the texts of this check, got {target.n_ctx}")
     for source in sources:
@@ -164,13 +166,14 @@ def spec_check(
     found = rounding(target.llm, max(LENGTHS) + 1, target.n_ctx)
     for name, prompt in texts.items():
         for temperature in TEMPERATURES:
-            params = target.params(temperature=temperature, seed=_SEED)
-            alone = _written(target, prompt, params, n_predict=n_predict)
+            params = Params.recommended(target, temperature=temperature, seed=_SEED)
+            alone = _written(target, prompt, GenerationConfig(params, max_tokens=max_tokens))
             for source in sources:
                 made = []
                 for n_max in LENGTHS:
                     draft = Draft(**source, n_max=n_max, mode="match" if n_max % 2 else "gumbel")
-                    made.append(_written(target, prompt, params, n_predict=n_predict, draft=draft))
+                    config = GenerationConfig(params, max_tokens=max_tokens, draft=draft)
+                    made.append(_written(target, prompt, config))
                     tokens += len(made[-1].tokens)
                     if made[-1].tokens != alone.tokens:
                         at = common_length(made[-1].tokens, alone.tokens)
@@ -242,7 +245,8 @@ def _fit(target: Model, draft: Draft, runs: int, progress: _Progress) -> Fit:
         counts = Counter[tuple[int, ...]]()
         for _ in range(runs):
             seeded = replace(params, seed=sequence_seed(_SEED, done))
-            counts[_written(target, prompt, seeded, n_predict=3, draft=draft, reuse_context=True).tokens[:2]] += 1
+            config = GenerationConfig(seeded, max_tokens=3, draft=draft)
+            counts[_written(target, prompt, config, reuse_context=True).tokens[:2]] += 1
             done += 1
             progress.step()
         fit = _chi_square(counts, law, runs, draft.kind)

@@ -15,8 +15,10 @@ from ..llama.binding import llama_cpp
 from ..llama.model import Model, Prompt
 from ..params import Params
 from ..sampler import sequence_seed
-from .generate import Generation, generate
-from .speculative import Draft, Speculated
+from .config import GenerationConfig
+from .draft import Draft, Speculated
+from .generate import generate
+from .generation import Generation
 
 Quartiles = tuple[float, float, float]
 """The lower quartile, the median and the upper one."""
@@ -77,18 +79,18 @@ def compare(
     prompts: Sequence[Prompt],
     *,
     pairs: int = 20,
-    n_predict: int = 64,
+    max_tokens: int = 64,
     ignore_eos: bool = False,
     on_progress: Callable[[int, int], object] | None = None,
 ) -> dict[str, Timed]:
     """Write ``pairs`` texts in each of the ways, which take turns, and return their figures.
 
-    Text i has prompt i, from the first again after the last, and a seed of its own in all ways. ``n_predict``: the
+    Text i has prompt i, from the first again after the last, and a seed of its own in all ways. ``max_tokens``: the
     most tokens of a text, from 2; it ends where the model ends it, unless ``ignore_eos``. ``on_progress`` is called
     with the number of texts that are written, and of all. Each way writes one text before the first pair, so that
     caches and threads are warm. ValueError for no ways, no prompts and numbers out of range; else raises as `generate`.
     """
-    check_counts(pairs, n_predict)
+    check_counts(pairs, max_tokens)
     if not ways or not prompts:
         raise ArgumentError("compare needs ways and prompts: at least one of each")
     runs: dict[str, list[_Run]] = {name: [] for name in ways}
@@ -98,7 +100,7 @@ def compare(
         for name in names[first:] + names[:first]:
             way = ways[name]
             params = replace(way.params, seed=sequence_seed(way.params.seed, max(number, 0)))
-            run = _run(replace(way, params=params), prompts[max(number, 0) % len(prompts)], n_predict, ignore_eos)
+            run = _run(replace(way, params=params), prompts[max(number, 0) % len(prompts)], max_tokens, ignore_eos)
             if number >= 0:
                 runs[name].append(run)
             if on_progress is not None:
@@ -106,10 +108,10 @@ def compare(
     return {name: _timed(runs[name], runs[names[0]]) for name in names}
 
 
-def check_counts(pairs: int, n_predict: int) -> None:
+def check_counts(pairs: int, max_tokens: int) -> None:
     """Raise ValueError for numbers that `compare` does not take."""
     integer("pairs", pairs, 2, 10_000)
-    integer("n_predict", n_predict, 2, 2**20)
+    integer("max_tokens", max_tokens, 2, 2**20)
 
 
 @dataclass(frozen=True)
@@ -128,15 +130,14 @@ class _Run:
         return self.whole - self.prompt
 
 
-def _run(way: Way, prompt: Prompt, n_predict: int, ignore_eos: bool) -> _Run:
+def _run(way: Way, prompt: Prompt, max_tokens: int, ignore_eos: bool) -> _Run:
     draft = None if way.draft is None else way.draft.model
     clock = draft if isinstance(draft, ClockedModel) else None
     before = 0.0 if clock is None else clock.decode_s
     if draft is not None:
         draft.keep(0)  # or it would know the prompt from the text before
-    made: Generation = generate(
-        way.model, prompt, way.params, n_predict=n_predict, ignore_eos=ignore_eos, draft=way.draft
-    )
+    config = GenerationConfig(way.params, max_tokens=max_tokens, ignore_eos=ignore_eos, draft=way.draft)
+    made: Generation = generate(way.model, prompt, config)
     if made.finish_reason == "interrupted":
         raise KeyboardInterrupt
     figures, times = made.speculated or Speculated(), made.timings

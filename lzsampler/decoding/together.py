@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..llama.model import Model
-from .generate import Text
+from .draft import Draft, Speculated
 from .pacing import SharedPace
+from .proposing import BY_MODEL, USUAL, Found, taken
 from .sequences import Sequences
-from .speculative import BY_MODEL, USUAL, Draft, Found, Speculated, speculation_of, taken
+from .speculative import speculation_of
 from .verification import Verified
+from .writing import Text
 
 
 class Shared:

@@ -7,7 +7,7 @@ import secrets
 import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,10 @@ from .. import __version__
 from ..constraint.grammar import Grammar
 from ..errors import LzsError
 from ..llama.model import Messages, Model
-from ..params import SEPARATORS, Params, to_json
-from .generate import Generation
-from .parts import Part
-from .recovery import DEFAULT_POLICY, LoopPolicy
-from .speculative import Draft
+from ..params import SEPARATORS, to_json
+from .config import GenerationConfig
+from .draft import Draft
+from .generation import Generation
 
 VERSION = 1
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # JSON lets them stand, line readers cut there
@@ -30,18 +29,11 @@ _NOT_A_DISK = {errno.EINVAL, errno.ENOTSUP, errno.EROFS}  # what fsync says to a
 def record(
     model: Model,
     prompt: str | Messages,
-    params: Params,
+    config: GenerationConfig,
     generation: Generation | ValueError | LzsError,
     repetition: Mapping[str, Any] | None,
     *,
-    n_predict: int = -1,
-    stop: Sequence[str] = (),
-    ignore_eos: bool = False,
-    loops: LoopPolicy = DEFAULT_POLICY,
     dry_breakers: Sequence[str] = (),
-    grammar: Grammar | None = None,
-    grammar_scope: Sequence[Part] | None = None,
-    draft: Draft | None = None,
 ) -> dict[str, Any]:
     """Return the transcript of one `generate` call, with its arguments, ready for `to_line` or `json.dumps`.
 
@@ -52,8 +44,10 @@ def record(
     """
     asked = [] if isinstance(prompt, str) else [dict(message) for message in prompt]
     header = model.header
+    params = config.params_for(model)
     if not isinstance(generation, Exception):  # or it may fail again
-        loops, params = loops.settled(params)
+        loops, params = config.loops.settled(params)
+        config = replace(config, on_loop=loops)
     return {
         "version": VERSION,
         "id": "lzs-" + secrets.token_hex(12),
@@ -69,12 +63,7 @@ def record(
         "settings": {
             **{name: value for name, value in to_json(params).items() if name not in SEPARATORS},
             "dry_breakers": list(dry_breakers) if params.dry_multiplier else [],
-            "n_predict": n_predict,
-            "stop": list(stop),
-            "ignore_eos": ignore_eos,
-            **({} if grammar is None else {"grammar": dict(grammar.source)}),
-            **({} if grammar is None or grammar_scope is None else {"grammar_scope": list(grammar_scope)}),
-            **loops.to_json(),
+            **config.to_json(),
             "chat": not isinstance(prompt, str),
             "n_ctx": model.n_ctx,
             "n_batch": model.n_batch,
@@ -87,7 +76,7 @@ def record(
         **(
             {"messages": asked, "finish_reason": "failed", "error": str(generation)}
             if isinstance(generation, Exception)
-            else _made(asked, generation, repetition or {}, grammar, draft)
+            else _made(asked, generation, repetition or {}, config.grammar, config.draft)
         ),
     }
 

@@ -22,26 +22,28 @@ import numpy.typing as npt
 from .._values import brief, counted
 from ..constraint.grammar import Grammar
 from ..constraint.tokens import TokenBytes
-from ..decoding.recovery import LoopRule, OnLoop
+from ..decoding.actions import names
+from ..decoding.draft import Draft
+from ..decoding.policy import LoopPolicy
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..llama.alone import OneThread, refuse_closed
 from ..llama.binding import llama_cpp
 from ..llama.graph import Place
+from ..llama.model import Model
 from ..llama.vocabulary import token_bytes
 from ..params import PENALTY_FIELDS, Params, PenaltySettings, penalties_from
 from ..sampler import refuse_tokens_outside, sequence_seed
 from ..util.in_use import InUse, any_thread, one_thread, using
 from ..util.signature import keyword, settings, with_keywords
+from .drafted import Drafter, open_draft
 from .keywords import merged, ours_beside, refuse_unknown, taken, taken_grammar, with_token_ids
+from .outcome import Outcomes, outcome
 from .response import Schemas, refuse_other_vocabulary
 from .sampled import LoopEnd, NothingAllowed, SampledText, TextCut
 from .settings import FLAGS, LoopFinishReason, Settings, Stats
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from ..llama.model import Model
-    from .drafted import Draft, Drafter
 
 
 class AttachSettings(PenaltySettings, total=False):
@@ -69,6 +71,7 @@ class Attachment:
         self._drafter: Drafter | None = None
         self._draft_model: Model | None = None  # that was opened for this
         self._schemas = Schemas()
+        self.outcomes = Outcomes()
         self.stats = Stats()
         kind = type(llm).__name__
         self.in_use = InUse(f"this {kind} ({Path(llm.model_path).name})", f"give each thread a {kind} of its own")
@@ -110,31 +113,13 @@ class Attachment:
         self._settings = dataclasses.replace(self._settings, fast_grammar=fast_grammar)
 
     @property
-    def on_loop(self) -> OnLoop | None:
-        """What is done about a loop; see `attach`."""
-        return self._settings.on_loop
+    def on_loop(self) -> LoopPolicy:
+        """What is done about a loop; it may be set to the name of an action, too. See `attach`."""
+        return self._settings.loops
 
     @on_loop.setter
-    def on_loop(self, on_loop: OnLoop | None) -> None:
+    def on_loop(self, on_loop: LoopPolicy | str | None) -> None:
         self._settings = dataclasses.replace(self._settings, on_loop=on_loop)
-
-    @property
-    def loop_rule(self) -> LoopRule | None:
-        """What counts as a loop; see `attach`."""
-        return self._settings.loop_rule
-
-    @loop_rule.setter
-    def loop_rule(self, loop_rule: LoopRule | None) -> None:
-        self._settings = dataclasses.replace(self._settings, loop_rule=loop_rule)
-
-    @property
-    def max_rescues(self) -> int:
-        """How often rewind or kick may act on one text."""
-        return self._settings.max_rescues
-
-    @max_rescues.setter
-    def max_rescues(self, max_rescues: int) -> None:
-        self._settings = dataclasses.replace(self._settings, max_rescues=max_rescues)
 
     @property
     def loop_finish_reason(self) -> LoopFinishReason:
@@ -146,12 +131,12 @@ class Attachment:
         self._settings = dataclasses.replace(self._settings, loop_finish_reason=reason)
 
     @property
-    def draft(self) -> "Draft | None":
+    def draft(self) -> Draft | None:
         """What proposes tokens; see `attach`."""
         return self._settings.draft
 
     @draft.setter
-    def draft(self, draft: "Draft | None") -> None:
+    def draft(self, draft: Draft | None) -> None:
         self._settings = dataclasses.replace(self._settings, draft=draft)
 
     @property
@@ -192,14 +177,12 @@ class Attachment:
 
     # -- for the hooks --
 
-    def use_draft(self, llm: Any, draft: "Draft | str | Path | None") -> None:
+    def use_draft(self, llm: Any, draft: Draft | str | Path | None) -> None:
         """Take a draft, or open the file of a draft model; nothing stays open where it cannot be used."""
         refuse_closed(llm)
         if draft == "lookup":
             raise ArgumentError("draft='lookup' is of the command line: give Draft(lookup=3)")
         if isinstance(draft, str | Path):
-            from .drafted import open_draft
-
             draft = open_draft(llm, draft)
             self._draft_model = draft.model
         try:
@@ -215,12 +198,10 @@ class Attachment:
             self._draft_model.close()
             self._draft_model = None
 
-    def drafter(self, llm: Any) -> "Drafter | None":
+    def drafter(self, llm: Any) -> Drafter | None:
         """Return what drafts for the call that is going on; raises as `attach` for a draft that cannot be used."""
         draft = self.current().draft
         if draft is not None and (self._drafter is None or self._drafter.draft is not draft):
-            from .drafted import Drafter
-
             self._drafter = Drafter(llm, draft)
         return None if draft is None else self._drafter
 
@@ -277,7 +258,7 @@ class Attachment:
             self.in_use.finish(chunks.close)
 
     @contextmanager
-    def building(self, text: "SampledText") -> Iterator[None]:
+    def building(self, text: SampledText) -> Iterator[None]:
         """Give the chains that are built within a ``with`` block to a text."""
         before, self.text = self.text, text
         try:
@@ -316,7 +297,9 @@ class Hooks(OneThread):
     @_shows
     def create_chat_completion(self, *arguments: Any, **keywords: Any) -> Any:
         """`Llama.create_chat_completion`, with the keywords of `attach` for this call alone."""
-        return self.lz.run("create_chat_completion", super().create_chat_completion, arguments, keywords)  # type: ignore[misc]
+        method = super().create_chat_completion  # type: ignore[misc]
+        made = self.lz.run("create_chat_completion", method, arguments, keywords)
+        return self.lz.outcomes.of_chat(made)
 
     @_shows
     def generate(self, *arguments: Any, **keywords: Any) -> Any:
@@ -376,15 +359,14 @@ class Hooks(OneThread):
             prompt = [*self._input_ids.tolist(), *prompt]  # type: ignore[attr-defined]
         settings = self.lz.current()
         drafter = self.lz.drafter(self)
-        action = settings.settled()[0].on_loop
-        if of_completion is None and action in ("rewind", "close-think"):
+        loops = settings.settled()[0]
+        if of_completion is None and loops.kind.cuts and loops.kind.goes_on:
             raise ArgumentError(
-                f"on_loop={action!r} cannot take back tokens that generate() has given: use create_completion, or kick"
+                f"on_loop={loops.action!r} cannot take back tokens that generate() has given: use create_completion, "
+                f"or an action that cuts nothing, {names('cuts', False)}"
             )
-        if action == "close-think" and bound.arguments["grammar"] is not None:
-            raise ArgumentError(
-                "on_loop='close-think' writes a mark that a grammar may refuse: use rewind, kick or stop"
-            )
+        if bound.arguments["grammar"] is not None:
+            loops.refuse_beside_grammar()
 
         def begin(text: SampledText) -> Generator[int, Sequence[int] | None, None]:
             """Let llama-cpp-python go on after the tokens that a text has."""
@@ -402,7 +384,7 @@ class Hooks(OneThread):
         begin: Callable[[SampledText], Generator[int, Sequence[int] | None, None]],
         text: SampledText,
         end: LoopEnd,
-        drafter: "Drafter | None",
+        drafter: Drafter | None,
     ) -> Generator[int, Sequence[int] | None, None]:
         lz, stats = self.lz, self.lz.stats
         stats.calls += not end.script
@@ -470,9 +452,12 @@ class Hooks(OneThread):
 
     def _create_completion(self, *arguments: Any, **keywords: Any) -> Any:
         settings = self.lz.current()
-        action = settings.settled()[0].on_loop
-        if action in ("trim", "rewind", "close-think") and keywords.get("stream"):
-            raise ArgumentError(f"on_loop={action!r} cannot take back text of a stream: use stream=False, stop or kick")
+        loops = settings.settled()[0]
+        if loops.kind.cuts and keywords.get("stream"):
+            raise ArgumentError(
+                f"on_loop={loops.action!r} cannot take back text of a stream: use stream=False, "
+                f"or an action that cuts nothing, {names('cuts', False)}"
+            )
         if keywords.get("logit_bias") is not None and keywords.get("logits_processor") is not None:
             bias = _bias(keywords.pop("logit_bias"))
             keywords["logits_processor"] = llama_cpp.LogitsProcessorList([*keywords["logits_processor"], bias])
@@ -494,14 +479,18 @@ class Hooks(OneThread):
             try:
                 for chunk in self.lz.steps(complete(), settings):
                     choice = chunk["choices"][0]
-                    if end.text is not None and choice["finish_reason"] is not None:
-                        choice["finish_reason"] = settings.loop_finish_reason
-                        if end.text.keep < len(end.text.tokens):
-                            self._cut(choice, end.text)
+                    if choice["finish_reason"] is not None:
+                        if end.text is not None:
+                            choice["finish_reason"] = settings.loop_finish_reason
+                            if end.text.keep < len(end.text.tokens):
+                                self._cut(choice, end.text)
+                        if end.recovery is not None:
+                            made = outcome(end.recovery, choice["finish_reason"], ended=end.text is not None)
+                            self.lz.outcomes.put(chunk, made)
                     yield chunk
                 return
             except TextCut as cut:  # the caller of generate() has to forget tokens: it begins anew with those that stay
-                end.script, end.rescue = cut.tokens, cut.rescue
+                end.script = cut.tokens
                 keywords["seed"] = self._seed
 
     def _cut(self, choice: dict[str, Any], text: SampledText) -> None:
@@ -534,11 +523,9 @@ def attach(
     *,
     grammar: Grammar | None = None,
     fast_grammar: bool = False,
-    on_loop: OnLoop | None = None,
-    loop_rule: LoopRule | None = None,
-    max_rescues: int = 3,
+    on_loop: LoopPolicy | str | None = None,
     loop_finish_reason: LoopFinishReason = "stop",
-    draft: "Draft | str | Path | None" = None,
+    draft: Draft | str | Path | None = None,
     sampler: Place = "auto",
     **penalties: "Unpack[AttachSettings]",
 ) -> Attachment:
@@ -567,12 +554,13 @@ def attach(
     refused, as llama.cpp's `common_sampler` does and llama-cpp-python does not. Truncation then comes before the
     grammar: with top-k or top-p, a text may differ from that of llama-cpp-python, always within the grammar.
 
-    ``on_loop``, ``loop_rule`` and ``max_rescues``: what to do about a loop, as `LoopPolicy` describes it; with
+    ``on_loop``: what to do about a loop: the name of an action, or a `LoopPolicy`, without scopes; with
     ``repetition_detection`` or ``stuck_detection``, and nothing else, a text ends when it loops. The ``finish_reason``
     of a text that ends in a loop is ``loop_finish_reason``: "stop" or "length", which strict clients of OpenAI's
-    interface accept, or "repetition", which says what happened; ``stats.actions`` does so in any case. "trim", "rewind"
-    and "close-think" take text back: ValueError for a stream, and the last two for `generate` as well. "close-think"
-    cannot be used with a grammar.
+    interface accept, or "repetition". What happened is in ``choice["lzsampler"]`` of each response whose call looks for
+    loops, and of the last chunk of a stream: ``finish_reason``, ``loop``, ``stuck`` and ``actions`` of a transcript.
+    "trim", "rewind" and "close-think" take text back: ValueError for a stream, and the last two for `generate` as well.
+    "close-think" cannot be used with a grammar.
 
     ``draft``: a `Draft` (mode "gumbel"), or the file of a draft model, which is opened here and closed by `detach`:
     proposes tokens, which changes the speed and no text of a seed (docs/speculative.md). It warns by a
@@ -597,7 +585,7 @@ def attach(
     made = penalties_from("attach", params, fields, ("params", *FLAGS))
     refuse_tokens_outside(made, llm.n_vocab())
     refuse_other_vocabulary(llm, grammar)
-    chosen = Settings(made, grammar, fast_grammar, on_loop, loop_rule, max_rescues, loop_finish_reason, sampler=sampler)
+    chosen = Settings(made, grammar, fast_grammar, on_loop, loop_finish_reason, sampler=sampler)
     return _attached(llm, chosen, draft)
 
 
@@ -606,7 +594,7 @@ attach.__signature__ = with_keywords(attach, settings(PENALTY_FIELDS, given=True
 _classes: dict[type, type] = {}  # class of a model: the same with our hooks
 
 
-def _attached(llm: Any, settings: Settings, draft: "Draft | str | Path | None") -> Attachment:
+def _attached(llm: Any, settings: Settings, draft: Draft | str | Path | None) -> Attachment:
     plain = type(llm)
     if plain not in _classes:
         named = {name: getattr(plain, name) for name in ("__doc__", "__module__", "__qualname__")}

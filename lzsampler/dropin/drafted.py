@@ -17,49 +17,24 @@ import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._check import row_of
+from ..decoding.draft import Draft, Opened, Speculated, refuse_draft, too_large, warn_of_change
 from ..decoding.pacing import Pace
-from ..decoding.speculative import (
-    Begun,
-    Draft,
-    Opened,
-    Proposal,
-    Proposer,
-    Speculated,
-    refuse_draft,
-    too_large,
-    warn_of_change,
-)
-from ..errors import ArgumentError, ArgumentTypeError
+from ..decoding.proposing import Begun, Proposal, Proposer
+from ..errors import ArgumentError
 from ..llama import gguf
 from ..llama.attention import flash_attention_of
 from ..llama.binding import llama_cpp
 from ..llama.model import Model
-
-if TYPE_CHECKING:
-    from .sampled import SampledText
-
-__all__ = ["Draft", "Drafter", "Speculated", "check_draft", "open_draft"]
+from .sampled import SampledText
 
 _AMONG = 10  # best tokens among which p_min counts, as in llama.cpp
 _Tokens = Generator[int, Sequence[int] | None, None]
-
-
-def check_draft(draft: object) -> None:
-    """Raise TypeError for what is not a `Draft`, ValueError for one that is not for a `llama_cpp.Llama`."""
-    if not isinstance(draft, Draft):
-        raise ArgumentTypeError(f"draft must be a Draft, got {draft!r:.100}: Draft(Model(path)) or Draft(lookup=3)")
-    if draft.mode != "gumbel":
-        raise ArgumentError(
-            f"mode must be gumbel with a llama_cpp.Llama, whose chain draws for draft and target, got {draft.mode!r}"
-        )
-    if draft.on_proposed is not None:
-        raise ArgumentError("on_proposed is for lzsampler.generate: leave it out")
 
 
 def open_draft(llm: Any, path: str | Path) -> Draft:
@@ -107,7 +82,7 @@ class Drafter:
         return self.draft.model is not None and self.draft.model.closed
 
     def tokens(
-        self, llm: Any, plain: _Tokens, text: "SampledText", criteria: Callable[..., bool] | None, most: int | None
+        self, llm: Any, plain: _Tokens, text: SampledText, criteria: Callable[..., bool] | None, most: int | None
     ) -> _Tokens:
         """Yield the tokens of `Llama.generate`, ``plain``, of which the first alone is taken from it.
 
@@ -154,7 +129,7 @@ class Drafter:
         return None if _ended(llm, criteria) else picked
 
     def _block(
-        self, llm: Any, text: "SampledText", token: int, made: Proposal, criteria: Callable[..., bool] | None
+        self, llm: Any, text: SampledText, token: int, made: Proposal, criteria: Callable[..., bool] | None
     ) -> Generator[int, Sequence[int] | None, int | None]:
         """Decode a token and a block behind it, yield what stands of it, and return the token after that.
 
@@ -217,14 +192,14 @@ def _refuse_sent(sent: Sequence[int] | None) -> None:
 class _Begun(Begun):
     """The text of a chain."""
 
-    def __init__(self, text: "SampledText") -> None:
+    def __init__(self, text: SampledText) -> None:
         self.prompt, self.tokens = list(text.prompt), text.tokens
 
 
 class _ChainCopy:
     """What drafts with a copy of a text's chain, over ``n`` candidates."""
 
-    def __init__(self, text: "SampledText", n: int) -> None:
+    def __init__(self, text: SampledText, n: int) -> None:
         self._text, self._n = text, n
         self._copy: Any = None
         self._candidates = np.zeros(0, [("id", np.int32), ("logit", np.float32), ("p", np.float32)])

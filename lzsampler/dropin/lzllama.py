@@ -33,9 +33,8 @@ class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
     ``model_path`` may be the name of a model, such as "smollm2" (`lzsampler.models`); ./smollm2 is a file of that name.
     It takes all of the arguments of `Llama` and the keywords of `attach`: the penalties of `Params` by their names
     (LZ has the default settings unless others are given; ``exempt`` and ``dry_breakers`` may hold strings beside token
-    ids) and ``params``, ``grammar``, ``fast_grammar``, ``on_loop``,
-    ``loop_rule``,
-    ``max_rescues``, ``loop_finish_reason``, ``draft`` and ``sampler``. So do `__call__`, `create_completion`,
+    ids) and ``params``, ``grammar``, ``fast_grammar``, ``on_loop``, ``loop_finish_reason``, ``draft`` and
+    ``sampler``. So do `__call__`, `create_completion`,
     `create_chat_completion` and `generate`, for one call, but for names that they have themselves: there
     ``frequency_penalty``, ``presence_penalty`` and ``logit_bias`` are llama-cpp-python's own, added to these.
     ``flash_attn`` is "auto" unless given, as in llama.cpp; with False texts are rounded as those of a plain `Llama`.

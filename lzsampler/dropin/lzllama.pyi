@@ -22,8 +22,8 @@ from llama_cpp.llama_types import (
 from typing_extensions import Unpack
 
 from ..constraint.grammar import Grammar
-from ..decoding.recovery import LoopRule, OnLoop
-from ..decoding.speculative import Draft
+from ..decoding.draft import Draft
+from ..decoding.policy import LoopPolicy
 from ..llama.attention import FlashAttention
 from ..llama.graph import Place
 from ..params import CallSettings, Params
@@ -34,9 +34,7 @@ class _LlamaSettings(AttachSettings, total=False):
     params: Params
     grammar: Grammar | None
     fast_grammar: bool
-    on_loop: OnLoop | None
-    loop_rule: LoopRule | None
-    max_rescues: int
+    on_loop: LoopPolicy | str | None
     loop_finish_reason: LoopFinishReason
     draft: Draft | str | Path | None
     sampler: Place
@@ -46,9 +44,7 @@ class _CallSettings(CallSettings, total=False):
     dry_breakers: Iterable[int | str]
     params: Params
     fast_grammar: bool
-    on_loop: OnLoop | None
-    loop_rule: LoopRule | None
-    max_rescues: int
+    on_loop: LoopPolicy | str | None
     loop_finish_reason: LoopFinishReason
     draft: Draft | None
     sampler: Place

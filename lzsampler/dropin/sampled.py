@@ -1,21 +1,23 @@
 """One text of a `llama_cpp.Llama` with our sampler in its chain, and what is done about its loops.
 
-llama-cpp-python's `generate` hands out each token at once, and `_create_completion` collects them. A kick, and a token
-that is forbidden at one place, need another chain: `generate` begins anew after the tokens that are there, whose cache
-it finds. Where tokens are to be taken back `_create_completion` begins anew too, and gets those that stay at once.
+llama-cpp-python's `generate` hands out each token at once, and `_create_completion` collects them. Another draw, and a
+token that is forbidden at one place, need another chain: `generate` begins anew after the tokens that are there, whose
+cache it finds. To take tokens back, `_create_completion` begins anew too, and gets those that stay at once.
 """
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._ffi import lib
+from ..decoding.actions import Off
 from ..decoding.parts import PartTracker
 from ..decoding.reasoning import closing, opened
-from ..decoding.recovery import KICK_TOP_K, Rescue, fresh_start, whole_character
+from ..decoding.recovery import Recovery, fresh_start, whole_character
+from ..detection import Loop
 from ..errors import ArgumentError, LzsError
 from ..llama.binding import llama_cpp
 from ..llama.chain import address, check_chain_sampler, penalties_sampler
@@ -33,10 +35,8 @@ from ..llama.graph import (
 )
 from ..llama.pick_first import PickFirst, allows_other
 from ..params import PENALTIES, Params
-from ..sampler import Loop, Sampler, loop_found, stuck_found
-
-if TYPE_CHECKING:
-    from .settings import Settings, Stats
+from ..sampler import Sampler, loop_found, stuck_found
+from .settings import Settings, Stats
 
 _PENALTIES_OFF = dict(penalty.llama_cpp for penalty in PENALTIES if penalty.llama_cpp)
 
@@ -49,7 +49,8 @@ def _piece(llm: Any, token: int) -> bytes:
 class LoopEnd:
     """The stopping criterion that tells `_create_completion` that the text ended, in a loop.
 
-    ``script`` and ``rescue``: the tokens with which the text begins anew after a cut, and what was done before it.
+    ``script``: the tokens with which the text begins anew after a cut. ``recovery``: what was done about its loops so
+    far; None where nobody looks for them.
     ``most``: tokens that it is to have at most, None where nobody said.
     """
 
@@ -57,7 +58,7 @@ class LoopEnd:
         self.most = max_tokens if max_tokens is not None and max_tokens > 0 else None
         self.text: SampledText | None = None
         self.script: list[int] = []
-        self.rescue: Rescue | None = None
+        self.recovery: Recovery | None = None
 
     def __call__(self, *_: object) -> bool:
         """Return whether the text has ended in a loop."""
@@ -67,9 +68,9 @@ class LoopEnd:
 class TextCut(Exception):  # noqa: N818 (no error: it goes from `generate` to `_create_completion`)
     """A text that was given token by token is to be cut: ``tokens`` is all of it now."""
 
-    def __init__(self, tokens: list[int], rescue: Rescue) -> None:
+    def __init__(self, tokens: list[int]) -> None:
         super().__init__("a text was cut outside of a completion")
-        self.tokens, self.rescue = tokens, rescue
+        self.tokens = tokens
 
 
 class NothingAllowed(Exception):  # noqa: N818 (no error: it ends a text)
@@ -82,7 +83,7 @@ class SampledText:
     ``temperature``: that of the call.
     """
 
-    def __init__(self, settings: "Settings", prompt: Sequence[int], *, temperature: float = 1.0) -> None:
+    def __init__(self, settings: Settings, prompt: Sequence[int], *, temperature: float = 1.0) -> None:
         self.policy, self.params = settings.settled()
         self.grammar = settings.grammar
         self.fast_grammar = settings.fast_grammar
@@ -94,7 +95,7 @@ class SampledText:
         self.in_graph = False
         self._block: Block | None = None
         self.keep = 0  # how many of them stay when a loop has ended the text
-        self.rescue: Rescue | None = None
+        self.recovery: Recovery | None = None
         self._chain: Any = None  # LlamaSampler, or what stands for one
         self._ours: Any = None
         self._handle: Any = None
@@ -108,7 +109,7 @@ class SampledText:
         grammar = arguments.get("grammar")
         if grammar is not None:  # that of the call takes the place of ours
             self.grammar = None
-        forbidden = self.rescue.forbidden if self.rescue is not None else ()
+        forbidden = self.recovery.forbidden if self.recovery is not None else ()
         if grammar is not None and forbidden and not allows_other(llm, grammar, self.tokens, forbidden):
             raise NothingAllowed
         fast = self.fast_grammar and grammar is not None
@@ -196,70 +197,72 @@ class SampledText:
 
     def resume(self, llm: Any, end: LoopEnd) -> None:
         """Take over what was done about the loops of this text before it was cut."""
-        if self.policy.on_loop == "off":
+        if self.policy.kind is Off:
             return
-        self.rescue = end.rescue or Rescue(
+        self.recovery = end.recovery = end.recovery or Recovery(
             self.policy,
-            dataclasses.replace(self.params, temperature=max(1.0, self.temperature)),  # of a kick
+            self.params,
             llm.n_vocab(),
+            temperature=self.temperature,
             limit=llm.n_ctx() - len(self.prompt),
         )
-        self.rescue.whole = lambda n: whole_character(self.tokens, n, lambda token: _piece(llm, token))
-        self.rescue.fresh = lambda n, reach: fresh_start(self.tokens, n, reach, lambda token: _piece(llm, token))
-        self.rescue.closing = lambda n: self._closing(llm, n)
+        self.recovery.whole = lambda n: whole_character(self.tokens, n, lambda token: _piece(llm, token))
+        self.recovery.fresh = lambda n, reach: fresh_start(self.tokens, n, reach, lambda token: _piece(llm, token))
+        self.recovery.closing = lambda n: self._closing(llm, n)
 
     def changes(self) -> dict[str, Any]:
-        """Return the arguments of `Llama.generate` that a kick changes."""
-        if self.rescue is None or self.rescue.temperature is None:
+        """Return the arguments of `Llama.generate` that another draw changes."""
+        if self.recovery is None or self.recovery.draws is None:
             return {}
         # The other truncations come before the temperature here, and would leave nothing but the loop.
         off = {"top_p": 1.0, "min_p": 0.0, "typical_p": 1.0, "mirostat_mode": 0}
-        return {"temp": self.rescue.temperature, "top_k": KICK_TOP_K, **off}
+        draws = self.recovery.draws
+        return {"temp": draws.temperature, "top_k": draws.top_k, **off}
 
-    def step(self, llm: Any, stats: "Stats") -> tuple[bool, bool]:
+    def step(self, llm: Any, stats: Stats) -> tuple[bool, bool]:
         """Look for a loop after a token; return whether it ends the text, and whether the next token needs a new chain.
 
         Raises `TextCut` when tokens are to be taken back.
         """
-        rescue = self.rescue
-        if rescue is None:
+        recovery = self.recovery
+        if recovery is None:
             return False, False
         found = loop_found(self._handle) or stuck_found(self._handle)
-        if found is None and not rescue.watching:
+        if found is None and not recovery.watching:
             return False, False
-        before = rescue.forbidden, rescue.temperature
-        n_actions = len(rescue.actions)
-        order = rescue.step(self.tokens, found)
-        if len(rescue.actions) > n_actions:
-            stats.actions = tuple(rescue.actions)
-            stats.rescues += rescue.actions[-1].name not in ("stop", "trim")
+        before = recovery.forbidden, recovery.draws
+        n_actions, n_recoveries = len(recovery.actions), recovery.n_recoveries
+        order = recovery.step(self.tokens, found)
+        if len(recovery.actions) > n_actions:
+            stats.actions = tuple(recovery.actions)
+            stats.recoveries += recovery.n_recoveries - n_recoveries
         if order is None:
-            return False, before != (rescue.forbidden, rescue.temperature)
+            return False, before != (recovery.forbidden, recovery.draws)
         if not order.end:
-            raise TextCut([*self.tokens[: order.keep], *order.write], rescue)
-        self._end(order.keep, rescue, stats)
+            raise TextCut([*self.tokens[: order.keep], *order.write])
+        self._end(order.keep, recovery, stats)
         return True, False
 
-    def give_up(self, stats: "Stats") -> None:
+    def give_up(self, stats: Stats) -> None:
         """End the text where it is, in its loop: nothing but what is forbidden can be picked."""
-        assert self.rescue is not None
-        self.rescue.give_up(self.tokens)
-        stats.actions = tuple(self.rescue.actions)
-        self._end(len(self.tokens), self.rescue, stats)
+        assert self.recovery is not None
+        self.recovery.give_up(self.tokens)
+        stats.actions = tuple(self.recovery.actions)
+        self._end(len(self.tokens), self.recovery, stats)
 
-    def _end(self, keep: int, rescue: Rescue, stats: "Stats") -> None:
+    def _end(self, keep: int, recovery: Recovery, stats: Stats) -> None:
         self.keep = keep
         stats.loops += 1
-        last = rescue.actions[-1].found
+        last = recovery.actions[-1].found
         stats.last_loop = last if isinstance(last, Loop) else None
 
     def _params_now(self) -> Params:
         """Return the settings for the next token, without those that cannot follow a loop."""
-        if self.rescue is None or not self.rescue.forbidden:
+        if self.recovery is None or not self.recovery.forbidden:
             return self.params
         biases: Any = self.params.logit_bias
         return dataclasses.replace(
-            self.params, logit_bias={**dict(biases), **dict.fromkeys(self.rescue.forbidden, float("-inf"))}
+            self.params, logit_bias={**dict(biases), **dict.fromkeys(self.recovery.forbidden, float("-inf"))}
         )
 
     def _closing(self, llm: Any, n: int) -> list[int]:
@@ -286,7 +289,7 @@ class SampledText:
                 raise LzsError(self.grammar.problem) from error
             raise
 
-    def close(self, llm: Any, stats: "Stats") -> None:
+    def close(self, llm: Any, stats: Stats) -> None:
         """Free the chain now: llama-cpp-python's refers to itself, so that it would wait for the garbage collector."""
         if self._chain is None:
             return

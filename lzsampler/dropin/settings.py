@@ -2,30 +2,28 @@
 
 import inspect
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from .._check import boolean
 from ..constraint.grammar import Grammar
-from ..decoding.recovery import Action, LoopPolicy, LoopRule, OnLoop
+from ..decoding.actions import ActionTaken
+from ..decoding.draft import Draft, Speculated
+from ..decoding.parts import PARTS
+from ..decoding.policy import LoopPolicy
+from ..detection import Loop
 from ..errors import ArgumentError, ArgumentTypeError
 from ..llama.binding import llama_cpp
 from ..llama.graph import Place, check_place
 from ..params import PENALTY_FIELDS, Params, sampling_fields
-from ..sampler import Loop
-
-if TYPE_CHECKING:
-    from .drafted import Draft, Speculated
 
 LoopFinishReason = Literal["stop", "length", "repetition"]
 
 FLAGS = {
     "grammar": Grammar | None,
     "fast_grammar": bool,
-    "on_loop": OnLoop | None,
-    "loop_rule": LoopRule | None,
-    "max_rescues": int,
+    "on_loop": LoopPolicy | str | None,
     "loop_finish_reason": LoopFinishReason,
-    "draft": "Draft | None",
+    "draft": Draft | None,
     "sampler": Place,
 }
 OURS = (*PENALTY_FIELDS, "params", *FLAGS)
@@ -37,8 +35,8 @@ class Stats:
     """What an attachment has counted: ``calls`` (texts begun), ``tokens`` accepted, ``loops`` that ended a text.
 
     ``last_loop``: the last of these loops, in positions of its text's tokens; None if that text was stuck without one.
-    ``rescues``: how often rewind, close-think or kick acted; ``actions``: the records of what was done in the last text
-    that looped. ``refused``: picks that the grammar refused, with ``fast_grammar``. ``seed``: that of the last text.
+    ``recoveries``: how often an action acted and the text went on; ``actions``: what was done in the last text that
+    looped. ``refused``: picks that the grammar refused, with ``fast_grammar``. ``seed``: that of the last text.
     ``speculated``: the figures of the draft over all texts that it drafted for; None without a draft. ``sampler``:
     where the penalties of the last text were applied.
     """
@@ -47,11 +45,11 @@ class Stats:
     tokens: int = 0
     loops: int = 0
     last_loop: Loop | None = None
-    rescues: int = 0
-    actions: tuple[Action, ...] = ()
+    recoveries: int = 0
+    actions: tuple[ActionTaken, ...] = ()
     refused: int = 0
     seed: int | None = None
-    speculated: "Speculated | None" = None
+    speculated: Speculated | None = None
     sampler: Literal["cpu", "graph"] = "cpu"
 
 
@@ -62,11 +60,9 @@ class Settings:
     params: Params
     grammar: Grammar | None = None
     fast_grammar: bool = False
-    on_loop: OnLoop | None = None
-    loop_rule: LoopRule | None = None
-    max_rescues: int = 3
+    on_loop: LoopPolicy | str | None = None
     loop_finish_reason: LoopFinishReason = "stop"
-    draft: "Draft | None" = None
+    draft: Draft | None = None
     sampler: Place = "auto"
 
     def __post_init__(self) -> None:
@@ -79,21 +75,37 @@ class Settings:
         if self.grammar is not None and not isinstance(self.grammar, Grammar):
             how = "a LlamaGrammar goes into the calls of the model"
             raise ArgumentTypeError(f"grammar must be a Grammar of lzsampler, got {self.grammar!r:.80}; {how}")
-        if self.grammar is not None and self.on_loop == "close-think":
-            raise ArgumentError(
-                "on_loop='close-think' writes a mark that a grammar may refuse: use rewind, kick or stop"
-            )
+        object.__setattr__(self, "on_loop", LoopPolicy.of(self.on_loop))  # the dataclass is frozen
+        if self.grammar is not None:
+            self.loops.refuse_beside_grammar()
+        if self.loops.loop_scope != PARTS or self.loops.penalty_scope != PARTS:
+            raise ArgumentError("loop_scope and penalty_scope are for lzsampler.generate: leave them out here")
         boolean("fast_grammar", self.fast_grammar)
-        LoopPolicy(self.on_loop, self.loop_rule, self.max_rescues)  # which checks them
         if self.loop_finish_reason not in get_args(LoopFinishReason):
             names = ", ".join(get_args(LoopFinishReason))
             raise ArgumentError(f"loop_finish_reason must be one of {names}, got {self.loop_finish_reason!r}")
         check_place(self.sampler)
         if self.draft is not None:
-            from .drafted import check_draft
+            _check_draft(self.draft)
 
-            check_draft(self.draft)
+    @property
+    def loops(self) -> LoopPolicy:
+        """What is done about loops: ``on_loop`` as a `LoopPolicy`."""
+        assert isinstance(self.on_loop, LoopPolicy)
+        return self.on_loop
 
     def settled(self) -> tuple[LoopPolicy, Params]:
         """Return what is done about loops, and the params with the detectors that it needs."""
-        return LoopPolicy(self.on_loop, self.loop_rule, self.max_rescues).settled(self.params)
+        return self.loops.settled(self.params)
+
+
+def _check_draft(draft: object) -> None:
+    """Raise TypeError for what is not a `Draft`, ValueError for one that is not for a `llama_cpp.Llama`."""
+    if not isinstance(draft, Draft):
+        raise ArgumentTypeError(f"draft must be a Draft, got {draft!r:.100}: Draft(Model(path)) or Draft(lookup=3)")
+    if draft.mode != "gumbel":
+        raise ArgumentError(
+            f"mode must be gumbel with a llama_cpp.Llama, whose chain draws for draft and target, got {draft.mode!r}"
+        )
+    if draft.on_proposed is not None:
+        raise ArgumentError("on_proposed is for lzsampler.generate: leave it out")

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from .._check import INT32_MAX, integer
 from .._values import counted
+from ..decoding.draft import common_length
 from ..decoding.parts import PARTS, PartTracker
 from ..decoding.reasoning import opened
-from ..decoding.speculative import common_length
 from ..errors import ArgumentError, LzsError
 from ..llama.model import Model
 from ..params import Params

@@ -14,7 +14,7 @@ import numpy as np
 from .. import __version__
 from .._check import INT32_MAX
 from ..decoding.parts import PARTS
-from ..decoding.recovery import LoopPolicy
+from ..decoding.policy import LOOP_KEYS
 from ..errors import ArgumentError
 from ..params import DETECTIONS, SAMPLING_FIELDS, Params, penalises
 from ..util.stats import Interval, bootstrap_ratios
@@ -24,7 +24,7 @@ from .grid import Grid, Setting
 VERSION = 1  # of the data from to_json
 SKIP = 64  # tokens skipped at the beginning of a text by default
 # Words of a setting's name that do not change the cost
-_DRAWS = ("T", *SAMPLING_FIELDS, *DETECTIONS, *LoopPolicy.__dataclass_fields__)
+_DRAWS = ("T", *SAMPLING_FIELDS, *DETECTIONS, *LOOP_KEYS)
 _NEUTRAL = {name: getattr(Params(), name) for name in (*SAMPLING_FIELDS, *DETECTIONS)}
 
 

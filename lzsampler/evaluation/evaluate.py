@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from ..auditing.repetition import repetition
-from ..decoding.generate import Generation
+from ..decoding.config import GenerationConfig
+from ..decoding.draft import Draft, Speculated
+from ..decoding.generation import Generation
 from ..decoding.many import Request, generate_many, refuse_shared
-from ..decoding.speculative import Draft, Speculated
 from ..decoding.transcript import TranscriptFile, record
 from ..errors import ArgumentError, LzsError
 from ..llama import gguf
@@ -220,21 +221,15 @@ def _keys(grid: Grid, rows: Mapping[str, Task]) -> Iterator[Key]:
 
 def _context(model: str | Path, grid: Grid) -> int | None:
     """Return the context that the texts of a grid need; None if the usual one is enough."""
-    needed = grid.n_predict + _PROMPT_ROOM
+    needed = grid.max_tokens + _PROMPT_ROOM
     return None if needed <= DEFAULT_CONTEXT else min(needed, context_length(gguf.read(model)))
 
 
 def _request(grid: Grid, setting: Setting, key: Key, prompt: Prompt, params: Params, number: int) -> Request:
     """Return the request for a text. ``params``: the settings, fitted to this model; ``number``: the row's number."""
     params = replace(params, seed=sequence_seed(key[2], number))
-    return Request(
-        key,
-        prompt,
-        params,
-        n_predict=grid.n_predict,
-        ignore_eos=grid.ignore_eos,
-        loops=setting.loops,
-    )
+    config = GenerationConfig(params, max_tokens=grid.max_tokens, ignore_eos=grid.ignore_eos, on_loop=setting.loops)
+    return Request(key, prompt, config)
 
 
 def _transcript(model: Model, request: Request, setting: Setting, task: Task, generation: Generation) -> dict[str, Any]:
@@ -242,12 +237,9 @@ def _transcript(model: Model, request: Request, setting: Setting, task: Task, ge
     whole = record(
         model,
         task.prompt,
-        request.params,
+        request.config,
         generation,
         repetition(generation.text).to_json(),
-        n_predict=request.n_predict,
-        ignore_eos=request.ignore_eos,
-        loops=request.loops,
         dry_breakers=DRY_BREAKERS if setting.dry_breakers is None else setting.dry_breakers,
     )
     ours = _eval(setting, request.id, task, generation.content)

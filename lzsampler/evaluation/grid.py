@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .._check import INT32_MAX, boolean, integer
-from ..decoding.recovery import DEFAULT_POLICY, LoopPolicy
+from ..decoding.policy import DEFAULT_POLICY, LOOP_KEYS, LoopPolicy
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..params import (
     LZ_WINDOW,
@@ -32,7 +32,7 @@ else:
 PAPER_TEMPERATURES = (0.0, 0.3, 0.6, 1.0)
 PAPER_SEEDS = (1, 2, 3, 4, 5)
 _PARAMS = tuple(f.name for f in fields(Params) if f.name not in ("seed", "dry_breakers", *SEPARATORS))
-_LOOPS = tuple(f.name for f in fields(LoopPolicy))
+_LOOPS = tuple(LOOP_KEYS)
 # Keys whose values are lists themselves: for them a list does not mean several settings.
 _LISTS = ("exempt", "logit_bias", "loop_scope", "penalty_scope")
 _MOST_SETTINGS = 10_000  # from one table
@@ -57,8 +57,8 @@ class Setting:
 
     @property
     def draws(self) -> bool:
-        """Whether its texts depend on the seed: a kick draws, whatever the temperature is."""
-        return self.params.temperature > 0 or self.loops.on_loop == "kick"
+        """Whether its texts depend on the seed: some actions draw, whatever the temperature is."""
+        return self.params.temperature > 0 or self.loops.kind.random
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Grid:
     name: str
     settings: tuple[Setting, ...]
     seeds: tuple[int, ...] = (1,)
-    n_predict: int = 512
+    max_tokens: int = 512
     ignore_eos: bool = False
 
     def __post_init__(self) -> None:
@@ -117,7 +117,7 @@ class Grid:
             "name": self.name,
             "settings": rows,
             "seeds": list(self.seeds),
-            "n_predict": self.n_predict,
+            "max_tokens": self.max_tokens,
             **({"ignore_eos": True} if self.ignore_eos else {}),
         }
 
@@ -127,14 +127,14 @@ class Grid:
         settings = []
         for row in data["settings"]:
             breakers = None if row.get("dry_breakers") is None else tuple(row["dry_breakers"])
-            loops = LoopPolicy(**row.get("loops", {}))
+            loops = LoopPolicy.from_json(row.get("loops", {}))
             about = row["strength"], breakers, loops
             settings.append(checked(Setting(row["name"], row["kind"], from_json(row["params"]), *about)))
         if not settings:
             raise ArgumentError("the grid has no settings")
-        name, n_predict = of(data["name"], str), of(data["n_predict"], int)
+        name, max_tokens = of(data["name"], str), of(data["max_tokens"], int)
         seeds = tuple(integer("seeds", seed, 0, 2**64 - 1) for seed in data["seeds"])
-        return Grid(name, tuple(settings), seeds, n_predict, of(data.get("ignore_eos", False), bool))
+        return Grid(name, tuple(settings), seeds, max_tokens, of(data.get("ignore_eos", False), bool))
 
 
 def quick() -> Grid:
@@ -150,7 +150,7 @@ def quick() -> Grid:
             _setting("none", 0.0, {"temperature": 0.6}),
             _setting("lz-default", default["lz_penalty"], {"temperature": 0.6, **default}),
         ),
-        n_predict=256,
+        max_tokens=256,
     )
 
 
@@ -213,7 +213,7 @@ def _as_used() -> tuple[Setting, ...]:
 
 def long() -> Grid:
     """Return a grid of long texts: 4,096 tokens each, greedy, with the tokens that end a text forbidden."""
-    return Grid("long", _as_used(), n_predict=4096, ignore_eos=True)
+    return Grid("long", _as_used(), max_tokens=4096, ignore_eos=True)
 
 
 BUILT_IN = {"quick": quick, "presets": presets, "paper": paper, "everyday": everyday, "long": long}
@@ -222,10 +222,11 @@ BUILT_IN = {"quick": quick, "presets": presets, "paper": paper, "everyday": ever
 def read_grid(source: str | Path) -> Grid:
     """Return a built-in grid by its name, or that of a TOML file.
 
-    A file has ``n_predict``, ``seeds``, ``ignore_eos`` and tables ``[[setting]]``: ``kind`` (the name in results),
-    fields of `Params` and of `LoopPolicy`, such as ``on_loop``. A list stands for each of its values,
-    and several lists for all combinations; ``exempt`` (token ids), ``logit_bias`` (pairs of a token id and a number),
-    ``dry_breakers`` (strings), ``loop_scope`` and ``penalty_scope`` (parts) are lists themselves.
+    A file has ``max_tokens``, ``seeds``, ``ignore_eos`` and tables ``[[setting]]``: ``kind`` (the name in results),
+    fields of `Params`, and ``on_loop``, ``loop_rule``, ``max_recoveries``, ``loop_scope`` and ``penalty_scope`` of a
+    `LoopPolicy`. A list stands for each of its values, and several lists for all combinations; ``exempt`` (token ids),
+    ``logit_bias`` (pairs of a token id and a number), ``dry_breakers`` (strings), and the two scopes (parts) are lists
+    themselves.
     LzsError if the file cannot be read; ValueError, with the place, for values that are not valid.
     """
     if not isinstance(source, str | Path):
@@ -248,10 +249,10 @@ def read_grid(source: str | Path) -> Grid:
         raise ArgumentError(f"{path} is no grid: it is nested too deeply") from error
     except tomllib.TOMLDecodeError as error:
         raise ArgumentError(f"{path} is not TOML: {error}") from error
-    unknown = set(data) - {"n_predict", "seeds", "ignore_eos", "setting"}
+    unknown = set(data) - {"max_tokens", "seeds", "ignore_eos", "setting"}
     if unknown:
         raise ArgumentError(
-            f"{path}: unknown key {min(unknown)!r}; there are n_predict, seeds, ignore_eos and [[setting]]"
+            f"{path}: unknown key {min(unknown)!r}; there are max_tokens, seeds, ignore_eos and [[setting]]"
         )
     rows = data.get("setting")
     if not isinstance(rows, list) or not rows:
@@ -273,7 +274,7 @@ def read_grid(source: str | Path) -> Grid:
             path.stem,
             _told_apart(tuple(settings.values())),
             tuple(integer("seeds", seed, 0, 2**64 - 1) for seed in seeds),
-            integer("n_predict", data.get("n_predict", 512), -1, INT32_MAX),
+            integer("max_tokens", data.get("max_tokens", 512), -1, INT32_MAX),
             boolean("ignore_eos", data.get("ignore_eos", False)),
         )
     except (TypeError, ValueError) as error:
@@ -338,7 +339,11 @@ def _treatment(setting: Setting) -> dict[str, Any]:
     drawn = {"temperature", *SAMPLING_FIELDS}
     penalties = {name: str(getattr(setting.params, name)) for name in _PARAMS if name not in drawn}
     breakers = "" if setting.dry_breakers is None else str(list(setting.dry_breakers))
-    return {**penalties, "dry_breakers": breakers, **{name: _written(getattr(setting.loops, name)) for name in _LOOPS}}
+    return {
+        **penalties,
+        "dry_breakers": breakers,
+        **{key: _written(getattr(setting.loops, LOOP_KEYS[key])) for key in _LOOPS},
+    }
 
 
 def _written(value: object) -> str:
@@ -366,17 +371,17 @@ def _setting(
     params = Params(**{"temperature": 0.0, **{name: value for name, value in chosen.items() if name not in _LOOPS}})
     if strength is None:
         strength = next((float(getattr(params, each.strength)) for each in PENALTIES if each.is_on(params)), 0.0)
-    loops = LoopPolicy(**{name: value for name, value in chosen.items() if name in _LOOPS})
+    loops = LoopPolicy.from_json({key: value for key, value in chosen.items() if key in _LOOPS})
     usual = {name: getattr(Params(temperature=params.temperature), name) for name in _PARAMS}
     usual |= {"lz_window": LZ_WINDOW[params.lz_rule], "lz_buffer": usual_buffer(params.lz_window or 0)}
     parts = [f"{name}={getattr(params, name)}" for name in _PARAMS if getattr(params, name) != usual[name]]
     if not kind:
-        kind = "dry" if params.dry_multiplier else parts[0].partition("=")[0] if parts else loops.on_loop or "none"
+        kind = "dry" if params.dry_multiplier else parts[0].partition("=")[0] if parts else loops.action or "none"
     parts += [] if breakers is None else [f"dry_breakers={list(breakers)}"]
-    for name in _LOOPS:
-        value = getattr(loops, name)
-        if value != getattr(DEFAULT_POLICY, name):
-            parts.append(f"{name}={_written(value)}")
+    for key, field in LOOP_KEYS.items():
+        value = getattr(loops, field)
+        if value != getattr(DEFAULT_POLICY, field):
+            parts.append(f"{key}={_written(value)}")
     short = f"{params.temperature:g}"
     temperature = short if float(short) == params.temperature else repr(params.temperature)
     name = " ".join([f"T={temperature}", *parts])

@@ -118,13 +118,14 @@ class Judge:
         yield from (answers[at].verdict for at in sorted(answers))  # empty texts at the end
 
     def _requests(self, texts: Iterable[str], answers: "dict[int, _Answer]") -> "Iterator[Request]":
+        from ..decoding.config import GenerationConfig
         from ..decoding.many import Request
         from ..params import Params
 
         for i, text in enumerate(texts):
             answers[i] = answer = _Answer(self._yes, self._no)
             if text.strip():
-                yield Request(i, self._prompt(text), Params(), n_predict=1, sampler=answer.itself)
+                yield Request(i, self._prompt(text), GenerationConfig(Params(), max_tokens=1), sampler=answer.itself)
             else:
                 answer.verdict, answer.ended = Verdict(0.0, 1.0), True
 

@@ -26,7 +26,7 @@ from .transcripts import audited_text, outcome_of
 if TYPE_CHECKING:
     import pandas
 
-    from ..decoding.speculative import Speculated
+    from ..decoding.draft import Speculated
 
 NONE = "none"  # the kind that the others are compared with
 _LISTED = 20  # the most values that a message names

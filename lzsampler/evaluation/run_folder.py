@@ -194,7 +194,7 @@ def _about(manifest: Mapping[str, Any], name: str) -> str:
     """Return a short form of a value in run.json that must not change."""
     value = manifest.get(name)
     if name == "grid" and isinstance(value, dict):
-        return f"{value.get('name')} with n_predict={value.get('n_predict')}"
+        return f"{value.get('name')} with max_tokens={value.get('max_tokens')}"
     if name == "model" and isinstance(value, dict):
         return str(value.get("file"))
     if isinstance(value, bool):

@@ -4,7 +4,6 @@ import ctypes
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property, partial
 from numbers import Integral
 from pathlib import Path
@@ -17,7 +16,7 @@ from .._check import INT32_MAX, Tokens, boolean, integer, row_of, token_array
 from .._ffi import ffi, lib
 from ..constraint.tokens import TokenBytes
 from ..errors import ArgumentError, ArgumentTypeError, LzsError
-from ..params import SEPARATORS, Params, penalties_from
+from ..params import Params
 from ..sampler import Sampler
 from ..util.cores import physical_cores
 from ..util.in_use import InUse, any_thread, one_thread
@@ -30,7 +29,7 @@ from .gbnf import GbnfMatcher, matchers
 from .graph import GraphSampler, on_device, reserve_outputs
 from .log import captured_log, quiet, reason
 from .marks import CONTROL_MARKS, TOOL_MARKS
-from .vocabulary import Vocabulary, token_bytes, with_token_classes
+from .vocabulary import Vocabulary, token_bytes, token_classes
 
 DEFAULT_CONTEXT = 4096  # tokens; a key-value cache for a model's whole trained context may not fit in memory
 MAX_UBATCH = 512  # tokens computed together: llama.cpp's default; more only takes more memory
@@ -215,17 +214,12 @@ class Model:
     # -- text and tokens --
 
     @any_thread
-    def params(self, **settings: Any) -> Params:
-        """Return `Params` with the default penalty for this model's vocabulary, and the given values of other fields.
+    def token_classes(self, params: Params) -> dict[str, Any]:
+        """Return the separators and the usual breakers of DRY, as far as ``params`` make use of them.
 
-        The settings start from ``PRESETS["default"]`` of `lzsampler.params`. If LZ is on, it gets its separators, and
-        if DRY is on, it gets its usual sequence breakers, unless you give others. Raises as `Params`; TypeError for an
-        unknown name.
+        They are fields of `Params`, for `Params.recommended`.
         """
-        made = penalties_from("params", None, settings, ())
-        kept = [*(SEPARATORS if settings.keys() & set(SEPARATORS) else ()), *settings.keys() & {"dry_breakers"}]
-        given: dict[str, Any] = {name: getattr(made, name) for name in kept}
-        return replace(with_token_classes(self.llm, made), **given)
+        return token_classes(self.llm, params)
 
     @any_thread
     def tokenize(self, text: str) -> list[int]:

@@ -248,15 +248,20 @@ def lz_separators(source: Any) -> dict[str, Any]:
     return _texts_of(source).separators
 
 
-def with_token_classes(source: Any, params: Params, breakers: Sequence[str] | None = None) -> Params:
-    """Return settings with the separators and the ``dry_breakers`` of a vocabulary, each only if the settings use them.
+def token_classes(source: Any, params: Params, breakers: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return the separators and the ``dry_breakers`` of a vocabulary, as far as ``params`` make use of them.
 
-    ``breakers``: strings, for `dry_breaker_ids`. Raises as `dry_breaker_ids`.
+    They are fields of `Params`. ``breakers``: strings, for `dry_breaker_ids`. Raises as that does.
     """
     made: dict[str, Any] = {**lz_separators(source)} if uses_separators(params) else {}
     if params.dry_multiplier > 0:
         made["dry_breakers"] = dry_breaker_ids(source, breakers)
-    return replace(params, **made)
+    return made
+
+
+def with_token_classes(source: Any, params: Params, breakers: Sequence[str] | None = None) -> Params:
+    """Return settings with the `token_classes` of a vocabulary."""
+    return replace(params, **token_classes(source, params, breakers))
 
 
 def _texts_of(source: Any) -> "_TokenTexts":

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._check import integer
-from ..decoding.speculative import N_MAX, Draft, refuse_draft, too_large
+from ..decoding.draft import N_MAX, Draft, refuse_draft, too_large
 from ..decoding.speedup import ClockedModel, Timed, Way, check_counts, compare
 from ..decoding.verification import MAX_DRAFT
 from ..errors import ArgumentError
@@ -76,7 +76,7 @@ def four(
     params: Params | None = None,
     *,
     n_max: int = N_MAX,
-    n_predict: int = 128,
+    max_tokens: int = 128,
     pairs: int = 10,
     n_ctx: int | None = None,
     n_batch: int = 512,
@@ -90,7 +90,7 @@ def four(
 
     ``target``: a GGUF file in BF16 or F16, or the name of a model; lzsampler first converts another type to BF16.
     ``draft``: a smaller model with the same vocabulary. ``params``: None is greedy, with the default penalty.
-    ``n_max``: tokens of a block, 1..32. ``prompts`` and ``pairs``: see `compare`. ``n_predict``: the tokens of every
+    ``n_max``: tokens of a block, 1..32. ``prompts`` and ``pairs``: see `compare`. ``max_tokens``: the tokens of every
     text, even past its end, since the base and MXFP4 write different texts. ``n_ctx`` to ``flash_attn``: see `Model`;
     all ways share them. ``on_progress``: called with the name of the step, the work done and the work in all.
     ``on_note``: called before the measurement with a remark on the draft: that it is as large as a target. Intermediate
@@ -100,7 +100,7 @@ def four(
     matrix can have type MXFP4.
     """
     n_max = integer("n_max", n_max, 1, MAX_DRAFT)
-    check_counts(pairs, n_predict)
+    check_counts(pairs, max_tokens)
     say = on_progress or (lambda *_: None)
     header = gguf.read(target)
     opened: dict[str, Any] = {"n_batch": n_batch, "n_gpu_layers": n_gpu_layers, "flash_attn": flash_attn}
@@ -113,7 +113,7 @@ def four(
             quantize(header.path, source, "bf16", requantize=True, on_progress=_staged(say, "writing BF16"))
         base = stack.enter_context(Model(source, n_ctx=n_ctx, n_threads=n_threads, **opened))
         refuse_draft(base, Draft(small, n_max=n_max))
-        _check_prompts(base, prompts, n_predict)
+        _check_prompts(base, prompts, max_tokens)
         scaled = folder / "mx.gguf"
         quantize(source, scaled, MICROSCALED, on_progress=_staged(say, "writing MXFP4"))
         mx = stack.enter_context(Model(scaled, n_ctx=base.n_ctx, n_threads=base.n_threads, **opened))
@@ -124,7 +124,7 @@ def four(
         for path in {source, scaled} - {header.path}:  # llama.cpp has them in memory, so the files can go
             with suppress(OSError):  # a system that keeps open files: they go at the end, with their folder
                 path.unlink()
-        params = base.params(temperature=0.0) if params is None else params
+        params = Params.recommended(base, temperature=0.0) if params is None else params
         drafting = Draft(small, n_max=n_max)
         ways = {
             "base": Way(base, params),
@@ -135,7 +135,7 @@ def four(
         say("measuring the memory", 0, 1)
         bandwidth = memory_bandwidth(base.n_threads)
         timed = compare(
-            ways, prompts, pairs=pairs, n_predict=n_predict, ignore_eos=True, on_progress=_staged(say, "texts")
+            ways, prompts, pairs=pairs, max_tokens=max_tokens, ignore_eos=True, on_progress=_staged(say, "texts")
         )
         bandwidth = max(bandwidth, memory_bandwidth(base.n_threads))  # the first may have been slow
         weights = {name: read_bytes(way.model.header) for name, way in ways.items()}
@@ -190,11 +190,11 @@ def _staged(say: OnProgress, stage: str) -> Callable[[int, int], object]:
     return lambda done, total: say(stage, done, total)
 
 
-def _check_prompts(model: Model, prompts: Sequence[Prompt], n_predict: int) -> None:
+def _check_prompts(model: Model, prompts: Sequence[Prompt], max_tokens: int) -> None:
     for prompt in prompts:
         length = len(model.asked(prompt)[0])
-        if length > model.n_ctx - n_predict:
+        if length > model.n_ctx - max_tokens:
             raise ArgumentError(
-                f"a prompt of {length} tokens and {n_predict} more do not fit in the context of {model.n_ctx}: "
+                f"a prompt of {length} tokens and {max_tokens} more do not fit in the context of {model.n_ctx}: "
                 "shorten the prompt, make fewer tokens or enlarge the context"
             )

@@ -34,7 +34,7 @@ def kind_in_words(settings: "list[Setting]") -> str:
     said += [f"dry_breakers: {', '.join(map(repr, strings)) or 'none'}" for strings in sorted(lists)]
     scopes = {", ".join(scope) for setting in settings if (scope := setting.loops.penalty_scope or PARTS) != PARTS}
     said += [f"only in {' or '.join(sorted(scopes))}"] if scopes else []
-    actions = sorted({setting.loops.on_loop for setting in settings if setting.loops.on_loop})
+    actions = sorted({setting.loops.action for setting in settings if setting.loops.action})
     said += [f"what is done about a loop: {', '.join(actions)}"] if actions else []
     told = "; ".join(said) or "no penalty"
     if any(each.min_p for each in params):

@@ -1,5 +1,6 @@
 """What is done about a loop inside llama-cpp-python: the same as `generate` does, wherever text can be taken back."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,9 @@ from lzsampler.models import default_model
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
+from lzsampler.decoding.config import GenerationConfig  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402 (needs llama_cpp)
+from lzsampler.decoding.policy import LoopPolicy  # noqa: E402 (needs llama_cpp)
 from lzsampler.dropin import LZLlama  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 
@@ -35,12 +38,16 @@ def llm() -> Iterator[Any]:
 
 
 def test_a_rewound_text_is_that_of_generate(model: Model, llm: Any) -> None:
-    expected = generate(model, LOOPING, replace(PLAIN, repetition_detection=DETECTION), n_predict=120, on_loop="rewind")
+    expected = generate(
+        model,
+        LOOPING,
+        GenerationConfig(replace(PLAIN, repetition_detection=DETECTION), max_tokens=120, on_loop="rewind"),
+    )
     assert expected.actions
     made = llm(LOOPING, max_tokens=120, temperature=0.0, on_loop="rewind", logprobs=None)
     assert made["choices"][0]["text"] == expected.text
     assert llm.lz.stats.actions == expected.actions
-    assert llm.lz.stats.rescues == sum(action.name == "rewind" for action in expected.actions)
+    assert llm.lz.stats.recoveries == sum(action.name == "rewind" for action in expected.actions)
     assert made["usage"]["completion_tokens"] == len(expected.tokens)
     assert (llm.lz.stats.calls, llm.lz.stats.loops) == (1, int(expected.finish_reason == "repetition"))
     # The cache holds the text and nothing that was cut.
@@ -58,7 +65,9 @@ def test_it_is_so_with_penalties_that_see_the_text(model: Model, llm: Any) -> No
         {"frequency_penalty": 0.001, "dry_multiplier": 0.001, "dry_breakers": ()},
     ):
         params = Params(**settings, repetition_detection={**DETECTION, "min_count": 2})  # type: ignore[arg-type]
-        expected = generate(model, LOOPING, replace(params, temperature=0.0), n_predict=120, on_loop="rewind")
+        expected = generate(
+            model, LOOPING, GenerationConfig(replace(params, temperature=0.0), max_tokens=120, on_loop="rewind")
+        )
         assert expected.actions
         made = llm(LOOPING, max_tokens=120, temperature=0.0, on_loop="rewind", params=params)
         assert made["choices"][0]["text"] == expected.text
@@ -69,7 +78,7 @@ def test_thinking_is_ended_as_generate_does(model: Model, llm: Any) -> None:
     prompt = "<|user|>x<|assistant|><think>"
     word, *_ = model.tokenize(" round")
     params = replace(PLAIN, repetition_detection=DETECTION, logit_bias={word: 30.0})  # it thinks of nothing else
-    expected = generate(model, prompt, params, n_predict=40, on_loop="close-think")
+    expected = generate(model, prompt, GenerationConfig(params, max_tokens=40, on_loop="close-think"))
     assert [action.name for action in expected.actions] == ["close-think", "stop"]
     tokens = model.tokenize(prompt)
     made = llm(tokens, max_tokens=40, temperature=0.0, on_loop="close-think", params=replace(params, temperature=1.0))
@@ -77,12 +86,12 @@ def test_thinking_is_ended_as_generate_does(model: Model, llm: Any) -> None:
     assert llm.lz.stats.actions == expected.actions
 
 
-def test_a_kick_works_in_streams_and_generate_and_repeats_itself(llm: Any) -> None:
-    keywords = {"max_tokens": 120, "temperature": 0.0, "on_loop": "kick"}
+def test_a_boost_works_in_streams_and_generate_and_repeats_itself(llm: Any) -> None:
+    keywords = {"max_tokens": 120, "temperature": 0.0, "on_loop": "boost"}
     plain = llm(LOOPING, max_tokens=120, temperature=0.0, on_loop="off")["choices"][0]["text"]
     whole = llm(LOOPING, seed=3, **keywords)["choices"][0]["text"]
     first = llm.lz.stats.actions[0]
-    assert first.name == "kick"
+    assert first.name == "boost"
     assert whole != plain
     assert len(llm.tokenize(whole.encode())) > 0
     assert "".join(c["choices"][0]["text"] for c in llm(LOOPING, seed=3, stream=True, **keywords)) == whole
@@ -91,7 +100,7 @@ def test_a_kick_works_in_streams_and_generate_and_repeats_itself(llm: Any) -> No
     tokens = list(
         zip(
             range(120),
-            llm.generate(llm.tokenize(LOOPING.encode(), add_bos=False), temp=0.0, on_loop="kick"),
+            llm.generate(llm.tokenize(LOOPING.encode(), add_bos=False), temp=0.0, on_loop="boost"),
             strict=False,
         )
     )
@@ -108,8 +117,8 @@ def test_what_cannot_be_taken_back_is_refused(llm: Any) -> None:
     grammar = llama_cpp.LlamaGrammar.from_string('root ::= "a"*', verbose=False)
     with pytest.raises(ValueError, match="writes a mark that a grammar may refuse"):
         llm(LOOPING, grammar=grammar, on_loop="close-think")
-    with pytest.raises(ValueError, match="max_rescues must be from 0 to 1000, got -1"):
-        llm(LOOPING, max_rescues=-1)
+    with pytest.raises(ValueError, match="max_recoveries must be from 0 to 1000, got -1"):
+        llm(LOOPING, on_loop=LoopPolicy("rewind", max_recoveries=-1))
 
 
 @pytest.mark.parametrize("fast_grammar", [False, True])
@@ -135,7 +144,7 @@ def test_a_grammar_follows_a_rewind(llm: Any, fast_grammar: bool) -> None:
     grammar = llama_cpp.LlamaGrammar.from_string('root ::= ("ab" | "cd" | "ef" | "gh")* ', verbose=False)
     made = llm("x", max_tokens=60, temperature=0.0, grammar=grammar, on_loop="rewind", fast_grammar=fast_grammar)
     text = made["choices"][0]["text"]
-    assert llm.lz.stats.rescues >= 1
+    assert llm.lz.stats.recoveries >= 1
     assert all(text[i : i + 2] in ("ab", "cd", "ef", "gh") for i in range(0, len(text) - 1, 2))
 
 
@@ -146,3 +155,41 @@ def test_a_stop_string_after_a_rewind_ends_the_text() -> None:
         whole = llm(LOOPING, max_tokens=120, temperature=0.0)["choices"][0]["text"]
         assert whole.partition("said the")[0] == stopped["choices"][0]["text"]
     llm.close()
+
+
+# -- what a response says --
+
+
+def test_a_response_says_what_became_of_the_loops(llm: Any) -> None:
+    (choice,) = llm(LOOPING, max_tokens=120, temperature=0.0, on_loop="rewind")["choices"]
+    said = choice["lzsampler"]
+    assert said == json.loads(json.dumps(said))
+    assert [action["name"] for action in said["actions"]] == [action.name for action in llm.lz.stats.actions]
+    assert said["actions"][0]["did"].startswith("a loop at token ")
+    assert set(said) == {"finish_reason", "loop", "stuck", "actions"}
+    (choice,) = llm(LOOPING, max_tokens=300, temperature=0.0, on_loop="stop")["choices"]
+    last = llm.lz.stats.last_loop
+    assert choice["finish_reason"] == "stop"
+    assert choice["lzsampler"]["finish_reason"] == "repetition"
+    assert choice["lzsampler"]["loop"] == {"start": last.start, "period": last.period, "count": last.count}
+    (choice,) = llm("Once upon a time", max_tokens=5, temperature=0.0, on_loop="stop")["choices"]
+    assert choice["lzsampler"] == {"finish_reason": "length", "loop": None, "stuck": None, "actions": []}
+    assert "lzsampler" not in llm("Once", max_tokens=2, on_loop="off")["choices"][0]
+
+
+def test_a_stream_says_it_in_its_last_chunk(llm: Any) -> None:
+    chunks = [
+        chunk["choices"][0] for chunk in llm(LOOPING, max_tokens=300, stream=True, temperature=0.0, on_loop="stop")
+    ]
+    assert [index for index, choice in enumerate(chunks) if "lzsampler" in choice] == [len(chunks) - 1]
+    assert chunks[-1]["lzsampler"]["finish_reason"] == "repetition"
+
+
+def test_a_chat_says_it_too(llm: Any) -> None:
+    asked: dict[str, Any] = {"messages": [{"role": "user", "content": "Sort the numbers: 31 7 12 5 5 5 5"}]}
+    asked |= {"max_tokens": 200, "temperature": 0.0, "on_loop": "stop"}
+    (choice,) = llm.create_chat_completion(**asked)["choices"]
+    chunks = [chunk["choices"][0] for chunk in llm.create_chat_completion(**asked, stream=True)]
+    assert [index for index, each in enumerate(chunks) if "lzsampler" in each] == [len(chunks) - 1]
+    assert chunks[-1]["lzsampler"] == choice["lzsampler"]
+    assert [action["name"] for action in choice["lzsampler"]["actions"]] == [a.name for a in llm.lz.stats.actions]

@@ -8,15 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from asked import asked
 from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Loop, LzsError, Params, RepetitionDetection, Sampler, StuckDetection
+from lzsampler.decoding.actions import ActionTaken
+from lzsampler.decoding.config import GenerationConfig
 from lzsampler.decoding.parts import PARTS, Part, PartTracker
+from lzsampler.decoding.policy import LoopPolicy, unpriced
 from lzsampler.decoding.reasoning import closing
-from lzsampler.decoding.recovery import Action, LoopPolicy, fresh_start, unpriced, whole_character
+from lzsampler.decoding.recovery import fresh_start, whole_character
 from lzsampler.params import PENALTIES, Penalty
 
 pytest.importorskip("llama_cpp")
 
-from lzsampler.decoding.generate import Generation, Text, generate
+from lzsampler.decoding.generate import generate
+from lzsampler.decoding.generation import Generation
+from lzsampler.decoding.writing import Text
 from scripted import Script, Scripted, cycle
 
 LETTERS = [*"abcdefghijklmnop"]
@@ -25,7 +31,8 @@ PROMPT = np.array([15], np.int32)
 
 
 def written(script: Script, on_loop: Any, params: Params = EARLY, n: int = 60, **settings: Any) -> Generation:
-    return generate(Scripted(LETTERS, script), PROMPT, params, n_predict=n, on_loop=on_loop, **settings)
+    config, hooks = asked(params, max_tokens=n, on_loop=on_loop, **settings)
+    return generate(Scripted(LETTERS, script), PROMPT, config, **hooks)
 
 
 # -- the actions --
@@ -40,14 +47,14 @@ def test_stop_is_what_a_detector_does_by_itself() -> None:
     for on_loop in ("stop", None):
         made = written(cycle([0, 1, 2], 16), on_loop)
         assert (made.finish_reason, made.text, made.loop) == ("repetition", "abcabcabc", Loop(0, 3, 3))
-        assert made.actions == (Action("stop", 9, Loop(0, 3, 3), 9),)
+        assert made.actions == (ActionTaken("stop", 9, Loop(0, 3, 3), 9),)
     assert written(cycle([0, 1, 2], 16), None, Params(temperature=0.0)).finish_reason == "length"
 
 
 def test_trim_keeps_the_first_copy() -> None:
     made = written(cycle([0, 1, 2], 16), "trim")
     assert (made.finish_reason, made.text, made.loop) == ("repetition", "abc", Loop(0, 3, 3))
-    assert made.actions == (Action("trim", 9, Loop(0, 3, 3), 3, (0, 1, 2, 0, 1, 2)),)
+    assert made.actions == (ActionTaken("trim", 9, Loop(0, 3, 3), 3, (0, 1, 2, 0, 1, 2)),)
     assert made.completion_tokens == 9
 
 
@@ -65,13 +72,13 @@ def test_rewind_forbids_what_led_into_the_second_copy_wherever_the_words_before_
     made = written(script, "rewind", n=40)
     rewinds = [action for action in made.actions if action.name == "rewind"]
     assert made.text.startswith("abcjdefghi")
-    assert rewinds[0] == Action("rewind", 9, Loop(0, 3, 3), 3, (0, 1, 2, 0, 1, 2), forbidden=(0,))
+    assert rewinds[0] == ActionTaken("rewind", 9, Loop(0, 3, 3), 3, (0, 1, 2, 0, 1, 2), forbidden=(0,))
     assert made.completion_tokens == len(made.tokens) + sum(len(action.cut) for action in made.actions)
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])
 def test_rewinds_are_counted_and_then_it_stops(most: int) -> None:
-    made = written(cycle([0, 1, 2], 16), "rewind", n=400, max_rescues=most)
+    made = written(cycle([0, 1, 2], 16), "rewind", n=400, max_recoveries=most)
     assert [action.name for action in made.actions] == ["rewind"] * most + ["stop"]
     assert made.finish_reason == "repetition"
     assert made.loop == made.actions[-1].found
@@ -89,7 +96,7 @@ def test_where_nothing_else_is_possible_the_text_ends() -> None:
         written(lambda past: [-np.inf] * 16, "rewind")
 
 
-def test_a_kick_is_over_when_the_text_is_new() -> None:
+def test_a_boost_is_over_when_the_text_is_new() -> None:
     wanted = cycle([0, 1, 2], 16)
 
     def script(past: Sequence[int]) -> Sequence[float]:
@@ -97,22 +104,22 @@ def test_a_kick_is_over_when_the_text_is_new() -> None:
         return wanted(past) if len(past) < 20 else [0.0] * 16
 
     params = replace(EARLY, repetition_detection=RepetitionDetection(8, 3, 3))
-    made = written(script, "kick", params, n=200, max_rescues=1)
-    kick, stop = made.actions
-    assert (kick.name, kick.at, kick.keep, kick.cut) == ("kick", 9, 9, ())
-    assert kick.until is not None
-    assert kick.until >= 9 + 16
-    assert len({made.tokens[i : i + 4] for i in range(kick.until - 19, kick.until - 3)}) == 16
-    # After it, temperature 0: the best token, the lowest on ties. The next loop begins where the kick has ended.
-    assert made.text[kick.until :] == "a" * 9
-    assert (stop.name, stop.found) == ("stop", Loop(kick.until, 1, 9))
-    assert written(script, "kick", params, n=200, max_rescues=1).tokens == made.tokens
-    assert written(script, "kick", replace(params, seed=5), n=200, max_rescues=1).tokens != made.tokens
+    made = written(script, "boost", params, n=200, max_recoveries=1)
+    boost, stop = made.actions
+    assert (boost.name, boost.at, boost.keep, boost.cut) == ("boost", 9, 9, ())
+    assert boost.until is not None
+    assert boost.until >= 9 + 16
+    assert len({made.tokens[i : i + 4] for i in range(boost.until - 19, boost.until - 3)}) == 16
+    # After it, temperature 0: the best token, the lowest on ties. The next loop begins where the boost has ended.
+    assert made.text[boost.until :] == "a" * 9
+    assert (stop.name, stop.found) == ("stop", Loop(boost.until, 1, 9))
+    assert written(script, "boost", params, n=200, max_recoveries=1).tokens == made.tokens
+    assert written(script, "boost", replace(params, seed=5), n=200, max_recoveries=1).tokens != made.tokens
 
 
-def test_a_kick_that_changes_nothing_ends_the_text() -> None:
-    made = written(lambda past: [90.0, *[0.0] * 15], "kick", n=2000)
-    assert [action.name for action in made.actions] == ["kick", "stop"]
+def test_a_boost_that_changes_nothing_ends_the_text() -> None:
+    made = written(lambda past: [90.0, *[0.0] * 15], "boost", n=2000)
+    assert [action.name for action in made.actions] == ["boost", "stop"]
     assert (made.finish_reason, made.completion_tokens) == ("repetition", made.actions[0].at + 256)
 
 
@@ -123,7 +130,8 @@ def thinking(script: Script, on_loop: Any = "close-think", **settings: Any) -> G
     model = Scripted(THINKING, script, tokens_of={"<|assistant|><think>": [0], "</think>": [1], "Hi": [15]})
     prompt = settings.pop("prompt", "<|assistant|><think>")
     n = settings.pop("n", 60)
-    return generate(model, prompt, settings.pop("params", EARLY), n_predict=n, on_loop=on_loop, **settings)
+    config, hooks = asked(settings.pop("params", EARLY), max_tokens=n, on_loop=on_loop, **settings)
+    return generate(model, prompt, config, **hooks)
 
 
 def thinks_and_answers(past: Sequence[int]) -> list[float]:
@@ -138,7 +146,7 @@ def test_close_think_ends_the_thinking_and_has_the_answer() -> None:
     made = thinking(thinks_and_answers)
     assert (made.reasoning, made.content[:3]) == ("abc", "def")
     first, last = made.actions
-    assert first == Action("close-think", 9, Loop(0, 3, 3), 3, (4, 5, 6, 4, 5, 6), written=(1,))
+    assert first == ActionTaken("close-think", 9, Loop(0, 3, 3), 3, (4, 5, 6, 4, 5, 6), written=(1,))
     assert (last.name, last.found) == ("stop", Loop(7, 1, 6))  # the answer's own loop: there is no thinking to end
     assert made.tokens[:7] == (4, 5, 6, 1, 7, 8, 9)
 
@@ -301,7 +309,7 @@ def test_analysis_ends_with_what_gpt_oss_writes() -> None:
 
 def test_what_was_handed_out_is_not_taken_back_and_comes_once() -> None:
     seen: list[str] = []
-    made = written(cycle([0, 1, 2], 16), "rewind", n=40, max_rescues=1, on_text=seen.append, stop=["bzz"])
+    made = written(cycle([0, 1, 2], 16), "rewind", n=40, max_recoveries=1, on_text=seen.append, stop=["bzz"])
     rewind = made.actions[0]
     assert "".join(seen) == "".join(
         LETTERS[t] for t in (*made.tokens[: rewind.keep], *rewind.cut, *made.tokens[rewind.keep :])
@@ -351,12 +359,16 @@ def test_a_rewind_is_to_the_first_word_of_a_line_and_thinking_ends_with_a_line()
 
     params = replace(EARLY, repetition_detection=RepetitionDetection(8, 4, 3))
     model = Scripted(pieces, script)
-    rewound = generate(model, np.array([9], np.int32), params, n_predict=20, on_loop="rewind", max_rescues=1)
+    rewound = generate(
+        model,
+        np.array([9], np.int32),
+        GenerationConfig(params, max_tokens=20, on_loop=LoopPolicy(action="rewind", max_recoveries=1)),
+    )
     first = rewound.actions[0]
     assert (first.found, first.keep, first.forbidden) == (Loop(1, 4, 3), 7, (3,))
     assert rewound.text.startswith("x\n- a b\n- c")
     model = Scripted(pieces, script, tokens_of={"<think>": [9], "</think>": [6]})
-    closed = generate(model, "<think>", params, n_predict=20, on_loop="close-think")
+    closed = generate(model, "<think>", GenerationConfig(params, max_tokens=20, on_loop="close-think"))
     assert closed.actions[0].keep == 6
     assert closed.text.startswith("x\n- a b\n</think>y")
 
@@ -365,7 +377,7 @@ def test_a_recurrent_model_decodes_it_all_again() -> None:
     script = cycle([0, 1, 2], 16)
     usual = written(script, "rewind", n=40)
     model = Scripted(LETTERS, script, recurrent=True)
-    assert generate(model, PROMPT, EARLY, n_predict=40, on_loop="rewind").tokens == usual.tokens
+    assert generate(model, PROMPT, GenerationConfig(EARLY, max_tokens=40, on_loop="rewind")).tokens == usual.tokens
     assert model.past == [15, *usual.tokens[:-1]]
 
 
@@ -377,15 +389,15 @@ def test_a_rule_brings_its_detector() -> None:
     for policy, params, expected in (
         (LoopPolicy(), plain, ("off", "period", None, None)),
         (LoopPolicy("stop"), plain, ("stop", "period", STOP_ON_LOOP, None)),
-        (LoopPolicy("kick", "stuck"), plain, ("kick", "stuck", None, STOP_ON_STUCK)),
+        (LoopPolicy("boost", "stuck"), plain, ("boost", "stuck", None, STOP_ON_STUCK)),
         (LoopPolicy("rewind", "both"), plain, ("rewind", "both", STOP_ON_LOOP, STOP_ON_STUCK)),
         (LoopPolicy(), own, ("stop", "both", own.repetition_detection, own.stuck_detection)),
         (LoopPolicy("trim", "period"), own, ("trim", "period", own.repetition_detection, None)),
         (LoopPolicy("off"), own, ("off", "both", None, None)),
     ):
         settled, params = policy.settled(params)
-        assert (settled.on_loop, settled.loop_rule, params.repetition_detection, params.stuck_detection) == expected
-        assert settled.settled(params)[0].on_loop == settled.on_loop
+        assert (settled.action, settled.rule, params.repetition_detection, params.stuck_detection) == expected
+        assert settled.settled(params)[0].action == settled.action
     assert LoopPolicy(loop_scope=["tool", "thinking"]).loop_scope == ("thinking", "tool")
     assert LoopPolicy().penalty_scope == PARTS
 
@@ -393,16 +405,16 @@ def test_a_rule_brings_its_detector() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"on_loop": "halt"}, "on_loop must be one of off, stop, trim, rewind, close-think, kick, got 'halt'"),
+        ({"on_loop": "halt"}, "on_loop must be one of off, stop, trim, rewind, close-think, boost, got 'halt'"),
         ({"loop_rule": "all"}, "loop_rule must be one of period, stuck, both, got 'all'"),
-        ({"max_rescues": -1}, "max_rescues must be from 0 to 1000, got -1"),
+        ({"max_recoveries": -1}, "max_recoveries must be from 0 to 1000, got -1"),
         ({"loop_scope": ["thinking", "tools"]}, "loop_scope must be some of thinking, answer, tool, got 'tools'"),
         ({"penalty_scope": []}, "penalty_scope must have a part: thinking, answer, tool"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}$"):
-        LoopPolicy(**settings)
+        LoopPolicy.from_json(settings)
 
 
 def test_the_second_rule_finds_what_has_no_period() -> None:
@@ -422,7 +434,7 @@ def test_the_second_rule_finds_what_has_no_period() -> None:
     *_, second = [i for i in range(start) if tokens[i : i + 4] == tokens[start : start + 4]]
     assert 0 < second < start
     assert written(script, "trim", params, n=300).tokens == made.tokens[:second]
-    rewound = written(script, "rewind", params, n=300, max_rescues=2)
+    rewound = written(script, "rewind", params, n=300, max_recoveries=2)
     assert rewound.actions[0].keep == second
     assert rewound.actions[0].forbidden == (made.tokens[second],)
 
@@ -465,7 +477,7 @@ def adversary(rng: random.Random, n_vocab: int) -> Script:
 def check_a_run(seed: int, *, twice: bool) -> tuple[str, ...]:
     rng = random.Random(seed)
     n_vocab = rng.randint(2, len(PIECES))
-    n_predict, most = rng.choice((1, 7, 30, 50)), rng.randint(0, 4)
+    max_tokens, most = rng.choice((1, 7, 30, 50)), rng.randint(0, 4)
     smallest, count = rng.randint(1, 3), rng.randint(2, 4)
     params = Params(
         temperature=rng.choice((0.0, 0.0, 0.7, 6.0)),
@@ -479,7 +491,7 @@ def check_a_run(seed: int, *, twice: bool) -> tuple[str, ...]:
     )
     scopes: tuple[tuple[Part, ...] | None, ...] = (None, ("thinking",), ("answer", "tool"))
     policy = LoopPolicy(
-        rng.choice(("stop", "trim", "rewind", "rewind", "close-think", "kick", "kick")),
+        rng.choice(("stop", "trim", "rewind", "rewind", "close-think", "boost", "boost")),
         rng.choice(("period", "stuck", "both")),
         most,
         rng.choice(scopes),
@@ -488,12 +500,12 @@ def check_a_run(seed: int, *, twice: bool) -> tuple[str, ...]:
     script = adversary(rng, n_vocab)
     prompt = rng.choice(("<think>", "Hi"))
     tokens_of = {"<think>": [0, 1], "Hi": [0], "</think>": [3 % n_vocab, 0][: rng.randint(1, 2)]}
-    n_ctx = rng.choice((1 << 20, n_predict // 2 + 4))
+    n_ctx = rng.choice((1 << 20, max_tokens // 2 + 4))
     runs = []
     for _ in range(1 + twice):
         model = Scripted(PIECES[:n_vocab], script, n_ctx=n_ctx, tokens_of=tokens_of, recurrent=bool(seed & 1))
         model.eog_tokens = ()
-        text = Text(model, prompt, params, n_predict=n_predict, loops=policy)
+        text = Text(model, prompt, GenerationConfig(params, max_tokens=max_tokens, on_loop=policy))
         model.decode(text.prompt)
         token = text.take(model.logits_pointer(), model.n_past < n_ctx)
         while token is not None:
@@ -502,22 +514,22 @@ def check_a_run(seed: int, *, twice: bool) -> tuple[str, ...]:
                 assert isinstance(text.sampler, Sampler)
                 assert text.sampler.position == len(text.tokens)
             token = text.follow(token)
-            assert model.picks <= (most + 2) * n_predict
+            assert model.picks <= (most + 2) * max_tokens
         made = text.generation()
         runs.append((made.tokens, made.text, made.finish_reason, made.actions, made.loop, made.stuck))
     assert len(set(map(repr, runs))) == 1  # the same seed, the same text
-    assert len(made.tokens) <= n_predict
+    assert len(made.tokens) <= max_tokens
     assert made.text == b"".join(map(model.piece, made.tokens)).decode("utf-8", "replace")
     picked = made.completion_tokens - sum(len(action.written) for action in made.actions)
     ended = made.finish_reason == "stop" or "stop" in [a.name for a in made.actions if a.keep == a.at]
     assert model.picks - ended <= picked <= model.picks
     names = tuple(action.name for action in made.actions)
-    assert sum(name in ("rewind", "kick") for name in names) <= most
+    assert sum(name in ("rewind", "boost") for name in names) <= most
     assert names.count("close-think") <= 1
     assert (made.finish_reason == "repetition") == (names[-1:] in (("stop",), ("trim",)))
     at = 0
     for action in made.actions:
-        assert at <= action.keep + len(action.cut) == action.at <= n_predict
+        assert at <= action.keep + len(action.cut) == action.at <= max_tokens
         at = action.keep
     return names
 
@@ -527,4 +539,4 @@ def test_no_action_goes_on_for_ever() -> None:
     for seed in range(10_000):
         for name in check_a_run(seed, twice=seed % 4 == 0):
             seen[name] = seen.get(name, 0) + 1
-    assert min(seen[name] for name in ("stop", "trim", "rewind", "close-think", "kick")) > 100
+    assert min(seen[name] for name in ("stop", "trim", "rewind", "close-think", "boost")) > 100

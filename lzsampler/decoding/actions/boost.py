@@ -1,0 +1,63 @@
+"""`Boost`: the temperature rises until the text is new again."""
+
+from collections.abc import Sequence
+
+from .action import ActionTaken, Decision, Draw, LoopAction, LoopingText
+
+# A boost ends after this many new tokens in a row; a token is new when the n-gram that it ends was not there before.
+_NEW_TOKENS, _NGRAM = 16, 4
+_LONGEST = 256  # tokens; then the text ends
+_COLDEST, _WARMER, _HOTTEST = 1.0, 0.25, 4.0  # temperatures: the lowest, what each token that repeats adds, the highest
+_TOP_K = 40  # so that the hottest draw still takes a word that the model thinks possible
+
+
+class Boost(LoopAction):
+    """Cuts nothing, and raises the temperature until the text is new.
+
+    To 1.0, or the setting's own if that is higher, and by 0.25 more, up to 4.0, with each token that repeats, among the
+    40 likeliest tokens. New means that each of the last 16 tokens ended a 4-gram that had not occurred before. A boost
+    that does not end within 256 tokens ends the text.
+    """
+
+    name = "boost"
+    help = "raises the temperature until the text is new"
+    goes_on = True
+    steers = True
+    random = True
+
+    def __init__(self, temperature: float) -> None:
+        super().__init__(temperature)
+        self._coldest = max(_COLDEST, temperature)
+        self._n = self._new = 0
+        self._seen: set[tuple[int, ...]] = set()
+
+    def decide(self, text: LoopingText) -> Decision:
+        """Begin to draw hotter."""
+        tokens = text.tokens
+        self._n = self._new = 0
+        self._seen = {tuple(tokens[i : i + _NGRAM]) for i in range(len(tokens) - _NGRAM + 1)}
+        self.draws = Draw(self._coldest, _TOP_K)
+        return Decision(len(tokens))
+
+    def follow(self, tokens: Sequence[int]) -> bool:
+        """Take the next token of the text; return False to end the text."""
+        assert self.draws is not None
+        ngram = tuple(tokens[-_NGRAM:])
+        self._n += 1
+        if ngram in self._seen:
+            self._new = 0
+            hotter = max(self._coldest, min(self.draws.temperature + _WARMER, _HOTTEST))
+            self.draws = Draw(hotter, _TOP_K)
+        else:
+            self._new += 1
+            self._seen.add(ngram)
+            self.draws = Draw(self._coldest, _TOP_K)
+        if self._new >= _NEW_TOKENS:
+            self.draws = None
+        return self.draws is None or self._n < _LONGEST
+
+    @classmethod
+    def describe(cls, taken: ActionTaken) -> str:
+        """Return in a line what was done, and where."""
+        until = "the end" if taken.until is None else f"token {taken.until}"
+        return f"a loop at token {taken.at}, {taken.loop}: drew at a higher temperature until {until}"

@@ -1,0 +1,22 @@
+"""`Trim`: the text ends, and keeps the first copy only."""
+
+from ...detection import Loop
+from .action import ActionTaken, Decision, LoopAction, LoopingText
+
+
+class Trim(LoopAction):
+    """Ends the text, and cuts it before the second copy of the loop."""
+
+    name = "trim"
+    help = "ends the text and cuts it after the first copy"
+    cuts = True
+
+    def decide(self, text: LoopingText) -> Decision:
+        """Return that the text ends before the second copy."""
+        return Decision(text.cut_at(text.copy), end=True)
+
+    @classmethod
+    def describe(cls, taken: ActionTaken) -> str:
+        """Return in a line what was done, and where."""
+        kept = "only the first copy is kept" if isinstance(taken.found, Loop) else "what came before is kept"
+        return f"stopped in a loop: {taken.loop}{'; ' + kept if taken.cut else ''}"

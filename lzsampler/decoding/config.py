@@ -1,0 +1,120 @@
+"""`GenerationConfig`: everything that may be asked of a text, checked once, when it is made."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._check import INT32_MAX, boolean, integer
+from .._values import shown
+from ..constraint.grammar import Grammar
+from ..errors import ArgumentError, ArgumentTypeError
+from ..llama.graph import Place, check_place
+from ..llama.model import Model
+from ..params import Params
+from .draft import Draft
+from .parts import Part, parts_of_grammar
+from .policy import LoopPolicy
+
+MAX_TOKENS = 512
+
+
+@dataclass(frozen=True)
+class GenerationConfig:
+    """What is asked of a text, for `generate`, `Chat`, `generate_many` and transcripts.
+
+    - ``params``: the settings of the sampler; None is `Params.recommended` for the model.
+    - ``max_tokens``: the most new tokens; -1 goes on until the context is full.
+    - ``stop``: a string, or several, that end the text and are not part of it (llama.cpp's reverse prompts).
+    - ``ignore_eos``: forbid the tokens by which the model would end the text. A grammar needs them.
+    - ``grammar``: allow only texts that match it: the new text, without the prompt. A text that ends early ("length",
+      "context", ``stop``) may be unfinished.
+    - ``grammar_scope``: the parts of the text that the grammar is about, with the answer among them; None is all.
+      Without "thinking" the grammar begins after the thinking that the prompt opens.
+    - ``on_loop``: what to do when the text loops: the name of an action, or a `LoopPolicy`; None stops the text if
+      ``params`` have a detector of loops.
+    - ``draft``: what proposes tokens. It changes the speed, and in mode "mrs" alone also the text of a seed.
+    - ``fast_forward``: take a token without sampling if the grammar allows no other, and decode it together with the
+      one before it. llama.cpp may round differently then, as with a draft.
+    - ``sampler``: where penalties and the mask are applied, which changes no text (docs/graph.md): on the "cpu", in
+      llama.cpp's "graph", or "auto": in the graph if the model's last layer is on a GPU.
+
+    Raises ValueError, with the value, for what is out of range and for what excludes each other; TypeError for a value
+    of the wrong type.
+    """
+
+    params: Params | None = None
+    max_tokens: int = MAX_TOKENS
+    stop: str | Sequence[str] = ()
+    ignore_eos: bool = False
+    grammar: Grammar | None = None
+    grammar_scope: Sequence[Part] | None = None
+    on_loop: LoopPolicy | str | None = None
+    draft: Draft | None = None
+    fast_forward: bool = True
+    sampler: Place = "auto"
+
+    def __post_init__(self) -> None:
+        def normal(field: str, value: object) -> None:
+            object.__setattr__(self, field, value)  # the dataclass is frozen; this is its construction
+
+        if self.params is not None and not isinstance(self.params, Params):
+            raise ArgumentTypeError(f"params must be a Params, got {shown(self.params)}")
+        normal("max_tokens", integer("max_tokens", self.max_tokens, -1, INT32_MAX))
+        normal("stop", _stop_strings(self.stop))
+        boolean("ignore_eos", self.ignore_eos)
+        boolean("fast_forward", self.fast_forward)
+        check_place(self.sampler)
+        if self.draft is not None and not isinstance(self.draft, Draft):
+            raise ArgumentTypeError(f"draft must be a Draft, got {shown(self.draft)}: Draft(Model(path))")
+        normal("on_loop", LoopPolicy.of(self.on_loop))
+        if self.grammar is not None and not isinstance(self.grammar, Grammar):
+            how = "make one by Grammar.regex(...), Grammar.json_schema(...) or another of its methods"
+            raise ArgumentTypeError(f"grammar must be a Grammar, got {shown(self.grammar)}: {how}")
+        scope = parts_of_grammar(self.grammar_scope, self.grammar is not None)
+        normal("grammar_scope", None if self.grammar_scope is None else scope)
+        if self.grammar is None:
+            return
+        if self.ignore_eos:
+            raise ArgumentError("ignore_eos forbids the tokens that end a text, which a grammar needs: leave one out")
+        if "thinking" in scope:
+            self.loops.refuse_beside_grammar()
+
+    @property
+    def loops(self) -> LoopPolicy:
+        """What is done about loops: ``on_loop`` as a `LoopPolicy`."""
+        assert isinstance(self.on_loop, LoopPolicy)
+        return self.on_loop
+
+    @property
+    def waits(self) -> bool:
+        """Whether the grammar begins after the model's thinking only."""
+        return self.grammar is not None and self.grammar_scope is not None and "thinking" not in self.grammar_scope
+
+    def params_for(self, model: Model) -> Params:
+        """Return the settings of the sampler for a model."""
+        return Params.recommended(model) if self.params is None else self.params
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields but ``params`` and ``draft`` as a transcript has them."""
+        grammar = {} if self.grammar is None else {"grammar": dict(self.grammar.source)}
+        scope = {} if self.grammar_scope is None else {"grammar_scope": list(self.grammar_scope)}
+        limits = {"max_tokens": self.max_tokens, "stop": list(self.stop), "ignore_eos": self.ignore_eos}
+        return {**limits, **grammar, **scope, **self.loops.to_json()}
+
+
+def config_of(config: object) -> GenerationConfig:
+    """Return a config that was given, the usual one for None; TypeError for anything else."""
+    if config is None:
+        return GenerationConfig()
+    if isinstance(config, Params):
+        raise ArgumentTypeError("config must be a GenerationConfig, got a Params: give GenerationConfig(params)")
+    if not isinstance(config, GenerationConfig):
+        raise ArgumentTypeError(f"config must be a GenerationConfig, got {shown(config)}: GenerationConfig(params)")
+    return config
+
+
+def _stop_strings(stop: object) -> tuple[str, ...]:
+    strings = (stop,) if isinstance(stop, str) else stop
+    if not isinstance(strings, Sequence) or not all(isinstance(string, str) and string for string in strings):
+        raise ArgumentError(f"stop must be strings that are not empty, got {shown(stop)}")
+    return tuple(strings)

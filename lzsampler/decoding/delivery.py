@@ -1,0 +1,51 @@
+"""`Delivery`: what is handed out of a text, in pieces, and what the text is in the end."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from .text_stream import TextStream
+
+
+class Delivery:
+    """The pieces of a text up to a stop string, which go to ``on_text`` as they come, and none twice after a cut.
+
+    ``wants_end``: whether ``on_text`` has asked for the end of the text.
+    """
+
+    def __init__(self, stop: Sequence[str], on_text: Callable[[str], object] | None) -> None:
+        self.stream = TextStream(stop)
+        self.wants_end = False
+        self._on_text = on_text
+        self._pieces: list[str] = []
+        self._handed = 0  # characters of the text to come that were handed out before a cut
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return "".join(self._pieces)
+
+    def add(self, fragment: str | bytes) -> None:
+        """Take what a token adds to the text."""
+        stream = self.stream
+        text = fragment if stream.passes and type(fragment) is str else stream.feed(fragment)
+        if text:
+            self._hand_out(text)
+
+    def cut(self, fragments: Iterable[str | bytes]) -> None:
+        """Go back to what some tokens add to the text. What was held back is handed out, as the rest was."""
+        self.end()
+        self.stream = TextStream(self.stream.stop)
+        self._pieces = [text for fragment in fragments if (text := self.stream.feed(fragment))]
+        self._handed = self.stream.held
+
+    def end(self) -> None:
+        """Hand out what was held back, when no more comes."""
+        text = self.stream.end()
+        if text:
+            self._hand_out(text)
+
+    def _hand_out(self, text: str) -> None:
+        self._pieces.append(text)
+        if self._on_text is not None:
+            new = text[self._handed :]
+            self._handed -= len(text) - len(new)
+            self.wants_end = bool(new) and self._on_text(new) is True

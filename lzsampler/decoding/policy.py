@@ -1,0 +1,131 @@
+"""`LoopPolicy`: what to do about a loop, what counts as one, and in which parts of a text."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+from .._check import integer
+from .._values import shown
+from ..detection import STOP_ON_LOOP, STOP_ON_STUCK
+from ..errors import ArgumentError, ArgumentTypeError
+from ..params import PENALTIES, Params, counts
+from .actions import ACTIONS, LoopAction, Off, Stop, names
+from .parts import PARTS, Part, parts_of
+
+LoopRule = Literal["period", "stuck", "both"]
+
+MAX_RECOVERIES = 1000
+_NO_PRICE = 1e-45  # the smallest number that is not 0 in C: added to a logit that is not 0 it changes nothing
+
+# How files and the command line call the fields of a `LoopPolicy`, which stand among those of `Params` there.
+LOOP_KEYS = {
+    "on_loop": "action",
+    "loop_rule": "rule",
+    "max_recoveries": "max_recoveries",
+    "loop_scope": "loop_scope",
+    "penalty_scope": "penalty_scope",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class LoopPolicy:
+    """What is done when a text loops, and in which parts of a text this and the penalties apply.
+
+    - ``action``: the name of one of the `ACTIONS` of lzsampler.decoding.actions: "off", "stop", "trim", "rewind",
+      "close-think" or "boost"; their classes say what they do. None is "stop" if the `Params` have a detector, and else
+      "off".
+    - ``rule``: what counts as a loop. "period": copies of one pattern (``repetition_detection`` of `Params`, or
+      `STOP_ON_LOOP` where they have none); "stuck": a stretch with next to nothing new in it (``stuck_detection``, or
+      `STOP_ON_STUCK`), whose n-grams are there for the third time: the second copy begins where the first of them was
+      before; "both": the one that is found first. None is the detectors that the `Params` have, and "period" if they
+      have none.
+    - ``max_recoveries``: how often an action that goes on may act on one text, 0..1000; after that the text stops.
+    - ``loop_scope`` and ``penalty_scope``: the parts of a text ("thinking", "answer", "tool" for tool calls) in which
+      loops are acted on, and in which penalties apply; None is all of them.
+
+    Raises ValueError, with the value, for what is out of range.
+    """
+
+    action: str | None = None
+    rule: LoopRule | None = None
+    max_recoveries: int = 3
+    loop_scope: Sequence[Part] | None = None
+    penalty_scope: Sequence[Part] | None = None
+
+    def __post_init__(self) -> None:
+        if self.action is not None and self.action not in ACTIONS:
+            raise ArgumentError(f"on_loop must be one of {', '.join(ACTIONS)}, got {self.action!r}")
+        if self.rule is not None and self.rule not in get_args(LoopRule):
+            raise ArgumentError(f"loop_rule must be one of {', '.join(get_args(LoopRule))}, got {self.rule!r}")
+        object.__setattr__(self, "max_recoveries", integer("max_recoveries", self.max_recoveries, 0, MAX_RECOVERIES))
+        for name in ("loop_scope", "penalty_scope"):  # the dataclass is frozen; this is its construction
+            object.__setattr__(self, name, parts_of(name, getattr(self, name)))
+
+    def __repr__(self) -> str:
+        given = {name: getattr(self, name) for name in LOOP_KEYS.values() if name != "action"}
+        usual = {"rule": None, "max_recoveries": 3, "loop_scope": PARTS, "penalty_scope": PARTS}
+        words = [repr(self.action), *(f"{name}={value!r}" for name, value in given.items() if value != usual[name])]
+        return f"LoopPolicy({', '.join(words)})"
+
+    @classmethod
+    def of(cls, on_loop: "LoopPolicy | str | None") -> "LoopPolicy":
+        """Return the policy that was given, or that of an action's name."""
+        if on_loop is None or isinstance(on_loop, str):
+            return cls(on_loop)
+        if not isinstance(on_loop, LoopPolicy):
+            raise ArgumentTypeError(f"on_loop must be the name of an action or a LoopPolicy, got {shown(on_loop)}")
+        return on_loop
+
+    @property
+    def kind(self) -> type[LoopAction]:
+        """The class of the action."""
+        return Off if self.action is None else ACTIONS[self.action]
+
+    def refuse_beside_grammar(self) -> None:
+        """Raise ValueError for an action that writes what a grammar may refuse."""
+        if self.kind.needs_template:
+            raise ArgumentError(
+                f"on_loop={self.action!r} writes a mark that a grammar may refuse: use {names('needs_template', False)}"
+            )
+
+    def settled(self, params: Params) -> tuple["LoopPolicy", Params]:
+        """Return the policy without None, and the settings with the detectors that it needs and no other."""
+        own = params.repetition_detection, params.stuck_detection
+        action = self.action or (Stop if any(own) else Off).name
+        rule = self.rule or ("both" if all(own) else "stuck" if own[1] else "period")
+        acts = ACTIONS[action] is not Off
+        period = own[0] or STOP_ON_LOOP if acts and rule != "stuck" else None
+        stuck = own[1] or STOP_ON_STUCK if acts and rule != "period" else None
+        if (period, stuck) != own:
+            params = replace(params, repetition_detection=period, stuck_detection=stuck)
+        return replace(self, action=action, rule=rule), params
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as JSON has them, by the names of `LOOP_KEYS`."""
+        values = {key: getattr(self, field) for key, field in LOOP_KEYS.items()}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "LoopPolicy":
+        """Return the policy of some fields by the names of `LOOP_KEYS`, as `to_json` has them."""
+        return cls(**{LOOP_KEYS[key]: value for key, value in values.items()})
+
+
+DEFAULT_POLICY = LoopPolicy()
+
+
+def unpriced(params: Params) -> Params:
+    """Return settings whose penalties change no logit but are not off, so that a sampler can go back to ``params``."""
+    changes: dict[str, Any] = {
+        penalty.strength: _NO_PRICE for penalty in PENALTIES if penalty.method is None and penalty.is_on(params)
+    }
+    if params.dry_multiplier:
+        changes["dry_base"] = 1.0  # or a long repetition would make something of it
+    if counts(params):
+        changes |= {
+            "repetition_penalty": None,
+            "frequency_penalty": None,
+            "presence_penalty": _NO_PRICE,
+            "presence_method": "subtractive",
+        }
+    return replace(params, **changes)

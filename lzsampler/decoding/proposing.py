@@ -1,0 +1,244 @@
+"""`Proposer`: drafts blocks of tokens for a text that is `Begun`, with a draft model or by matches."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from ..errors import LzsError
+from ..llama.model import Model
+from .draft import Draft, Speculated, common_length
+from .lookup import Lookup
+from .pacing import Pace
+
+BY_MODEL = 0  # the kind of a block that the model drafted; what a match gave has the kinds above
+USUAL = 2  # tokens that a draft model has to decode before it drafts: after a block that stood, its last and one more
+_LONG = 5  # the kind of matches of 16 tokens and more; of 1 it is 1, of 2 and 3 it is 2, of 4 to 7 it is 3
+
+
+class Taker(Protocol):
+    """What takes drafted tokens one after the other: a `Speculation`, or what stands for one."""
+
+    def draft_at(self, logits: Any, p_min: float = 0.0) -> int | None:
+        """Draft the next token by a draft model's logits; None where it is not sure enough."""
+
+    def draft_token(self, token: int) -> None:
+        """Draft a token that was found elsewhere; LzsError where nothing can come after those before it."""
+
+    def discard(self) -> None:
+        """Take the drafted tokens back."""
+
+
+class Figured(Protocol):
+    """What has figures of a draft."""
+
+    @property
+    def figures(self) -> Speculated:
+        """The figures of a text so far."""
+
+
+class Begun:
+    """A text so far: its ``prompt`` and its ``tokens``."""
+
+    prompt: list[int]
+    tokens: list[int]
+
+    @property
+    def n_actions(self) -> int:
+        """How often something was done to the text that may have cut it."""
+        return 0
+
+    def known(self, past: Sequence[int]) -> int:
+        """Return how many tokens of a context the prompt and the text begin with; never all, for the last's logits."""
+        tokens = [*self.prompt, *self.tokens[:-1]]
+        n = min(len(past), len(tokens))
+        return n if past[:n] == tokens[:n] else common_length(past, tokens)  # the usual case, at the speed of C
+
+    def after(self, n: int) -> list[int]:
+        """Return the tokens of prompt and text after the first ``n``."""
+        return self.tokens[n - len(self.prompt) :] if n >= len(self.prompt) else [*self.prompt[n:], *self.tokens]
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A block that was drafted, and with what. ``seconds``: what drafting took that the next block takes as well."""
+
+    tokens: list[int]
+    kind: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Glance:
+    """Tokens that were drafted only to see whether the text gets them after its first ``begin`` tokens.
+
+    ``n_actions``: that of the text by then.
+    """
+
+    tokens: list[int]
+    kind: int
+    begin: int
+    n_actions: int
+
+    def stood(self, text: Begun) -> int | None:
+        """Return how many of the tokens the text got; None where that is not known yet."""
+        n = 0
+        for token in self.tokens:
+            if self.begin + n == len(text.tokens):
+                return None
+            if text.tokens[self.begin + n] != token:
+                break
+            n += 1
+        return n
+
+
+class Proposer:
+    """Drafts blocks for a text, by the draft model, by matches, or by the one that promises more."""
+
+    def __init__(
+        self, text: Begun, draft: Draft, taker: Taker, pace: Pace, figures: Speculated, is_eog: Callable[[int], bool]
+    ) -> None:
+        self._text, self._draft, self._taker, self._pace, self._figures = text, draft, taker, pace, figures
+        self._is_eog = is_eog
+        self._found = Found(text, draft.lookup) if draft.lookup else None
+        self._aside_s = 0.0  # seconds of the last proposal that say nothing of the next
+        self._glance: Glance | None = None
+        self._rest = 0  # tokens for which nothing is drafted or looked at
+
+    def rests(self) -> bool:
+        """Return whether nothing is to be proposed behind this token, and its call not to be timed.
+
+        To be asked once for each token, before `propose`.
+        """
+        if not self._rest:
+            return False
+        self._rest -= 1
+        return True
+
+    def propose(self, room: int, n_past: int) -> Proposal | None:
+        """Draft up to ``room`` tokens behind ``n_past`` of the target's; None where there are none, or too few."""
+        clock, least = self._draft.clock, max(self._draft.n_min, 1)
+        for kind, propose in self._sources(room, n_past, self._pace.length):
+            before, self._aside_s = clock(), 0.0
+            drafted = propose()
+            seconds = clock() - before
+            self._figures.draft_s += seconds
+            if len(drafted) >= least:
+                return Proposal(drafted, kind, seconds - self._aside_s)
+            self._taker.discard()
+            self._pace.wasted(kind, seconds - self._aside_s)
+        self._watch(room, n_past)
+        if self._found is None:  # the kind of a match is known when it is found
+            self._rest = self._pace.rest(BY_MODEL)
+        return None
+
+    def _watch(self, room: int, n_past: int) -> None:
+        """Draft tokens now and then where no block is judged, only to see how many of them the text gets."""
+        text, pace, clock = self._text, self._pace, self._draft.clock
+        if self._glance is not None:
+            stood = self._glance.stood(text)
+            if self._glance.n_actions == text.n_actions:
+                if stood is None:
+                    return
+                pace.glanced(self._glance.kind, len(self._glance.tokens), stood)
+            self._glance = None
+        for kind, propose in self._sources(room, n_past, pace.glance)[:1]:
+            before = clock()
+            tokens = propose()
+            seconds = clock() - before
+            self._taker.discard()
+            self._figures.draft_s += seconds
+            pace.glancing(kind, seconds)
+            if tokens:
+                self._glance = Glance(tokens, kind, len(text.tokens), text.n_actions)
+
+    def stands(self, n: int) -> None:
+        """Have the draft model forget all but the first ``n`` tokens."""
+        if self._draft.model is not None:
+            purge(self._draft.model, n)
+
+    def _sources(
+        self, room: int, n_past: int, length: Callable[[int, int], int]
+    ) -> list[tuple[int, Callable[[], list[int]]]]:
+        """Return the kinds of draft that are worth a try for up to ``room`` tokens, and what drafts them, in order.
+
+        ``length`` says how many tokens of a kind to draft, none to a number of them.
+        """
+        draft, pace, least = self._draft, self._pace, max(self._draft.n_min, 1)
+        sources: list[tuple[int, Callable[[], list[int]]]] = []
+        if draft.model is not None:
+            own = min(room, draft.model.n_ctx - n_past)  # it does not decode the last token of a block
+            if (n := length(BY_MODEL, own)) >= least:
+                sources.append((BY_MODEL, partial(self._by_model, draft.model, n)))
+        if self._found is not None and room > 0:
+            kind, tokens = self._found.find(min(room, draft.most)) if draft.most else (0, [])
+            if kind and (n := length(kind, room)) >= least:
+                sources.append((kind, partial(self._by_match, tokens[:n])))
+        if len(sources) > 1 and pace.fixed is None:
+            sources.sort(key=lambda source: -pace.rate(source[0], room))
+        return sources
+
+    def _by_match(self, tokens: list[int]) -> list[int]:
+        return taken(self._taker, tokens, self._is_eog)
+
+    def _by_model(self, model: Model, n: int) -> list[int]:
+        """Draft a block with the draft model, none to ``n`` tokens."""
+        text = self._text
+        purge(model, text.known(model.past))
+        missing = text.after(model.n_past)
+        if len(missing) > USUAL:  # the prompt, or what came while nothing was drafted: no block after it takes so long
+            before = self._draft.clock()
+            model.decode(missing[:-1])
+            self._aside_s = self._draft.clock() - before
+            missing = missing[-1:]
+        model.decode(missing)
+        drafted: list[int] = []
+        while len(drafted) < n:
+            token = self._taker.draft_at(model.logits_pointer(), self._draft.p_min)
+            if token is None:
+                break
+            drafted.append(token)
+            if self._is_eog(token) or len(drafted) == n:
+                break
+            model.decode(drafted[-1:])
+        return drafted
+
+
+def taken(taker: Taker, tokens: list[int], is_eog: Callable[[int], bool]) -> list[int]:
+    """Draft tokens that followed a match, as far as the grammar goes along, and return them."""
+    for n, token in enumerate(tokens):
+        try:
+            taker.draft_token(token)
+        except LzsError:  # after a token that is not allowed, nothing is
+            return tokens[:n]
+        if is_eog(token):
+            return tokens[: n + 1]
+    return tokens
+
+
+def purge(model: Model, n: int) -> None:
+    """Have a model keep the first ``n`` tokens of its context, if it has more."""
+    if n < model.n_past:
+        model.keep(n)
+
+
+class Found:
+    """The matches of a text's end in its prompt and in itself, of ``least`` tokens or more."""
+
+    def __init__(self, text: Begun, least: int) -> None:
+        self._text, self._least = text, least
+        self._lookup = Lookup()
+        self._n_actions = 0
+
+    def find(self, n: int) -> tuple[int, list[int]]:
+        """Return (the kind of draft, ``n`` tokens that followed the longest match); (0, []) where there is none.
+
+        The longer a match is, the surer is what follows: it is a kind of its own.
+        """
+        text, lookup = self._text, self._lookup
+        if text.n_actions != self._n_actions:  # which may have cut the text
+            self._n_actions = text.n_actions
+            lookup.rewind(lookup.n)
+        lookup.append(text.after(lookup.n))
+        length, tokens = lookup.find(self._least, n)
+        return min(length.bit_length(), _LONG), tokens

@@ -1,0 +1,91 @@
+"""`Steering`: how the sampler of a text picks a token: by the part of the text, its grammar, and actions on loops."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ..constraint.grammar import Grammar
+from ..params import Params
+from ..sampler import Sampler
+from .actions import Draw
+from .parts import PARTS, Part, PartTracker
+from .policy import unpriced
+from .recovery import Recovery
+
+
+class Steering:
+    """The sampler of a text's own settings, set anew where the next token is to be picked in another way.
+
+    ``waits``: whether the grammar begins after the thinking. ``parts``: says in which part of the text the next token
+    falls; None where nobody asks. ``penalty_scope``: the parts in which penalties apply. ``grammar_from``: the token
+    with which the grammar begins, None before.
+    """
+
+    def __init__(
+        self,
+        n_vocab: int,
+        params: Params,
+        grammar: Grammar | None,
+        *,
+        waits: bool,
+        parts: PartTracker | None,
+        penalty_scope: Sequence[Part] | None,
+    ) -> None:
+        self.sampler = Sampler(n_vocab, params)
+        self.sampler.set_grammar(None if waits else grammar)
+        self.grammar_from: int | None = None if waits else 0
+        self.parts = parts
+        self._params, self._grammar = params, grammar
+        self._priced = frozenset(penalty_scope or PARTS)
+        self._masked = False
+        self._in_force: tuple[Draw | None, bool] = None, True
+
+    @property
+    def part(self) -> Part:
+        """The part of the text in which the next token falls."""
+        return "answer" if self.parts is None else self.parts.part
+
+    @property
+    def steady(self) -> bool:
+        """Whether the sampler stays as it is from token to token, unless something is done about a loop."""
+        return self.parts is None and not self._masked
+
+    def add(self, fragment: str | bytes) -> bool:
+        """Take what a token adds to the text, where there are ``parts``; return whether to `steer` anew."""
+        assert self.parts is not None
+        self.parts.add(fragment)
+        return self.grammar_from is None or (self.parts.part in self._priced) != self._in_force[1]
+
+    def cut(self, n: int, keep: int) -> None:
+        """Take back all but the first ``keep`` of ``n`` tokens."""
+        self.sampler.rewind(n - keep)
+        if self.grammar_from is not None and keep < self.grammar_from:
+            self.grammar_from = None  # the rewind removed it
+        if self.parts is not None:
+            self.parts.cut(keep)
+        self._masked = True  # a rewind brings back old masks
+
+    def steer(self, n: int, recovery: Recovery | None) -> None:
+        """Have the sampler pick the token after the first ``n`` as its part of the text and the recovery want it."""
+        if self.grammar_from is None and self.parts is not None and self.parts.part != "thinking":
+            self.sampler.set_grammar(self._grammar)
+            self.grammar_from = n
+        forbidden = () if recovery is None else recovery.forbidden
+        if forbidden or self._masked:
+            self.sampler.set_mask(_without(forbidden, self.sampler.n_vocab) if forbidden else None)
+            self._masked = bool(forbidden)
+        draws = None if recovery is None else recovery.draws
+        wanted = draws, self.parts is None or self.parts.part in self._priced
+        if wanted != self._in_force:
+            params = self._params if draws is None else draws.params(self._params)
+            self.sampler.set_params(params if wanted[1] else unpriced(params))
+            self._in_force = wanted
+
+
+def _without(tokens: Sequence[int], n_vocab: int) -> npt.NDArray[np.uint32]:
+    """Return the mask that allows all tokens but these."""
+    words = np.full((n_vocab + 31) // 32, 0xFFFFFFFF, np.uint32)
+    for token in tokens:
+        words[token // 32] &= np.uint32(~(1 << token % 32) & 0xFFFFFFFF)
+    return words

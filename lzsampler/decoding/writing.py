@@ -1,0 +1,405 @@
+"""`Text`: a text that is being written, token by token, by whoever decodes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+from .._check import INT32_MAX, counted, row_of
+from ..detection import Loop, Stuck
+from ..errors import ArgumentError, LzsError
+from ..explanation import Explanation, TokenExplanation
+from ..llama.graph import GraphSampler
+from ..llama.model import Model, Prompt, Stepper
+from ..params import Params, warn_without_grammar
+from ..sampler import Sampler
+from .actions import Decision, Off
+from .config import GenerationConfig
+from .delivery import Delivery
+from .generation import FinishReason, Generation, Timings
+from .parts import PARTS, PartTracker
+from .proposing import Begun, Figured
+from .reasoning import closing, opened, split_reasoning
+from .recovery import Recovery, fresh_start, whole_character
+from .steering import Steering
+from .text_sampler import TextSampler, step_of
+from .text_stream import TextStream
+
+
+class Text(Begun):
+    """A text that is being written: its prompt, its sampler, and what there is so far, which no interrupt loses.
+
+    Whoever decodes gives the logits after the prompt, and then after each token, to `take`, and sets the times. The
+    arguments are those of `generate`, which says what is raised. ``sampler``: one at its beginning that takes the place
+    of that of ``config.params``; nothing is done about its loops, and there is no grammar. `follow` alone goes forward
+    through forced tokens.
+
+    When a text was cut, ``behind`` says how many tokens of prompt and text the model has to go back to, and ``ahead``
+    which tokens it then has to decode before the one that `take` returned; else ``behind`` is None.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        prompt: Prompt,
+        config: GenerationConfig,
+        *,
+        on_text: Callable[[str], object] | None = None,
+        on_explanation: Callable[[Explanation], object] | None = None,
+        sampler: TextSampler | None = None,
+    ) -> None:
+        self.prompt, text = model.asked(prompt)
+        if len(self.prompt) > model.n_ctx:
+            raise ArgumentError(
+                f"the prompt has {len(self.prompt)} tokens, but the context holds {model.n_ctx}: "
+                "shorten the prompt or enlarge the context"
+            )
+        self.model, self.on_explanation = model, on_explanation
+        self.max_tokens = config.max_tokens if config.max_tokens >= 0 else INT32_MAX
+        self.grammar, self._plain, self._prompt_text = config.grammar, isinstance(prompt, str), text
+        # A value may hold a mark of thinking in a string, where it ends no thought.
+        thought = opened(text)
+        self._is_value = self.grammar is not None and self.grammar.is_value and not (config.waits and thought)
+        self._opened = "" if self._is_value else thought
+        # An explanation is about every token, and whether one is forced only a mask says.
+        masks = self.grammar is not None and not self.grammar.picks_first
+        self.forces = config.fast_forward and masks and on_explanation is None
+        self.tokens: list[int] = []
+        self._fragments = model.fragments
+        self._out = Delivery(config.stop, on_text)
+        self._steering: Steering | None = None
+        self._recovery: Recovery | None = None
+        self.sampler: Sampler | TextSampler
+        self._step_at: Callable[[Any], tuple[int, bool]]
+        if sampler is None:
+            own = self._own_sampler(config)
+            self.sampler, self._step_at = own, own.step_at
+        else:
+            self.sampler, self._step_at = sampler, step_of(sampler, model.n_vocab)
+        self.sampler.prime(self.prompt)
+        self._steer()
+        self.graph: GraphSampler | None = None
+        self.speculator: Figured | None = None
+        self._stepper: Stepper | None = None
+        self.finish_reason: FinishReason = "interrupted"
+        self.over = False
+        self.error: ValueError | LzsError | None = None  # that ended it, among the texts of `generate_many`
+        self.found: Loop | Stuck | None = None
+        self.forced = 0
+        self.behind: int | None = None
+        self.ahead: tuple[int, ...] = ()
+        self.prompt_s = self.decode_s = self.sampling_s = self.total_s = 0.0
+
+    def _own_sampler(self, config: GenerationConfig) -> Sampler:
+        """Return the sampler of the text's own settings, with what steers it and what is done about its loops."""
+        model = self.model
+        loops, params = config.loops.settled(config.params_for(model))
+        if self.grammar is None:
+            warn_without_grammar(params, stacklevel=5)
+        # Only where it is asked which part of the text it is.
+        everywhere = loops.loop_scope == loops.penalty_scope == PARTS
+        asked = loops.kind.needs_template or config.waits or not everywhere
+        self._steering = Steering(
+            model.n_vocab,
+            without_end(model, params) if config.ignore_eos else params,
+            self.grammar,
+            waits=config.waits,
+            parts=PartTracker(self._opened) if asked else None,
+            penalty_scope=loops.penalty_scope,
+        )
+        if loops.kind is not Off:
+            self._recovery = Recovery(
+                loops,
+                params,
+                model.n_vocab,
+                temperature=params.temperature,
+                limit=min(self.max_tokens, model.n_ctx - len(self.prompt)),
+                whole=self._whole,
+                fresh=self._fresh,
+                closing=self._closing,
+            )
+        return self._steering.sampler
+
+    def use_graph(self, graph: GraphSampler) -> None:
+        """Pick from what the graph gives, in which the sampler works from now on."""
+        self.graph, self._step_at = graph, graph.step_at
+
+    def take(self, logits: Any, room: bool) -> int | None:
+        """Pick the next token and return it, to be decoded; None when the text is over.
+
+        ``logits``: a ``float *`` of `lzsampler._ffi` to n_vocab numbers, only read. ``room``: whether the context has
+        room for one more token.
+        """
+        if self.max_tokens == 0:
+            self._finish("length")
+            return None
+        before = perf_counter()
+        try:
+            if self.on_explanation is not None and self._steering is not None:
+                self.on_explanation(self._named(self._steering.sampler.explain(row_of(logits, self.model.n_vocab))))
+                before = perf_counter()
+            token, looping = self._step_at(logits)
+        except ValueError as error:
+            raise self.failure(error) from error
+        except LzsError:
+            if self._recovery is None or not self._recovery.forbidden:
+                raise
+            self._recovery.give_up(self.tokens)  # all other tokens are impossible
+            self._end_in_loop()
+            return None
+        self.sampling_s += perf_counter() - before
+        return self._taken(token, looping, room)
+
+    def follow(self, token: int) -> int | None:
+        """Decode a token that was taken by the model itself, and take the one after it, as `take` does."""
+        span = self.forward(token)
+        if span is None:
+            return None
+        if len(span) > 1:
+            return self.take_after(span)
+        if self.behind is not None:
+            self._go_back(self.behind)
+        # An explanation comes between the decode and the pick; so does the question what is wrong when a pick fails.
+        if self.on_explanation is not None or (self._recovery is not None and self._recovery.forbidden):
+            return self.take_after(span)
+        return self.add(*self.step(span[0]))
+
+    def forward(self, token: int) -> list[int] | None:
+        """Add the tokens that the grammar forces behind one that was taken; return all that are to be decoded now.
+
+        None when the text is over. Where ``behind`` says that it was cut, it is the last token alone.
+        """
+        span, own = [token], self.own
+        while self.forces and own is not None and self.behind is None:
+            before = perf_counter()
+            forced = own.forced()
+            if forced is not None:
+                own.accept(forced)
+            self.sampling_s += perf_counter() - before
+            if forced is None:
+                break
+            self.forced += self._fragments[forced] is not None
+            if self.add(forced, bool(own.loop or own.stuck)) is None:
+                return None
+            span.append(forced)
+        return span if self.behind is None else self.tokens[-1:]
+
+    def take_after(self, tokens: Sequence[int]) -> int | None:
+        """Decode tokens, and take the one after them."""
+        before = perf_counter()
+        self.model.decode(tokens)
+        logits = self.model.logits_pointer()
+        self.decode_s += perf_counter() - before
+        return self.take(logits, self.model.n_past < self.model.n_ctx)
+
+    def step(self, token: int) -> tuple[int, bool]:
+        """Decode a token that was taken, and return the arguments of `add` for the one after it, while `steady`."""
+        if self._stepper is None:
+            own = self.own
+            assert own is not None
+            self._stepper = self.model.stepper(own, self.graph)
+        try:
+            return self._stepper.step(token)
+        except ValueError as error:
+            raise self.failure(error) from error
+
+    def add(self, token: int, looping: bool) -> int | None:
+        """Add a token that the sampler has taken, and return it, to be decoded; None when the text is over.
+
+        ``looping``: as `Sampler.step_at` has it.
+        """
+        return self._taken(token, looping, len(self.prompt) + len(self.tokens) < self.model.n_ctx)
+
+    @property
+    def own(self) -> Sampler | None:
+        """The sampler of the text's own settings; None where another one takes its place."""
+        return None if self._steering is None else self._steering.sampler
+
+    @property
+    def n_actions(self) -> int:
+        """How often something was done about a loop, which may have cut the text."""
+        return 0 if self._recovery is None else len(self._recovery.actions)
+
+    @property
+    def steady(self) -> bool:
+        """Whether nothing steers the sampler from token to token, so that several can be taken at a time."""
+        recovery, own = self._recovery, self.own
+        acts = recovery is not None and (recovery.watching or recovery.forbidden)
+        found = recovery is not None and own is not None and (own.loop or own.stuck)
+        steered = self._steering is not None and not self._steering.steady
+        return not (acts or found or steered) and self.on_explanation is None and self.behind is None
+
+    def draft_room(self, n_past: int) -> int:
+        """Return how many tokens can be drafted behind ``n_past``: the text, the context and a batch have an end."""
+        model = self.model
+        return min(self.max_tokens - len(self.tokens) - 1, model.n_ctx - n_past - 1, model.n_batch - 1)
+
+    def failure(self, error: ValueError) -> LzsError:
+        """Return the error for logits that are not numbers: no argument of the user's, but a model that broke."""
+        return LzsError(f"the model failed after {counted(len(self.tokens), 'token')}: {error}")
+
+    def _taken(self, token: int, looping: bool, room: bool) -> int | None:
+        fragment = self._fragments[token]
+        if fragment is None:
+            self._finish("stop")
+            return None
+        self._add(token, fragment)
+        recovery = self._recovery
+        reason: FinishReason
+        if self._out.stream.found is not None:
+            reason = "stop"
+        elif self._out.wants_end:
+            reason = "interrupted"
+        elif recovery is not None and (looping or recovery.watching) and (order := self._ordered(recovery)) is not None:
+            return self._obey(order)
+        elif len(self.tokens) >= self.max_tokens:
+            reason = "length"
+        elif room:
+            return token
+        else:
+            reason = "context"
+        self._finish(reason)
+        return None
+
+    def _add(self, token: int, fragment: str | bytes) -> None:
+        self.tokens.append(token)
+        self._out.add(fragment)
+        steering = self._steering
+        if steering is not None and steering.parts is not None and steering.add(fragment):
+            self._steer()
+
+    def _steer(self) -> None:
+        if self._steering is not None:
+            self._steering.steer(len(self.tokens), self._recovery)
+
+    # -- what is done about a loop --
+
+    def _ordered(self, recovery: Recovery) -> Decision | None:
+        assert self._steering is not None
+        own = self._steering.sampler
+        order = recovery.step(self.tokens, own.loop or own.stuck, self._steering.part)
+        self._steer()
+        return order
+
+    def _obey(self, order: Decision) -> int | None:
+        if order.keep < len(self.tokens):
+            self._cut(order.keep)
+        if order.end:
+            self._end_in_loop()
+            return None
+        # The last token that stays is decoded again: its logits are needed, or it was never decoded.
+        self.behind = len(self.prompt) + order.keep - 1
+        self.ahead = (self.tokens[-1], *order.write)[:-1]
+        for token in order.write:
+            self.sampler.accept(token)
+            self._add(token, self._fragments[token] or "")
+        self._steer()
+        if self._out.stream.found is None and not self._out.wants_end:
+            return self.tokens[-1]
+        self._finish("interrupted" if self._out.stream.found is None else "stop")
+        return None
+
+    def _cut(self, keep: int) -> None:
+        """Take back all but the first tokens."""
+        assert self._steering is not None
+        self._steering.cut(len(self.tokens), keep)
+        del self.tokens[keep:]
+        self._out.cut(self._fragments[token] or "" for token in self.tokens)
+
+    def _end_in_loop(self) -> None:
+        assert self._recovery is not None
+        self.found = self._recovery.actions[-1].found
+        self._finish("repetition")
+
+    def _whole(self, n: int) -> int:
+        return whole_character(self.tokens, n, self.model.piece)
+
+    def _fresh(self, n: int, reach: int) -> tuple[int, int]:
+        return fresh_start(self.tokens, n, reach, self.model.piece)
+
+    def _closing(self, n: int) -> list[int]:
+        parts = None if self._steering is None else self._steering.parts
+        mark = None if parts is None else parts.closing
+        if mark is None:
+            return []
+        text = closing(mark, self.model.header.chat_template, self._prompt_text)
+        if n and self.model.piece(self.tokens[n - 1]).endswith(b"\n"):
+            text = text.lstrip("\n")
+        tokens: list[int] = self.model.llm.tokenize(text.encode("utf-8"), add_bos=False, special=True)
+        return tokens
+
+    def _go_back(self, n_past: int) -> None:
+        """Take the model's context back to where the text was cut, and decode what was written there."""
+        self.behind = None
+        before = perf_counter()
+        known = keep_some(self.model, min(n_past, self.model.n_past))  # forced tokens were not decoded yet
+        if known < n_past:
+            self.model.decode([*self.prompt, *self.tokens][known:n_past])
+        for token in self.ahead:
+            self.model.decode((token,))
+        self.decode_s += perf_counter() - before
+
+    def interrupt(self) -> None:
+        """End the text where it is."""
+        self._finish("interrupted")
+
+    def generation(self) -> Generation:
+        """Return what was written."""
+        text, stop_string = self._out.text, self._out.stream.found
+        reasoning, content = (None, text.strip()) if self._is_value else split_reasoning(text, self._opened)
+        decode_s, sampling_s = self.decode_s, self.sampling_s
+        if self._stepper is not None:
+            decode_s += self._stepper.loop.decode_seconds + self._stepper.loop.logits_seconds
+            sampling_s += self._stepper.loop.sampling_seconds
+        silent = self.finish_reason == "stop" and not (self.grammar or stop_string or text.strip())
+        return Generation(
+            text=text,
+            reasoning=reasoning,
+            content=content,
+            tokens=tuple(self.tokens),
+            finish_reason=self.finish_reason,
+            stop_string=stop_string,
+            loop=self.found if isinstance(self.found, Loop) else None,
+            prompt_tokens=len(self.prompt),
+            timings=Timings(self.prompt_s, decode_s, sampling_s, self.total_s),
+            template_unused=silent and self._plain and self.model.header.chat_template is not None,
+            stuck=self.found if isinstance(self.found, Stuck) else None,
+            actions=() if self._recovery is None else tuple(self._recovery.actions),
+            speculated=None if self.speculator is None else self.speculator.figures,
+            forced=self.forced,
+            constrained=None if self.grammar is None else self._constrained(text),
+            sampler="cpu" if self.graph is None else "graph",
+        )
+
+    def _constrained(self, text: str) -> str:
+        begin = None if self._steering is None else self._steering.grammar_from
+        if begin is None:
+            return ""
+        before = TextStream(())
+        fragments = (self._fragments[token] or "" for token in self.tokens[:begin])
+        return text[sum(len(before.feed(fragment)) for fragment in fragments) :]
+
+    def _finish(self, reason: FinishReason) -> None:
+        self.finish_reason, self.over = reason, True
+        self._out.end()
+
+    def _named(self, explanation: Explanation) -> Explanation:
+        def named(one: TokenExplanation) -> TokenExplanation:
+            return replace(one, text=self.model.piece(one.token).decode("utf-8", "replace"))
+
+        return replace(explanation, token=named(explanation.token), others=tuple(map(named, explanation.others)))
+
+
+def without_end(model: Model, params: Params) -> Params:
+    """Return settings that forbid the tokens that end a text."""
+    biases: Any = params.logit_bias
+    return replace(params, logit_bias={**dict(biases), **dict.fromkeys(model.eog_tokens, float("-inf"))})
+
+
+def keep_some(model: Model, n: int) -> int:
+    """Keep the first ``n`` tokens of the context, or none where the model cannot; return how many there are."""
+    try:
+        model.keep(n)
+    except LzsError:  # a recurrent model cannot go back part of the way, and its context is empty now
+        return 0
+    return n

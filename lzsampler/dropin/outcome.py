@@ -1,0 +1,67 @@
+"""What became of the loops of a text, as ``choice["lzsampler"]`` of a response has it."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from ..decoding.actions import describe
+from ..decoding.recovery import Recovery
+from ..detection import Loop
+
+_KEY = "lzsampler"
+_KEPT = 64  # outcomes of completions that a chat may still ask for
+_CHAT = "chat"  # what llama-cpp-python puts before the id of a completion to make that of a chat completion
+
+
+def outcome(recovery: Recovery, finish_reason: str, *, ended: bool) -> dict[str, Any]:
+    """Return what became of the loops of a text, ready for JSON, with the keys of a transcript.
+
+    ``finish_reason``: that of the response. ``ended``: whether a loop ended the text; then ``loop`` or ``stuck`` is
+    what was found, and the finish reason here is "repetition", whatever the response has. Each action says in ``did``
+    what was done, in a line.
+    """
+    found = recovery.actions[-1].found if ended else None
+    is_loop = isinstance(found, Loop)
+    return {
+        "finish_reason": "repetition" if ended else finish_reason,
+        "loop": asdict(found) if found is not None and is_loop else None,
+        "stuck": asdict(found) if found is not None and not is_loop else None,
+        "actions": [{**taken.to_json(), "did": describe(taken)} for taken in recovery.actions],
+    }
+
+
+class Outcomes:
+    """The outcomes of the last completions by their ids: chat handlers make new choices, which lose them."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, dict[str, Any]] = {}
+
+    def put(self, chunk: dict[str, Any], made: dict[str, Any]) -> None:
+        """Give an outcome to the choice of a completion, and keep it."""
+        chunk["choices"][0][_KEY] = self._kept[chunk["id"]] = made
+        while len(self._kept) > _KEPT:
+            del self._kept[next(iter(self._kept))]
+
+    def of_chat(self, made: Any) -> Any:
+        """Return a chat completion, or its chunks, with the outcome of the completion that it was made of."""
+        if isinstance(made, dict):
+            self._mark(made)
+            return made
+        return self._marked(made)
+
+    def _marked(self, chunks: Iterator[Any]) -> Iterator[Any]:
+        try:
+            for chunk in chunks:
+                self._mark(chunk)
+                yield chunk
+        finally:
+            close = getattr(chunks, "close", None)
+            if close is not None:
+                close()
+
+    def _mark(self, chunk: Any) -> None:
+        choices = chunk.get("choices")
+        if choices and choices[0].get("finish_reason") is not None:
+            made = self._kept.pop(str(chunk["id"]).removeprefix(_CHAT), None)
+            if made is not None:
+                choices[0][_KEY] = made
