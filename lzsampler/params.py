@@ -172,8 +172,8 @@ class Params:
         if not hasattr(model, "token_classes"):
             raise ArgumentTypeError(f"model must be a Model, got {shown(model)}: with Model(path) as model: ...")
         made = penalties_from("Params.recommended", None, settings, ())
-        of_model = {name: ids for name, ids in model.token_classes(made).items() if name not in settings}
-        return replace(made, **of_model)
+        own = {*settings, *(SEPARATORS if settings.keys() & {*SEPARATORS} else ())}  # who gives one set gives both
+        return replace(made, **{name: ids for name, ids in model.token_classes(made).items() if name not in own})
 
     def __post_init__(self) -> None:
         def normal(field: str, value: object) -> None:
