@@ -18,6 +18,7 @@ import lzsampler._ffi
 ROOT = Path(__file__).parents[1]
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 # A checkout shadows an installed lzsampler with its import hooks.
+LZS = "sys.argv = ['lzs', *{!r}]; from lzsampler.cli.main import main; main()"
 BEGIN = "import sys; sys.meta_path[:] = sys.meta_path[-3:]; sys.path.insert(0, {folder!r})\n"
 
 
@@ -134,10 +135,9 @@ def write_toy(path: Path, audit: Any) -> None:
 
     edited(copy, {"lzsampler/reports/toy.py": lambda _: module, "lzsampler/reports/save.py": named}, "A report")
     (copy / "texts.jsonl").write_text(json.dumps({"text": "and so on, " * 40}) + "\n")
-    lzs = "sys.argv = ['lzs', *{!r}]; from lzsampler.cli.main import main; main()"
-    run(copy, lzs.format(["audit", "texts.jsonl", "-q", "-o", "loops.toy"]))
+    run(copy, LZS.format(["audit", "texts.jsonl", "-q", "-o", "loops.toy"]))
     assert (copy / "loops.toy").read_text() == "1"
-    help_text = run(copy, lzs.format(["audit", "--help"]))
+    help_text = run(copy, LZS.format(["audit", "--help"]))
     assert ".toy (a toy)" in " ".join(help_text.split())
 
 
@@ -176,3 +176,67 @@ for token in (1, 7, 1): sampler.accept(token)
 assert (toy([1, 7, 1], row) == sampler.process(row)).all() and (toy([1, 7, 1], row) != row).sum() == 2
 """
     run(copy, code)
+
+
+def test_a_chart(copy: Path) -> None:
+    def drawn(text: str) -> str:
+        chart = (
+            'def toy(rate: float) -> Markup:\n    """Return a toy."""\n    return tag("svg", f"toy of {rate}")\n\n\n'
+        )
+        return put("IN_TEMPLATES = (", chart)(text).replace("IN_TEMPLATES = (", "IN_TEMPLATES = (toy, ")
+
+    changes = {
+        "lzsampler/reports/charts.py": drawn,
+        "lzsampler/reports/templates/audit.html": put('<div class="rates">', "{{ toy(total.looping) }}\n"),
+    }
+    edited(copy, changes, "A chart")
+    (copy / "texts.jsonl").write_text(json.dumps({"text": "and so on, " * 40}) + "\n")
+    run(copy, LZS.format(["audit", "texts.jsonl", "-q", "-o", "report.html"]))
+    assert "<svg>toy of 1</svg>" in (copy / "report.html").read_text(encoding="utf-8")
+
+
+def test_an_option(copy: Path) -> None:
+    """The file that has no model is enough: the option is read before one is opened."""
+    options = put(
+        '    save: Path | None = opt(_OUTPUT, "--save"', '    toy: bool = opt(_OUTPUT, "--toy", help="a toy")\n'
+    )
+    used = put("    policy = policy_from(options.loops)\n", "    print('toy', options.output.toy)\n")
+    edited(copy, {"cli/generate_options.py": options, "cli/generate.py": used}, "An option of `lzs generate`")
+    code = "try:\n    {}\nexcept SystemExit as end:\n    print(end.code)"
+    done = run(copy, code.format(LZS.format(["generate", "--toy", "-m", "none.gguf", "x"])))
+    assert done.startswith("toy True\n")
+    assert "--toy" in run(copy, LZS.format(["generate", "--help"]))
+
+
+def test_an_action(copy: Path) -> None:
+    """What such an action does is tried in tests/test_toy_action.py."""
+    module = '''
+"""Toys."""
+
+from .action import Decision, LoopAction, LoopingText
+
+
+class Toy(LoopAction):
+    """Ends the text."""
+
+    name = "toy"
+    help = "ends the text as toys do"
+
+    def decide(self, text: LoopingText) -> Decision:
+        """Return that the text ends."""
+        return Decision(text.n, end=True)
+'''
+    registry = "lzsampler/decoding/actions/__init__.py"
+
+    def named(text: str) -> str:
+        text = put("from .trim import Trim\n", "from .toy import Toy\n")(text)
+        assert text.count("(Off, Stop, ") == 1
+        return text.replace("(Off, Stop, ", "(Off, Stop, Toy, ")
+
+    edited(copy, {"lzsampler/decoding/actions/toy.py": lambda _: module, registry: named}, "An action on a loop")
+    assert (
+        run(copy, "from lzsampler import LoopPolicy; print(LoopPolicy('toy').kind.help)")
+        == "ends the text as toys do\n"
+    )
+    help_text = run(copy, LZS.format(["generate", "--help"]))
+    assert "toy ends the text as toys do" in " ".join(help_text.split())

@@ -374,3 +374,6 @@ def _short(n: float) -> str:
         if n >= size:
             return f"{n / size:g}{letter}"
     return count(n)
+
+
+IN_TEMPLATES = (bar, histogram, ruler, scatter, stripes, tradeoff, whisker)  # charts that templates draw by their names

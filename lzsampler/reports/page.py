@@ -80,17 +80,7 @@ def environment() -> Environment:
         "visible": visible,
         "whole": _dash(whole),
     })  # fmt: skip
-    made.globals.update({
-        "bar": charts.bar,
-        "counted": counted,
-        "histogram": charts.histogram,
-        "noun": noun,
-        "ruler": charts.ruler,
-        "scatter": charts.scatter,
-        "stripes": charts.stripes,
-        "tradeoff": charts.tradeoff,
-        "whisker": charts.whisker,
-    })  # fmt: skip
+    made.globals.update({chart.__name__: chart for chart in charts.IN_TEMPLATES}, counted=counted, noun=noun)
     return made
 
 
