@@ -295,7 +295,7 @@ def test_no_rows_need_no_torch() -> None:
 @pytest.mark.parametrize(("package", "name"), [("vllm", "vLLM"), ("sglang", "SGLang")])
 def test_without_the_engine_one_sentence_says_what_to_install(package: str, name: str, tmp_path: Path) -> None:
     def error(code: str) -> str:
-        command = [sys.executable, "-c", f"import sys; {code}; import lzsampler.{package}"]
+        command = [sys.executable, "-c", f"import sys; {code}; import lzsampler.integrations.{package}"]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stderr.splitlines()[-1]
 
     message = f"{name} is needed for this: pip install {package}"
