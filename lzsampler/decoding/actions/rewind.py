@@ -40,7 +40,7 @@ class Rewind(LoopAction):
     @classmethod
     def describe(cls, taken: ActionTaken) -> str:
         """Return in a line what was done, and where."""
-        return f"a loop at token {taken.at}, {taken.loop}: went back to token {taken.keep} and on another way"
+        return f"a loop at token {taken.at}, {taken.loop}: went back to token {taken.keep} and continued differently"
 
 
 def _context(tokens: Sequence[int]) -> tuple[int, ...]:
