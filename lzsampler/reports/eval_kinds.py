@@ -1,4 +1,4 @@
-"""`kind_in_words`: what a kind of settings in a report of an evaluation is, in a sentence."""
+"""`kind_in_words`: describes in a sentence what a kind of settings in an evaluation's report is."""
 
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ _PENALTIES = {
 
 
 def kind_in_words(settings: "list[Setting]") -> str:
-    """Return what the settings of a kind have in common, by their parameters, since anybody may name a kind."""
+    """Return what the settings of a kind have in common, from their parameters, since users choose the names."""
     params = [setting.params for setting in settings]
     said = [
         _lz(params) if penalty.name == "lz" else _PENALTIES.get(penalty.name, f"the penalty {penalty.name}")
