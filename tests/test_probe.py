@@ -143,7 +143,7 @@ def test_no_window_and_one_that_is_wider_than_the_texts(bias_first: bool) -> Non
         assert found.answer == "yes"
         assert found.tokens is not None
         assert 220 < found.tokens < 256
-        assert found.evidence.endswith(" tokens, as far as was looked")
+        assert found.evidence.endswith(" tokens, the whole length tested")
 
 
 def test_a_window_without_logit_bias() -> None:

@@ -115,9 +115,7 @@ class SpecCheck:
                 f"of {self.rounding.positions}; the distribution fits (p = {fits})"
             )
         said = [
-            f"the distribution with a {fit.draft} draft is another one (p = {fit.p:.1g})"
-            for fit in self.fits
-            if fit.wrong
+            f"the distribution with a {fit.draft} draft differs (p = {fit.p:.1g})" for fit in self.fits if fit.wrong
         ]
         if self.differences:
             first = self.differences[0]

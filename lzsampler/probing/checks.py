@@ -123,42 +123,42 @@ class Checks:
     def _unknown(self) -> Finding:
         question = "Is an unknown parameter refused?"
         if self._takes(UNKNOWN, 1):
-            return self._finding("unknown_parameters", question, "no", f"{UNKNOWN}=1 is ignored without a word")
+            return self._finding("unknown_parameters", question, "no", f"{UNKNOWN}=1 is silently ignored")
         return self._finding("unknown_parameters", question, "yes", f"{UNKNOWN}=1: {self._refused[UNKNOWN]}")
 
     def _greedy(self) -> Finding:
-        question = "Does temperature 0 give a text again?"
+        question = "Does temperature 0 repeat a text?"
         texts = self.texts
         if not texts.once:
-            shown = f"{len(texts.greedy)} of {len(PROMPTS)} texts of up to {TOKENS} tokens come again"
+            shown = f"{len(texts.greedy)} of {len(PROMPTS)} texts of up to {TOKENS} tokens are repeated"
             return self._finding("temperature_0", question, "yes", shown)
         first, second = texts.once[0]
-        shown = f"{len(texts.once)} of {len(PROMPTS)} texts do not come again: {quoted(first)}, then {quoted(second)}"
+        shown = f"{len(texts.once)} of {len(PROMPTS)} texts are not repeated: {quoted(first)}, then {quoted(second)}"
         return self._finding("temperature_0", question, "no", shown, wrong=True)
 
     def _seed(self) -> Finding:
-        question = "Does a seed give a drawn text again?"
+        question = "Does a seed repeat a drawn text?"
         texts = self.texts
         if "seed" in self._refused:
             return self._finding("seed", question, "no", f"refused: {self._refused['seed']}")
         asked = len(texts.drawn) + len(texts.drawn_once)
         if texts.drawn_once:
             first, second = texts.drawn_once[0]
-            shown = f"{len(texts.drawn_once)} of {asked} texts do not come again with their seed: "
+            shown = f"{len(texts.drawn_once)} of {asked} texts are not repeated with their seed: "
             shown += f"{quoted(first)}, then {quoted(second)}"
             return self._finding("seed", question, "no", shown, wrong=True)
         if texts.seed_repeats:
-            return self._finding("seed", question, "yes", f"{asked} texts come again, and two seeds give two texts")
+            return self._finding("seed", question, "yes", f"{asked} texts are repeated, and two seeds give two texts")
         differs = [text for (prompt, _), text in texts.drawn.items() if text != texts.unused[prompt]]
         if differs:
             shown = f"seeds {SEEDS[0]} and {SEEDS[1]} give one text, {quoted(differs[0])}, which is not the greedy one"
             return self._finding("seed", question, "no", shown, wrong=True)
-        shown = "at temperature 1 every text is the greedy one, so that there is nothing that a seed could repeat"
+        shown = "at temperature 1 every text is the greedy one, so a seed has nothing to repeat"
         return self._finding("seed", question, "cannot tell", shown)
 
     def _default(self) -> Finding:
-        question = "Is nothing asked the same as no penalty?"
-        difference = self.texts.compare({}, "nothing asked")
+        question = "Is no penalty applied by default?"
+        difference = self.texts.compare({}, "no parameters")
         if difference.answer == "no":
             moved = self._moved_choice()
             if moved:
@@ -205,7 +205,7 @@ class Checks:
         ]
         if not same:
             return f"{name} applies, with none of the strengths {', '.join(f'{s:g}' for s in _STRENGTHS[name])}"
-        return f"{name} {' or '.join(same)}: {len(cases)} texts are the same with that and with nothing"
+        return f"{name} {' or '.join(same)}: {len(cases)} texts are the same with that and with no parameters"
 
     # -- penalties --
 
@@ -230,7 +230,7 @@ class Checks:
             if silent and name in _REPETITION and repetition:
                 shown += f"; this server calls it {repetition[0]}"
             elif silent and UNKNOWN not in self._refused:
-                shown += "; the server takes unknown parameters without a word"
+                shown += "; the server silently accepts unknown parameters"
             expected = name in _OPENAI or (name in _REPETITION and not repetition)
             yield self._finding(name, f"Is {name} applied?", found.answer, shown, wrong=silent and expected)
 
@@ -242,7 +242,7 @@ class Checks:
         except Refused as error:
             return self._finding("logprobs", question, "no", f"none: {error}")
         if answer.best is None or answer.chosen is None:
-            return self._finding("logprobs", question, "no", f"none come with logprobs={_BEST}")
+            return self._finding("logprobs", question, "no", f"the server sends none for logprobs={_BEST}")
         for name, found in self._differences.items():
             if found.answer == "yes" and found.prompt:
                 moved = self._moved(name, PENALTIES[name][1], found.prompt)
@@ -251,7 +251,7 @@ class Checks:
                 self._shows = "after" if moved >= 0 else "before"
                 if self._shows == "after":
                     return self._finding("logprobs", question, "yes", f"{name} moves them")
-                shown = f"{name} changes the text and not the logprobs: they are those before penalties"
+                shown = f"{name} changes the text but not the logprobs: they are from before the penalties"
                 return self._finding("logprobs", question, "no", shown)
         return self._finding("logprobs", question, "cannot tell", "logprobs come, but no penalty changes a text")
 
@@ -376,7 +376,7 @@ class Checks:
         if expected >= _ENOUGH:
             also = f"{expected:.0f} would if the prompt were counted"
             return self._finding(check, question, "no", f"{shown}, where {also}: generated tokens only")
-        needed = f"only {expected:.1f} would if the prompt were counted; a model that repeats words would tell"
+        needed = f"only {expected:.1f} would if the prompt were counted; a model that repeats words would decide"
         return self._finding(check, question, "cannot tell", f"{shown}, but {needed}")
 
     def _window(self, bias: bool, prompt: Verdict | None) -> Finding:

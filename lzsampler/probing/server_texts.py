@@ -123,7 +123,7 @@ class Texts:
             return Difference("cannot tell", f"{named}: every prompt gets the same text, {quoted(texts[0])}")
         repeats = sum(map(repeated_words, texts))
         if repeats < _FEWEST_REPEATS:
-            few = f"the texts are too short: only {counted(repeats, 'word comes', 'words come')} again in them"
+            few = f"the texts are too short: only {counted(repeats, 'word is', 'words are')} repeated in them"
             return Difference("cannot tell", f"{named}: nothing changes, but {few}")
         return Difference(
             "no", f"{named}: {len(texts)} texts are the same with and without, {counted(repeats, 'repeated word')}"
@@ -137,11 +137,11 @@ class Texts:
             without.append(share_repeated(self.ask(prompt, self.neutral, DRAWN)))
             with_it.append(share_repeated(self.ask(prompt, parameters, DRAWN)))
         p = permutation_p(without, with_it)
-        shares = f"{100 * sum(without) / _SAMPLES:.0f} % of the words come again, {100 * sum(with_it) / _SAMPLES:.0f} %"
+        shares = f"{100 * sum(without) / _SAMPLES:.0f} % of words are repeated, {100 * sum(with_it) / _SAMPLES:.0f} %"
         shown = f"{named}: {shares} with it ({_SAMPLES} texts each, permutation test p = {p:.2g})"
         if p < _ALPHA:
             return Difference("yes", shown)
-        needed = "the texts of this server do not come again; a seed or temperature 0 that repeats would tell"
+        needed = "this server does not repeat texts; a seed or temperature 0 that repeats would decide"
         return Difference("cannot tell", f"{shown}; {needed}")
 
 

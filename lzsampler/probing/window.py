@@ -94,7 +94,7 @@ def _by_clock(texts: Texts, repetition: str) -> Window | None:
     width = min(width for width, _ in readings)
     if not readings[0][1]:
         tokens = counted(width, "token")
-        shown = f"a token that has come once stays penalised by {repetition} for {tokens}, as far as was looked"
+        shown = f"a token that has come once stays penalised by {repetition} for {tokens}, the whole length tested"
         return Window("yes", width, shown)
     if readings[0][0] != readings[1][0]:
         return None
@@ -170,7 +170,7 @@ def _by_runs(texts: Texts, *, bias: bool, prompt_counts: bool | None) -> Window 
             return Window(
                 "yes",
                 width,
-                f"a frequency_penalty ends {run.name} after {counted(width, 'token')}, as far as was looked",
+                f"a frequency_penalty ends {run.name} after {counted(width, 'token')}, the whole length tested",
             )
         found.append((run.name, width))
         if len(found) == 2:

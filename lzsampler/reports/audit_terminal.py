@@ -68,7 +68,7 @@ def _headline(summary: Summary) -> "list[RenderableType]":
         said.append(Text(f"{mean}, {of}", "dim"))
     if total.literal:  # without a rate, which readers would compare with that of the loops, and which is often higher
         has = counted(total.literal, "has a literal repeat", "have literal repeats")
-        need = "which need not be loops: indentation and rulers count"
+        need = "which may not be loops: indentation and rulers count"
         said.append(Text(f"{has} ({literal_rule(summary)}), {need}", "dim"))
     return said
 

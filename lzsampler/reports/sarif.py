@@ -23,14 +23,14 @@ _HELP: dict[Rule, str] = {
     "LZR001": "The text ends in copies of one unit: the model got stuck and never recovered. Decode with the LZ "
     "penalty (lzs generate has it by default) or stop on loops (--on-loop stop).",
     "LZR002": "The text contains copies of one unit, from which the model recovered.",
-    "LZR003": "The same lines are repeated over and over, apart from white space at their ends.",
+    "LZR003": "The same lines are repeated, ignoring white space at their ends.",
     "LZR004": "Copies that differ only in digits, case or white space, such as a running counter.",
-    "LZR005": "The same words are repeated over and over, with any white space between them.",
-    "LZR006": "The same tokens are repeated over and over.",
+    "LZR005": "The same words are repeated, with any white space between them.",
+    "LZR006": "The same tokens are repeated.",
     "LZR010": "Many 4-grams of words are repeated without forming a loop: the text goes in circles.",
-    "LZR011": "Over a long stretch hardly a word is new, though nothing repeats with a period: sentences come again in "
+    "LZR011": "Over a long stretch hardly a word is new, though nothing repeats with a period: sentences return in "
     "another order, under rising numbers, or with a word changed. Equal cells and arrays in the middle are left out.",
-    "LZR012": "The same turns of a conversation come over and over: an agent calls the same tools with the same "
+    "LZR012": "The same turns of a conversation are repeated: an agent calls the same tools with the same "
     "arguments, or a model gives the same answers to whatever is said.",
     "LZR020": "Any unit that occurs at least 20 times in a row, even white space or a ruler (arXiv 2504.20131, "
     "footnote 7, taken literally). Ordinary source code and tables have such stretches; other rules leave them out.",

@@ -86,7 +86,7 @@ class ActionTaken:
         found = self.found
         if isinstance(found, Loop):
             return f"{found.count} copies of {counted(found.period, 'token')} from token {found.start}"
-        return f"next to nothing new from token {found.start} to {found.end}"
+        return f"almost no new text from token {found.start} to {found.end}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the record as JSON values."""

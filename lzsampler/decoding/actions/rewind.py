@@ -14,7 +14,7 @@ class Rewind(LoopAction):
     """
 
     name = "rewind"
-    help = "cuts the text where a line begins in the second copy, and goes on with another word"
+    help = "cuts the text where a line begins in the second copy, and continues with another word"
     goes_on = True
     cuts = True
     steers = True
@@ -40,7 +40,7 @@ class Rewind(LoopAction):
     @classmethod
     def describe(cls, taken: ActionTaken) -> str:
         """Return one line that says where the text was continued."""
-        return f"a loop at token {taken.at}, {taken.loop}: went back to token {taken.keep} and on another way"
+        return f"a loop at token {taken.at}, {taken.loop}: went back to token {taken.keep} and continued differently"
 
 
 def _context(tokens: Sequence[int]) -> tuple[int, ...]:

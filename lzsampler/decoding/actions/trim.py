@@ -18,5 +18,5 @@ class Trim(LoopAction):
     @classmethod
     def describe(cls, taken: ActionTaken) -> str:
         """Return one line that says in which loop the text ended, and what was kept."""
-        kept = "only the first copy is kept" if isinstance(taken.found, Loop) else "what came before is kept"
+        kept = "only the first copy is kept" if isinstance(taken.found, Loop) else "the text before it is kept"
         return f"stopped in a loop: {taken.loop}{'; ' + kept if taken.cut else ''}"
