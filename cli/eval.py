@@ -241,7 +241,7 @@ def _saved(out: Path) -> str:
 
 
 def _rows_for(model: Path) -> tuple[Path, Path]:
-    """Return tasks and prompts that suit a model: the tale models, which their files name, know only tales."""
+    """Return tasks and prompts that suit a model. Tale models, known by the name in their file, know only tales."""
     from lzsampler import models
     from lzsampler.llama import gguf
 

@@ -55,7 +55,7 @@ class ProbeOptions:
     timeout: float = opt(_SERVER, "--timeout", default=60.0, metavar="SECONDS", help="the longest wait for an answer")
     endpoint: Literal["completions", "chat", "both"] = opt(
         _SERVER, "--endpoint", default="both", metavar="NAME",
-        help="completions, chat or both, as far as the server has them",
+        help="completions, chat or both; an endpoint that the server lacks is left out",
     )  # fmt: skip
     require: tuple[str, ...] = opt(
         _OUTPUT, "--require", callback=_required, metavar="CHECK",

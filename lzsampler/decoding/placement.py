@@ -1,4 +1,4 @@
-"""`placed`: has the penalties of a text work on the CPU or in llama.cpp's graph."""
+"""`placed`: makes the penalties of a text work on the CPU or in llama.cpp's graph."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

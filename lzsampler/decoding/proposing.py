@@ -52,7 +52,7 @@ class Begun:
         """Return how many tokens a context shares with prompt and text; the last is left out, to get its logits."""
         tokens = [*self.prompt, *self.tokens[:-1]]
         n = min(len(past), len(tokens))
-        return n if past[:n] == tokens[:n] else common_length(past, tokens)  # list comparison is fast, and usual
+        return n if past[:n] == tokens[:n] else common_length(past, tokens)  # usually equal, and lists compare fast
 
     def after(self, n: int) -> list[int]:
         """Return the tokens of prompt and text after the first ``n``."""
@@ -160,7 +160,7 @@ class Proposer:
     def _sources(
         self, room: int, n_past: int, length: Callable[[int, int], int]
     ) -> list[tuple[int, Callable[[], list[int]]]]:
-        """Return, best first, the kinds of draft to try for up to ``room`` tokens, each with the function that drafts.
+        """Return the kinds of draft to try for up to ``room`` tokens, best first, each with its drafting function.
 
         ``length``: takes a kind and a maximum, and returns how many tokens to draft, from 0 to the maximum.
         """

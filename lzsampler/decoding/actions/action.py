@@ -97,13 +97,19 @@ class ActionTaken:
 class LoopAction:
     """What lzsampler does about the loops of one text.
 
-    Class attributes: ``name`` and ``help``, for the command line and messages; ``goes_on``, whether the text continues
-    after the action; ``cuts``, whether the action removes text that a stream may already have sent; ``steers``, whether
-    it changes how a later token is picked; ``random``, whether the text depends on the seed even at temperature 0;
-    ``needs_template``, whether it writes a mark of the model's chat template, which a grammar may refuse.
+    Attributes of the class:
 
-    Instance attributes: ``draws``, how the next token is drawn, or None for the text's own settings; ``forbids``,
-    whether `forbidden` may return tokens.
+    - ``name`` and ``help``: for the command line and messages.
+    - ``goes_on``: whether the text continues after the action.
+    - ``cuts``: whether the action removes text that a stream may already have sent.
+    - ``steers``: whether the action changes how a later token is picked.
+    - ``random``: whether the text depends on the seed even at temperature 0.
+    - ``needs_template``: whether the action writes a mark of the chat template, which a grammar may refuse.
+
+    Attributes of an object:
+
+    - ``draws``: how the next token is drawn; None for the text's own settings.
+    - ``forbids``: whether `forbidden` may return tokens.
     """
 
     name: ClassVar[str]
