@@ -222,7 +222,7 @@ def _check_save(path: Path, options: GenerateOptions) -> None:
     if str(path) == "-":
         raise click.UsageError("--save needs the name of a file; on standard output --json writes the same lines")
     if path.suffix.lower() in _NOT_LINES:
-        raise click.UsageError(f"--save writes JSON Lines, which {path.suffix} does not stand for: name a .jsonl file")
+        raise click.UsageError(f"--save writes JSON Lines, not {path.suffix}: name a .jsonl file")
     read: dict[str, str | Path | None] = {
         "-f": options.prompt.file,
         "--prompts": options.prompt.prompts,

@@ -72,16 +72,16 @@ class Params:
     with equal noise; to avoid that, give each text its own seed, from `sequence_seed` or ``secrets.randbits(64)``.
 
     - ``lz_penalty`` (k): strength of the LZ penalty, logits per bit, >= 0; 0 is off, 0.3 our default. A token loses
-      k (log2 V - (log2(D + 1) + log2 L) / L) if it would repeat text from D tokens ago in a match of
-      L >= ``lz_min_match`` tokens, itself included (1..``lz_window``, 65535 at most). V is the size of the vocabulary.
-      L counts only tokens after the last separator. ``lz_window``: lookback, tokens, 2..131072; None is 2048, or the
-      paper's 512.
+      k (log2 V - (log2(D + 1) + log2 L) / L) if it would repeat text from D tokens ago in a match of L >= m tokens,
+      itself included. m is ``lz_min_match`` (1..``lz_window``, 65535 at most), V the size of the vocabulary. L counts
+      only tokens after the last separator. ``lz_window``: lookback, tokens, 2..131072; None is 2048, or the paper's
+      512.
     - ``lz_run_penalty`` (r), logits, >= 0, 0 is off: a token loses r (n - a) if with it the text would copy itself
       without a gap, with a period of D tokens, for n > ``lz_run_allowance`` (a; 0..131072) tokens. The higher of the
       two penalties counts. Under a grammar of lzsampler a is 16 times as large, unless ``structure`` is "off".
     - ``lz_separators``, ``lz_commas``: bit sets of tokens, as bytes or arrays of ceil(V / 32) uint32 words, least
       significant bit first; empty means no tokens, as without a vocabulary. A separator restarts the count of L. A
-      comma does so too, while fewer than ``lz_min_match`` tokens, itself included, have come since the last separator.
+      comma does so too, while fewer than m tokens, itself included, have come since the last separator.
       `lzsampler.separators_of` returns the usual sets.
     - ``lz_rule``: "default" is the rule above; "paper" is the rule of arXiv 2504.20131. For the paper's rule,
       ``lz_formula`` is "rate" or "distance" (the authors' code of March and July 2025) or "codelength" (Eq. 14 with its

@@ -180,7 +180,7 @@ def primed(sampler: Sampler, prompt: list[int]) -> Sampler:
     [
         (
             Params(temperature=0.5),
-            r"^temperature=0.5 cannot be set here, where llama-cpp-python does the sampling; "
+            r"^temperature=0.5 cannot be set here, because llama-cpp-python samples; "
             r"pass it to the call, as in llm\(prompt, temperature=0.5\)$",
         ),
         (Params(top_k=5), "^top_k=5 cannot be set here"),

@@ -95,7 +95,7 @@ class Chat:
         n = len(self.model.tokenize(self.model.chat_prompt(asked)))
         if n >= self.model.n_ctx:
             raise LzsError(
-                f"the conversation has come to {n} tokens, but the context holds {self.model.n_ctx}: "
+                f"the conversation has {n} tokens, but the context holds {self.model.n_ctx}: "
                 "begin a new conversation, or open the model with a larger context"
             )
         seed = sequence_seed(self.params.seed, self._turns) if self._turns else self.params.seed

@@ -73,7 +73,7 @@ class Draft:
             integer("n_max", self.n_max, 0, MAX_DRAFT)
         integer("n_min", self.n_min, 0, self.most, high_is=f", which is {self._most_is}")
         if self.mode == "mrs" and self.n_min:
-            raise ArgumentError(f"n_min must be 0 in mode mrs, which has to judge what was drawn, got {self.n_min}")
+            raise ArgumentError(f"n_min must be 0 in mode mrs, which judges every drawn token, got {self.n_min}")
         if not isinstance(self.p_min, int | float) or not 0 <= self.p_min <= 1:
             raise ArgumentError(f"p_min must be from 0 to 1, got {self.p_min!r}")
 
@@ -268,7 +268,7 @@ def too_large(target: Header, draft: Header, name: str | None = None) -> str | N
     size = "as large as" if ratio == 1 else "larger than"
     return (
         f"the draft {draft.path.name} is {size} {name or target.path.name}: by their sizes at most "
-        f"{2 / (1 + ratio):.2f}x, were every token accepted"
+        f"{2 / (1 + ratio):.2f}x, even if every token is accepted"
     )
 
 

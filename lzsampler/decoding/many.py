@@ -73,7 +73,7 @@ class Request:
     def __post_init__(self) -> None:
         config_of(self.config)
         if self.config.draft is not None:
-            raise ArgumentError("one draft serves all texts: give it to generate_many, and no request a draft")
+            raise ArgumentError("one draft serves all texts: give it to generate_many, not to a request")
         if self.config.sampler == "graph":
             raise ArgumentError("sampler='graph' is for one text at a time: use generate, or leave it out")
 
@@ -136,7 +136,7 @@ def refuse_shared(model: Model, draft: Draft) -> None:
     """Raise like `refuse_draft`, and ValueError for a draft that only works for a single text."""
     refuse_draft(model, draft)
     if draft.mode == "mrs":
-        raise ArgumentError("mode mrs is for one text: among several a text would depend on the others; use gumbel")
+        raise ArgumentError("mode mrs is for one text: of several, each would depend on the others; use gumbel")
     if draft.on_proposed is not None:
         raise ArgumentError("on_proposed is for one text: leave it out")
 

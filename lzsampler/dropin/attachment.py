@@ -184,7 +184,7 @@ class Attachment:
         """Use a draft, or open the file of a draft model; on an error no file stays open."""
         refuse_closed(llm)
         if draft == "lookup":
-            raise ArgumentError("draft='lookup' is of the command line: give Draft(lookup=3)")
+            raise ArgumentError("draft='lookup' is for the command line: give Draft(lookup=3)")
         if isinstance(draft, str | Path):
             draft = open_draft(llm, draft)
             self._draft_model = draft.model
@@ -322,9 +322,7 @@ class Hooks(OneThread):
             return super().sample(*arguments, **keywords)  # type: ignore[misc]
         settings = self.lz.current()
         if settings.grammar is not None:
-            raise ArgumentError(
-                "sample() does not know where the text begins that the grammar is about: use generate()"
-            )
+            raise ArgumentError("sample() does not know where the text of the grammar begins: use generate()")
         params = dataclasses.replace(settings.params, history="all")
         whole = dataclasses.replace(settings, params=params, sampler="cpu")  # the logits are already computed
         text = SampledText(whole, self._input_ids.tolist())  # type: ignore[attr-defined]
@@ -408,7 +406,7 @@ class Hooks(OneThread):
                 sent = yield token
                 if lz.latest is not text or self.n_tokens != at:  # type: ignore[attr-defined]
                     raise LzsError(  # llama.cpp would end the process
-                        "another call used this model between two tokens of a stream, which cannot go on: "
+                        "another call used this model between two tokens of a stream, which cannot continue: "
                         "read a stream to its end first, or use another model"
                     )
                 if sent and drafter is None and not self._logits_all:  # type: ignore[attr-defined]

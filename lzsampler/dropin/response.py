@@ -10,7 +10,7 @@ from ..errors import ArgumentError, ArgumentTypeError
 
 _KEPT = 16  # grammars, with their masks
 _SHAPE = '{"type": "json_schema", "json_schema": {"schema": {...}}}'
-_THEIRS = "grammar=LlamaGrammar.from_json_schema(...) is llama.cpp's own, which passes over what it does not know"
+_THEIRS = "grammar=LlamaGrammar.from_json_schema(...) is llama.cpp's own, which ignores what it does not support"
 
 
 class Schemas:

@@ -211,7 +211,7 @@ class SampledText:
         self.recovery.closing = lambda n: self._closing(llm, n)
 
     def changes(self) -> dict[str, Any]:
-        """Return the arguments of `Llama.generate` that a temperature boost changes."""
+        """Return the arguments of `Llama.generate` that the action's draw changes."""
         if self.recovery is None or self.recovery.draws is None:
             return {}
         # These truncations come before the temperature here, and would leave only the loop.

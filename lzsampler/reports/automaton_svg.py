@@ -57,7 +57,7 @@ def automaton_svg(automaton: Automaton) -> str:
     kept = sorted({0, *(edge.begin for edge in edges), *(edge.end for edge in edges)})
     if len(kept) > MAX_DRAWN or not automaton.complete:
         n = f"{len(kept):,}" if automaton.complete else f"more than {len(automaton.states):,}"
-        raise ArgumentError(f"a picture shows at most {MAX_DRAWN} states, and here there would be {n}: leave out -o")
+        raise ArgumentError(f"a picture shows at most {MAX_DRAWN} states, but this automaton has {n}: leave out -o")
     places = _places(kept, edges)
     drawn = [_edge(edge, places) for edge in edges] + [_state(automaton, state, places[state]) for state in kept]
     width = max(x for x, _ in places.values()) + _STEP_X
