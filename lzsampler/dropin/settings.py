@@ -71,9 +71,7 @@ class Settings:
         for field in sampling_fields(self.params):
             value = getattr(self.params, field)
             how = f"; pass it to the call, as in llm(prompt, {field}={value!r})" if field in _THEIRS else ""
-            raise ArgumentError(
-                f"{field}={value!r} cannot be set here, because llama-cpp-python samples{how}"
-            )
+            raise ArgumentError(f"{field}={value!r} cannot be set here, because llama-cpp-python samples{how}")
         if self.grammar is not None and not isinstance(self.grammar, Grammar):
             how = "a LlamaGrammar goes into the calls of the model"
             raise ArgumentTypeError(f"grammar must be a Grammar of lzsampler, got {self.grammar!r:.80}; {how}")
