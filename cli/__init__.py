@@ -1,1 +1,1 @@
-"""The command line ``lzs``: one command a file; each parses, calls one library function and prints."""
+"""The command line ``lzs``: one file for each command, which parses, calls one library function and prints."""

@@ -1,4 +1,4 @@
-"""`lzs audit`: find loops in what models wrote: how many records loop, where, how badly."""
+"""`lzs audit`: finds loops in models' output: how many records loop, where, how badly."""
 
 import glob
 import os
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 READ, COUNTS, _OUTPUT, _WORK = "What is read", "What counts as a loop", "Output", "Work"
 _RATES = ("loop_rate", "stuck_rate", "literal_rate", "bad_rate", "turn_loop_rate")
-_BAD = Limit("bad_rate=10%", None, "bad_rate", "=", 0.1)  # of an audit that --fail-over gives no limit of it
-_ENOUGH = 0.01  # the loop rate that a result without loops is held against
+_BAD = Limit("bad_rate=10%", None, "bad_rate", "=", 0.1)  # the limit of an audit whose --fail-over sets none for it
+_ENOUGH = 0.01  # the loop rate that a result without loops should rule out
 _WITHOUT_GROUP = {"bad_rate": "bad records", "turn_loop_rate": "loops over turns"}
 
 
 def _listed(_: click.Context, __: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
-    """Take "a,b" for "a" and "b"."""
+    """Split "a,b" into "a" and "b"."""
     return tuple(part.strip() for text in given for part in text.split(",") if part.strip())
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """How files are read."""
+    """How to read files."""
 
     format: str | None = opt(
         READ, "--format", metavar="NAME", help="input format of all files, see docs/formats.md (default: detect each)"
@@ -85,7 +85,7 @@ class CountOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkOptions:
-    """How the work is done."""
+    """How to do the work."""
 
     workers: int | None = opt(_WORK, "--workers", low=1, help="processes (default: one per CPU core)")
 
@@ -123,7 +123,7 @@ class AuditOptions:
 
 
 class _AuditCommand(GroupedCommand):
-    """A command whose help ends with the rules, which are loaded only when it is asked for."""
+    """A command whose help ends with the rules, which are loaded only for the help."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the definitions of a loop and the rules."""
@@ -211,7 +211,7 @@ def audited(
     kept: str = "nothing is saved",
     **more: Any,
 ) -> Iterator["Audit"]:
-    """Yield the audit of some paths. ``kept``: what Ctrl-C leaves; ``more``: arguments of `audit_files`."""
+    """Yield the audit of some paths. ``kept``: what remains after Ctrl-C; ``more``: arguments of `audit_files`."""
     from lzsampler.auditing.audit_files import audit_files
 
     start = monotonic()
@@ -248,11 +248,11 @@ def audited(
         yield result
 
 
-# -- what is checked before --
+# -- checks before the audit --
 
 
 def check_paths(paths: Sequence[str]) -> None:
-    """Raise a usage error for a path that does not exist, or when there is none."""
+    """Raise a usage error for a path that does not exist, or if there is no path."""
     if not paths:
         raise click.UsageError("nothing to audit: give files or folders, or - for stdin: lzs audit transcripts.jsonl")
     for path in paths:
@@ -276,7 +276,7 @@ def check_tokens(count: CountOptions) -> None:
 
 
 def check_counted(what: str, rate: str, count: CountOptions) -> None:
-    """Raise a usage error for a limit that nothing can exceed, since no rule that its rate counts is applied."""
+    """Raise a usage error for a limit that cannot be exceeded, because no rule that its rate counts is applied."""
     from lzsampler.auditing.records import LOOPING
     from lzsampler.auditing.rules import Rules
 
@@ -301,7 +301,7 @@ def _check_outputs(paths: Sequence[str], options: AuditOptions) -> None:
             raise click.UsageError(f"-o {overwritten} would overwrite what is audited: name another file")
 
 
-# -- what is said after --
+# -- messages after the audit --
 
 
 def _table(summary: "Summary") -> str:
@@ -330,7 +330,7 @@ def _warn(summary: "Summary", *, turns: bool) -> None:
 
 
 def too_many_bad(summary: "Summary") -> str | None:
-    """Return in words that more of the input than 10 % could not be read; None if it was not more."""
+    """Return in words that more than 10 % of the input could not be read; None if less."""
     if not _BAD.is_exceeded(summary.bad_rate):
         return None
     read = summary.total.records + summary.bad_records
@@ -338,7 +338,7 @@ def too_many_bad(summary: "Summary") -> str | None:
 
 
 def refuse_nothing(summary: "Summary") -> None:
-    """Raise LzsError for an audit without a record, with the first reason that there is."""
+    """Raise LzsError for an audit without records, with the first reason if there is one."""
     from lzsampler import LzsError
 
     why = "no text written by a model was found"
@@ -350,18 +350,18 @@ def refuse_nothing(summary: "Summary") -> None:
 
 
 def _exceeds(summary: "Summary", limit: Limit) -> bool:
-    """Return whether a limit is exceeded by everything, or by any group of the name that it has."""
+    """Return whether everything, or any group of the limit's name, exceeds a limit."""
     if limit.group is None:
         return _group_exceeds(summary, summary.total, limit)
     groups = _groups(summary, limit)
     if limit.rate in _WITHOUT_GROUP:
         what = _WITHOUT_GROUP[limit.rate]
         raise click.UsageError(f"--fail-over {limit.text}: {what} belong to no group; leave out {limit.group}.")
-    return max([_group_exceeds(summary, group, limit) for group in groups])  # not any(): each of them has its message
+    return max([_group_exceeds(summary, group, limit) for group in groups])  # not any(): each group prints its message
 
 
 def _group_exceeds(summary: "Summary", group: "Group", limit: Limit) -> bool:
-    """Return whether a limit is exceeded, having said so; say also where more records would be needed to be sure."""
+    """Print whether a limit is exceeded, and whether more records are needed to be sure; return the former."""
     from lzsampler.util.stats import records_needed
 
     properties: dict[str, Property] = {"loop_rate": "looping", "stuck_rate": "stuck", "literal_rate": "literal"}
@@ -377,7 +377,7 @@ def _group_exceeds(summary: "Summary", group: "Group", limit: Limit) -> bool:
         low, high = group.interval(of)
         needed = records_needed(rate, limit.number)
         if low <= limit.number <= high and needed is not None:
-            there = group.conversations  # of few, the formula may ask for no more than there are
+            there = group.conversations  # with few, the formula may ask for no more than there are
             more = f"{needed:,} {_kind(group, needed)}" if needed > there else f"more {_kind(group, there + 1)}"
             console.note(
                 f"the 95 % interval of {name}, {low:.3g} to {high:.3g}, includes the limit {limit.number:g}; "
@@ -387,15 +387,15 @@ def _group_exceeds(summary: "Summary", group: "Group", limit: Limit) -> bool:
 
 
 def _kind(group: "Group", n: int) -> str:
-    """Return what further records have to be, for their number to be what counts."""
+    """Return what kind of further records would decide."""
     records = noun(n, "record")
     return records if group.conversations == group.records else f"independent {records}"
 
 
 def _groups(summary: "Summary", limit: Limit) -> list["Group"]:
-    """Return the groups that a limit names, as the table does: their values of --by, with " / " between them.
+    """Return the groups that a limit names as the table does: by their values of --by, with " / " between them.
 
-    Groups of different values may have one name: a value that is absent is shown as "-", and so is the value "-".
+    Groups with different values may share a name: the table shows both an absent value and the value "-" as "-".
     """
     names: dict[str, list[Group]] = {}
     for values, group in summary.groups.items():

@@ -1,6 +1,6 @@
 """`lzs bench`: what sampling costs on a model and what the LZ penalty adds, or what MXFP4 and a draft gain.
 
-A row is printed when it is measured. rich needs all rows of a table first, so the widths are fixed by hand.
+Each row is printed as soon as it is measured. A rich table needs all its rows first, so the widths here are fixed.
 """
 
 import json
@@ -23,7 +23,7 @@ from .sampling import params_from, with_tokens
 if TYPE_CHECKING:
     from lzsampler.decoding.benchmark import Benchmark
 
-# What -h lists; --help lists all.
+# The options that -h lists; --help lists all.
 _COMMON = (
     "-m", "-c", "-t", "-ngl", "-p", "-n", "--rounds", "--batch", "--json", "--four", "-md", "--temp", "--top-k",
     "--top-p", "--min-p", "-s", "--preset", "--lz-penalty",

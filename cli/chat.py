@@ -1,4 +1,4 @@
-"""`lzs generate -cnv`: a conversation on the terminal, a line a message."""
+"""`lzs generate -cnv`: a conversation on the terminal, one line for each message."""
 
 import re
 import sys
@@ -34,7 +34,7 @@ _HELP = (
 
 
 def converse(params: "Params", policy: "LoopPolicy", options: "GenerateOptions", first: str | None) -> None:
-    """Answer the messages that stdin has, ``first`` before them if it is given, until they end."""
+    """Answer ``first``, if it is given, and then the messages on stdin, until they end."""
     from lzsampler import LzsError
     from lzsampler.decoding.draft import warn_of_change
     from lzsampler.decoding.transcript import TranscriptFile
@@ -44,7 +44,7 @@ def converse(params: "Params", policy: "LoopPolicy", options: "GenerateOptions",
         model = stack.enter_context(open_model(options.model))
         params = with_tokens(params, model.llm, options.sampling)
         draft = open_draft(stack, model, options.draft, n_threads=options.model.n_threads)
-        if draft is not None:  # before the first message, which would otherwise be refused
+        if draft is not None:  # before the first message, whose refusal would come too late
             warn_of_change(model, draft, model.n_ctx, stacklevel=1)
         grammar = grammar_from(model, options.grammar)
         chat = _chat(model, options.config(params, policy, grammar, draft), options.prompt.system)
@@ -72,13 +72,13 @@ def converse(params: "Params", policy: "LoopPolicy", options: "GenerateOptions",
             try:
                 with prompt_progress(model):
                     generation = chat.say(message, on_text=output.write)
-            except LzsError as error:  # such as a context that is full: /reset may help
+            except LzsError as error:  # such as a full context: /reset may help
                 console.error(f"{error} (/reset begins a new conversation)")
                 continue
             figures = figures_of(generation)
             turn = chat.turn
             try:
-                if file is not None:  # before what may wait for a reader
+                if file is not None:  # before printing, which may wait for a reader
                     breakers = options.sampling.breakers
                     file.append(transcript_of(model, turn.messages, turn.config, generation, figures, breakers))
             finally:
@@ -104,7 +104,7 @@ def _chat(model: "Model", config: "GenerationConfig", system: str | None) -> Any
 
 
 def _messages(first: str | None) -> Iterator[str]:
-    """Yield the messages: the first, and lines of stdin that are not empty, asked for with > on a terminal."""
+    """Yield the messages: the first, then nonempty lines of stdin; a terminal shows the prompt ">"."""
     if first is not None:
         yield first
     on_terminal = sys.stdin.isatty()

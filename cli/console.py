@@ -1,4 +1,4 @@
-"""What every command has in common on a terminal: -q, -v, --color, and the lines that go to stderr."""
+"""What all commands share on a terminal: -q, -v, --color, and the lines on stderr."""
 
 import json
 import os
@@ -15,13 +15,13 @@ from .help import option, options
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_WHOLE = 10_000  # columns of what goes to no terminal: nothing is cut there, and no line is broken
+_WHOLE = 10_000  # columns without a terminal: no line is cut or wrapped there
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Console:
-    """How much is said, and whether in colour. There is one, `console`, which the options of a command set."""
+    """How much lzs prints, and whether in colour. There is one instance, `console`, which a command's options set."""
 
     def __init__(self) -> None:
         self.quiet = False
@@ -29,7 +29,7 @@ class Console:
         self.color = "auto"
 
     def error(self, text: str) -> None:
-        """Print what went wrong, or what the exit status stands for, to stderr. Names in it steer no terminal."""
+        """Print an error, or the reason of the exit status, to stderr. Names in it cannot control a terminal."""
         click.echo(f"lzs: {harmless(text)}", err=True)
 
     def note(self, text: str) -> None:
@@ -45,8 +45,8 @@ class Console:
     def colored(self, stream: TextIO) -> bool:
         """Return whether to write colours to a stream.
 
-        --color decides; then NO_COLOR (no-color.org) and FORCE_COLOR (force-color.org) if they are set and not empty;
-        then whether the stream is a terminal that can show colours.
+        --color decides first, then NO_COLOR (no-color.org) and FORCE_COLOR (force-color.org) if they are set and not
+        empty, and then whether the stream is a terminal that can show colours.
         """
         if self.color != "auto":
             return self.color == "always"
@@ -61,20 +61,20 @@ class Console:
         click.echo(text, color=self.colored(sys.stdout))
 
     def draw(self, *parts: "RenderableType") -> None:
-        """Print tables and lines of rich to stdout, below each other."""
+        """Print rich tables and lines to stdout, in sequence."""
         from lzsampler.reports.terminal import drawn
 
         self.print(drawn(parts, self.columns, color=self.colored(sys.stdout)))
 
     @property
     def columns(self) -> int:
-        """How wide a line may be: as COLUMNS says, or the terminal; without one there is no bound."""
-        from shutil import get_terminal_size  # not needed for every command
+        """The width of a line: COLUMNS, or the width of the terminal; without a terminal there is no limit."""
+        from shutil import get_terminal_size  # imported here, as few commands need it
 
         return get_terminal_size((_WHOLE, 0)).columns
 
     def json(self, value: object) -> None:
-        """Print a value as one line of JSON to stdout. Characters that steer a terminal are escapes."""
+        """Print a value as one line of JSON to stdout. Characters that could control a terminal are escaped."""
         click.echo(harmless(json.dumps(value, ensure_ascii=False)))
 
     @property

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 RATES = ("cost", "lost")
 _WHAT, _HOW, _OUTPUT = "What is measured", "How", "Output"
-_BAD_FILES = 5  # that are named
+_BAD_FILES = 5  # most bad files that are named
 _TABLES = tuple(f"{ending}{packed}" for ending in (".csv", ".tsv") for packed in ("", ".gz", ".zst"))
 _STRANGE = 5.0  # nats a token; good models of prose have 2 to 4
 
@@ -119,7 +119,7 @@ def cost(options: CostOptions, paths: tuple[str, ...]) -> None:
         console.error(str(bad))
     if len(made.bad) > _BAD_FILES:
         console.error(f"... and {len(made.bad) - _BAD_FILES:,} more (--json and -o cost.json list all)")
-    for output in options.outputs:  # after the table, which a full disk does not take away
+    for output in options.outputs:  # after the table, which is then safe from a full disk
         save(made, output)
     if made.interrupted:
         n = counted(len(made.texts), "text")
@@ -146,9 +146,9 @@ def check_groups(
     sets: Sequence[str] = (),
     format: str | None = None,
 ) -> None:
-    """Raise a usage error, before all the work, for a limit of the cost of a group that will not be there.
+    """Raise a usage error, before the work, for a cost limit of a group that will not exist.
 
-    A group is a kind of settings or of texts; the texts are read only if it is no kind of settings.
+    A group is a kind of settings or of texts; the texts are read only if it is not a kind of settings.
     """
     from lzsampler.evaluation.cost_texts import read_texts
 
@@ -167,7 +167,7 @@ def check_groups(
 
 
 def say_if_unfit(made: "Costs", *, model: Path | None, format: str | None = None) -> None:
-    """Say what may make the cost another one than meant: the model, texts that it does not know, or tables as texts."""
+    """Warn if the cost may not be the intended one: by the model, by texts it does not know, or by tables as texts."""
     if model is None:
         console.note("this is the cost for the embedded model, which knows only stories; use -m FILE for yours")
     tables = [text.name for text in made.texts if text.name.lower().endswith(_TABLES)]
@@ -182,9 +182,9 @@ def say_if_unfit(made: "Costs", *, model: Path | None, format: str | None = None
 
 
 def held(made: "Costs", limit: Limit) -> list[str]:
-    """Return in words each setting for which a limit holds, with its rate, that which is farthest off first.
+    """Return a line for each setting that exceeds a limit, with its rate, the worst first.
 
-    Raises a usage error if it names a group that is not there.
+    Raises a usage error if the limit names a group that does not exist.
     """
     try:
         every = made.rates(limit.rate, limit.group)

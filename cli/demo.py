@@ -1,6 +1,6 @@
 """`lzs demo`: three prompts decoded greedily without and with the LZ penalty, side by side.
 
-The texts are laid out by hand: a table of rich cannot bound how many lines a cell takes.
+The texts are laid out by hand, because a rich table cannot limit the lines of a cell.
 """
 
 import shutil
@@ -25,13 +25,13 @@ from .output import figures_of, repeats
 if TYPE_CHECKING:
     from lzsampler.decoding.generation import Generation
 
-# Held-out sentences of the books that the embedded model was trained on (public domain); it loops on each of them.
+# Sentences of the books that the embedded model was trained on (public domain), held out; it loops on each of them.
 PROMPTS = (
     "From the ship's bows, nearly all the seamen now hung inactive;",
     "Still Sunday said nothing, but only",
     "Instantly she was whirling through the",
 )
-# What a model that was made to chat is asked; SmolLM2 loops on each of them.
+# Questions for models made for chat; SmolLM2 loops on each of them.
 QUESTIONS = (
     "Tell me a long story about a letter to a friend about summer.",
     "Tell me a long story about a locked garden.",
@@ -40,7 +40,7 @@ QUESTIONS = (
 _LINES = 10  # of each text
 _MARGIN = " | "
 _WIDEST = 120  # columns
-_LEAST = 30  # columns of a text; where a terminal has less, one text is below the other
+_LEAST = 30  # columns of a text; on a narrower terminal the second text is below the first
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ def demo(options: DemoOptions) -> None:
 
 
 def _block(generation: "Generation", width: int) -> list[str]:
-    """Return the beginning of a text and its figures as lines of at most ``width`` characters."""
+    """Return the beginning of a text and its figures, in lines of at most ``width`` characters."""
     figures = figures_of(generation)
     zlib = "" if figures.zlib_ratio is None else f", zlib ratio {figures.zlib_ratio:.2f}"
     last = [repeats(figures), f"rep-4 {figures.rep4:.3f}{zlib}"]

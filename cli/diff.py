@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lzsampler.auditing.summary import Summary
 
 _OUTPUT = "Output"
-_NAMED = 20  # records of each kind that are listed
+_NAMED = 20  # most records of each kind that are listed
 _EPILOG = """\b
 Exit status: 0 no significant difference, or B is better; 1 B is worse, more
 than 10 % of A or B could not be read, or fewer than half of A or B was
@@ -110,7 +110,7 @@ def diff(options: DiffOptions, a: str, b: str) -> None:
 
 @contextmanager
 def _side(path: str, options: DiffOptions) -> Iterator["Audit"]:
-    """Yield one side of the comparison: an audit that is finished, or one that is made now."""
+    """Yield one side of the comparison: a finished audit, or a new one."""
     from lzsampler.auditing.audit_files import is_audit, load
 
     if is_audit(path):
@@ -123,7 +123,7 @@ def _side(path: str, options: DiffOptions) -> Iterator["Audit"]:
 
 
 def _check_folders(a: str, b: str) -> None:
-    """Raise a usage error for an option about what is read or counted, if both sides were audited before."""
+    """Raise a usage error for an option about reading or counting if both sides are finished audits."""
     from lzsampler.auditing.audit_files import is_audit
 
     if not (is_audit(a) and is_audit(b)):
@@ -145,13 +145,13 @@ def _check_rules(a: "Summary", b: "Summary") -> None:
 
 
 def _lengths(path: str) -> dict[str, object]:
-    """Return what limits the length of texts of an evaluation; nothing for other paths."""
+    """Return the settings that limit the length of an evaluation's texts; empty for other paths."""
     from lzsampler import LzsError
     from lzsampler.evaluation.run_folder import RunFolder
 
     try:
         grid = RunFolder(path).manifest().get("grid")
-    except LzsError:  # there is no run.json, or it is something else
+    except LzsError:  # there is no run.json of an evaluation
         return {}
     if not isinstance(grid, dict):
         return {}

@@ -1,4 +1,4 @@
-"""What the commands share that draft tokens: their options checked, and `Draft` out of them."""
+"""The options of all commands with a draft: their checks, and the `Draft` that they make."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -83,10 +83,10 @@ def check_draft(options: DraftOptions) -> None:
 def open_draft(
     stack: ExitStack, model: "Model", options: JudgedDraftOptions, *, n_threads: int | None
 ) -> "Draft | None":
-    """Return the draft that the options describe, with the context of the target; None if they ask for none.
+    """Return the draft that the options describe, with the target's context size; None if they ask for no draft.
 
-    ``stack`` closes its model, and `rounding_said` holds until then. What is wrong with the draft is raised before
-    anything is said about it.
+    ``stack`` closes its model, and ends `rounding_said`. Errors of the draft are raised before anything is printed
+    about it.
     """
     from lzsampler.decoding.draft import refuse_draft
 
@@ -121,7 +121,7 @@ def _draft(stack: ExitStack, options: DraftOptions, settings: Mapping[str, Any],
 
 
 def in_flags(text: str) -> str:
-    """Return what is said of a difference with flags in the place of arguments of `Model`."""
+    """Return a message about rounding with flags in place of arguments of `Model`."""
     for argument, flag in _NAMES.items():
         text = text.replace(argument, flag)
     return text
@@ -129,7 +129,7 @@ def in_flags(text: str) -> str:
 
 @contextmanager
 def rounding_said(*, refuses: bool = False) -> Iterator[None]:
-    """Say once, also with -q, that texts may differ from those without a draft; or refuse them, by an LzsError."""
+    """Report once, also with -q, that texts may differ from those without a draft; or refuse them with an LzsError."""
     from lzsampler import LzsError
     from lzsampler.llama.rounding import RoundingWarning
 
@@ -159,7 +159,7 @@ def _say_if_large(target: "Header", draft: "Draft") -> None:
 
 
 def say_if_large(target: "Header", draft: "Model") -> None:
-    """Say so if a draft is too large for its target to be of use."""
+    """Report if a draft is too large to be of use for its target."""
     from lzsampler.decoding.draft import too_large
 
     large = too_large(target, draft.header)
@@ -168,6 +168,6 @@ def say_if_large(target: "Header", draft: "Model") -> None:
 
 
 def settings_of(model: "Model", n_threads: int | None) -> dict[str, Any]:
-    """Return the arguments of `Model` with which the draft of a target is opened."""
+    """Return the arguments of `Model` that open the draft of a target."""
     same = ("n_ctx", "n_batch", "n_gpu_layers", "flash_attn")
     return {**{name: getattr(model, name) for name in same}, "n_threads": n_threads}

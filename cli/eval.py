@@ -1,4 +1,4 @@
-"""`lzs eval`: loop rate and accuracy of a model over a grid of settings."""
+"""`lzs eval`: measures loop rate and accuracy of a model over a grid of settings."""
 
 import json
 from contextlib import ExitStack
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lzsampler import Results
 
 _WHAT, _HOW, _OUTPUT = "What to run", "How to run it", "Output"
-_BAD_ROWS = 5  # of a file that are named
+_BAD_ROWS = 5  # most bad rows of a file that are named
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +126,7 @@ def evaluate_command(options: EvalOptions) -> None:
         say_if_unfit(results.costs, model=options.model)
     if results.speculated is not None:
         console.note(f"speculation: {results.speculated}")
-    save(results, options.out / "report.html")  # after the table, which a full disk does not take away
+    save(results, options.out / "report.html")  # after the table, which is then safe from a full disk
     console.note(f"report: {options.out / 'report.html'}")
     if results.failed:
         console.error(f"{visible(results.failure, 1000)}; --resume tries again")
@@ -142,7 +142,7 @@ def evaluate_command(options: EvalOptions) -> None:
         raise click.exceptions.Exit(1)
 
 
-# What errors of `evaluate` say of its arguments, and what this command says.
+# Words in errors of `evaluate` about its arguments -> the words of this command.
 _FLAGS = {
     "give resume=True to": "give --resume to",
     "another folder as out=": "another folder as -o",
@@ -167,7 +167,7 @@ def _run(options: EvalOptions) -> "Results":
     grid = read_grid(options.grid)
     if options.max_tokens is not None:
         grid = replace(grid, max_tokens=options.max_tokens)
-    for limit in options.fail_over:  # what can never be answered shows before all the work
+    for limit in options.fail_over:  # limits that can never be decided are refused before the work
         if limit.group is not None and limit.rate not in RATES:
             try:
                 grid.of_kind(limit.group)
@@ -228,7 +228,7 @@ def _run(options: EvalOptions) -> "Results":
 
 
 def _saved(out: Path) -> str:
-    """Return what a run that was interrupted has saved, and how it goes on."""
+    """Return what an interrupted run has saved, and how to continue it."""
     from lzsampler.evaluation.run_folder import RUN, TRANSCRIPTS, RunFolder
 
     folder = RunFolder(out)
@@ -241,7 +241,7 @@ def _saved(out: Path) -> str:
 
 
 def _rows_for(model: Path) -> tuple[Path, Path]:
-    """Return tasks and prompts that suit a model: the tale models, which say so in their file, know nothing else."""
+    """Return tasks and prompts that suit a model. Tale models, known by the name in their file, know only tales."""
     from lzsampler import models
     from lzsampler.llama import gguf
 
@@ -251,7 +251,7 @@ def _rows_for(model: Path) -> tuple[Path, Path]:
 
 
 def _held(results: "Results", limit: Limit) -> list[str]:
-    """Return in words that a limit holds, with the measured rate; nothing if it does not, or that is not known yet."""
+    """Return a line with the measured rate if it exceeds a limit; empty if it does not, or if it is not known yet."""
     if limit.rate in RATES:
         if results.costs is None and (results.missing or results.unscored):
             return []
@@ -264,7 +264,7 @@ def _held(results: "Results", limit: Limit) -> list[str]:
         raise click.UsageError(f"--fail-over {limit.text}: {error}") from error
     rate = counts.loop_rate if limit.rate == "loop_rate" else counts.accuracy
     if rate is None:
-        if results.failed or results.missing:  # another line names these, and they have the same exit status
+        if results.failed or results.missing:  # other lines report these, with the same exit status
             return []
         raise click.UsageError(f"--fail-over {limit.text}: there are no tasks with answers")
     name = limit.rate if limit.group is None else f"{limit.group}.{limit.rate}"

@@ -8,7 +8,7 @@
     @takes(TextOptions)
     def write(options: TextOptions) -> None: ...
 
-A field whose type is such a dataclass stands for all its options. The order of the fields is that of the help.
+A field whose type is such a dataclass stands for all its options. The help lists options in the order of the fields.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ _OPTION = "option"  # the key of `Declared` in the metadata of a field
 
 @dataclass(frozen=True)
 class Declared:
-    """What `opt` was called with."""
+    """The arguments of a call of `opt`."""
 
     group: str
     names: tuple[str, ...]
@@ -42,8 +42,8 @@ class Declared:
 def opt(group: str, *names: str, help: str, low: int | None = None, **settings: Any) -> Any:
     """Return a field whose value is that of an option, listed under the title ``group``.
 
-    The type of the field decides what the option takes: bool is a flag, int a whole number (of at least ``low``), a
-    Literal one of its words, and a tuple means that the option is repeatable. ``settings``: those of `click.option`.
+    The type of the field determines what the option takes: bool is a flag, int a whole number (at least ``low``), a
+    Literal one of its words, and a tuple makes the option repeatable. ``settings``: those of `click.option`.
     """
     return field(metadata={_OPTION: Declared(group, names, low, {"help": help, **settings})})
 
@@ -68,7 +68,7 @@ def takes(
 
 
 def declared_options(kind: Any) -> Iterator[tuple[str, Any, Declared]]:
-    """Yield name, type and declaration of each field that is an option, also of dataclasses within ``kind``."""
+    """Yield name, type and declaration of each field that is an option, including those of nested dataclasses."""
     hints = get_type_hints(kind)
     for row in fields(kind):
         if is_dataclass(hints[row.name]):
@@ -78,7 +78,7 @@ def declared_options(kind: Any) -> Iterator[tuple[str, Any, Declared]]:
 
 
 def _made(kind: type[Options], given: dict[str, Any]) -> Options:
-    """Return the dataclass with the values that ``given`` has for its options, which are taken out of it."""
+    """Return the dataclass with its options' values, which are removed from ``given``."""
     hints = get_type_hints(kind)
     values = {
         row.name: _made(hints[row.name], given) if is_dataclass(hints[row.name]) else given.pop(row.name)
@@ -88,10 +88,10 @@ def _made(kind: type[Options], given: dict[str, Any]) -> Options:
 
 
 def _settings(hint: Any, declared: Declared) -> dict[str, Any]:
-    """Return the settings of `click.option` that the type of a field stands for."""
+    """Return the settings of `click.option` for the type of a field."""
     if get_origin(hint) in (Union, UnionType):
         others = [part for part in get_args(hint) if part is not type(None)]  # None: the option was not given
-        if len(others) > 1:  # such as a number or a word: the declaration has the type
+        if len(others) > 1:  # such as a number or a word: then the declaration names the type
             return {}
         (hint,) = others
     if get_origin(hint) is tuple:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def check_options(options: BenchOptions) -> None:
-    """Raise a usage error for options that have no effect, with --four or without it."""
+    """Raise a usage error for options that have no effect, with or without --four."""
     if not options.four:
         refuse_given(("model_draft", "n_max", "prompts", "output"), "without --four: add it, or leave this option out")
         return
@@ -51,7 +51,7 @@ def measure(params: "Params", options: BenchOptions) -> None:
     from lzsampler.quantizing.four import four
     from lzsampler.reports.save import FOUR, write
 
-    assert options.model_draft is not None  # says `check_options`
+    assert options.model_draft is not None  # `check_options` made sure
     prompts = [options.prompt] if options.prompts is None else _prompts(options.prompts)
     with open_model(options.model) as model:
         params = with_tokens(params, model.llm, options.sampling)
@@ -99,7 +99,7 @@ def _prompts(path: Path) -> "list[Prompt]":
 
 
 def described(four: "Four", *, brief: bool) -> "Iterator[RenderableType]":
-    """Yield the figures as a table, with what they mean around it unless ``brief``."""
+    """Yield the figures as a table, with explanations around it unless ``brief``."""
     if brief:
         yield _table(four)
         return
@@ -123,7 +123,7 @@ if a call reads every weight once. the article: of Figures 7 and 8, about;
 
 
 def _table(four: "Four") -> "Table":
-    """Return a column for each way, so that the table fits into 80 columns."""
+    """Return a table with a column for each way, so that it fits into 80 columns."""
     from lzsampler.reports.terminal import table
 
     rows = table()

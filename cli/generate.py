@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from lzsampler.llama.model import Model
     from lzsampler.params import Params
 
-# Endings of files that hold something else than lines of JSON.
+# Endings of files that are not JSON Lines.
 _NOT_LINES = (
     ".arrow", ".csv", ".bz2", ".gguf", ".gz", ".htm", ".html", ".md", ".parquet", ".pdf", ".png", ".svg", ".tsv", ".xz",
     ".yaml", ".yml", ".zip", ".zst"
 )  # fmt: skip
 
 
-# What -h lists; --help lists all.
+# The options that -h lists; --help lists all.
 _COMMON = (
     "-m", "-c", "-t", "-ngl", "-f", "--chat", "-cnv", "-sys", "--prompts", "-n", "-r", "--explain", "--json", "--save",
     "--regex", "-j", "--temp", "--top-k", "--top-p", "--min-p", "-s", "--preset", "--lz-penalty", "--on-loop", "-md",
@@ -111,7 +111,7 @@ def generate(options: GenerateOptions, prompt: str | None) -> None:
         figures = figures_of(generation)
         transcript = transcript_of(model, asked, config, generation, figures, options.sampling.breakers)
         try:
-            if file is not None:  # before what may wait for a reader
+            if file is not None:  # before printing, which may wait for a reader
                 file.append(transcript)
         finally:
             output.finish(to_line(transcript) if options.output.as_json else generation.text)
@@ -133,7 +133,7 @@ def generate(options: GenerateOptions, prompt: str | None) -> None:
 
 
 def _unescaped(options: GenerateOptions) -> GenerateOptions:
-    """Return the options with -e applied to system message and stop strings."""
+    """Return the options with -e applied to the system message and the stop strings."""
     system = options.prompt.system
     return replace(
         options,
@@ -143,7 +143,7 @@ def _unescaped(options: GenerateOptions) -> GenerateOptions:
 
 
 class _Explainer:
-    """Prints to stderr what penalties did to the token of each `Explanation`, and to others that the model liked."""
+    """Prints to stderr what penalties did to the token of each `Explanation`, and to other likely tokens."""
 
     def __init__(self) -> None:
         self.silent = True
@@ -218,11 +218,11 @@ def _check_texts(prompt: str | None, options: GenerateOptions) -> None:
 
 
 def _check_save(path: Path, options: GenerateOptions) -> None:
-    """Raise a usage error for a name that promises what JSON Lines are not, and for a file that is read."""
+    """Raise a usage error for a name that is not one of JSON Lines, and for a file that lzs also reads."""
     if str(path) == "-":
         raise click.UsageError("--save needs the name of a file; on standard output --json writes the same lines")
     if path.suffix.lower() in _NOT_LINES:
-        raise click.UsageError(f"--save writes JSON Lines, which {path.suffix} does not stand for: name a .jsonl file")
+        raise click.UsageError(f"--save writes JSON Lines, not {path.suffix}: name a .jsonl file")
     read: dict[str, str | Path | None] = {
         "-f": options.prompt.file,
         "--prompts": options.prompt.prompts,
@@ -254,7 +254,7 @@ def _say_what_happened(model: "Model", generation: "Generation", options: Genera
 
 
 def _prompt(*sources: str | None) -> str:
-    """Return the prompt of the one source that was given: argument, option, file; stdin when there is none."""
+    """Return the prompt from the one source that was given: argument, option or file; stdin if there is none."""
     given = [source is not None for source in sources]
     if sum(given) > 1:
         raise click.UsageError("give the prompt once: as PROMPT, with -p or with -f")
@@ -264,7 +264,7 @@ def _prompt(*sources: str | None) -> str:
         if file is None and sys.stdin.isatty():
             raise click.UsageError('there is no prompt: lzs generate "Once upon a time", or use -p, -f, a pipe or -cnv')
         text = text_of(bytes_of(file), "stdin" if file in (None, "-") else file)
-        text = text.removesuffix("\n").removesuffix("\r")  # the end of a text file's last line; llama.cpp drops it too
+        text = text.removesuffix("\n").removesuffix("\r")  # the last line's end; llama.cpp drops it too
     if not text:
         raise click.UsageError("the prompt is empty: give the beginning of a text")
     return text

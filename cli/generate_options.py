@@ -22,7 +22,7 @@ _PROMPT, _OUTPUT, _SAMPLING = "Prompt", "Output", "Sampling"
 
 @dataclass(frozen=True, kw_only=True)
 class PromptOptions:
-    """What the model is given."""
+    """What to give the model."""
 
     prompt_text: str | None = opt(_PROMPT, "-p", "--prompt", metavar="TEXT", help="the same as PROMPT")
     file: str | None = opt(_PROMPT, "-f", "--file", metavar="FILE", help="read the prompt from a text file; - is stdin")
@@ -48,20 +48,20 @@ class PromptOptions:
     n_parallel: int = opt(_PROMPT, "-np", "--parallel", low=1, default=16, help="texts at a time with --prompts")
 
     def asked_with(self, text: str) -> str | list[dict[str, str]]:
-        """Return what a model is asked: the text, or with --chat or a system message a conversation."""
+        """Return the input of the model: the text, or a conversation if --chat or a system message is given."""
         if not self.chat and self.system is None:
             return text
         system = [] if self.system is None else [{"role": "system", "content": self.system}]
         return [*system, {"role": "user", "content": text}]
 
     def typed(self, text: str) -> str:
-        """Return a prompt as -e says it is meant."""
+        """Return a prompt with its escape sequences replaced if -e was given."""
         return unescaped(text) if self.escape else text
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
-    """Where the text goes."""
+    """Where to write the text."""
 
     explain: bool = opt(_OUTPUT, "--explain", help="say on stderr which tokens the penalties changed, and why")
     as_json: bool = opt(_OUTPUT, "--json", help="print a JSON object (docs/transcript.md) instead of text")
@@ -89,7 +89,7 @@ class GenerateOptions:
     def config(
         self, params: "Params", policy: "LoopPolicy", grammar: "Grammar | None", draft: "Draft | None"
     ) -> "GenerationConfig":
-        """Return what is asked of a text."""
+        """Return the settings of a text as a `GenerationConfig`."""
         from lzsampler.decoding.config import GenerationConfig
 
         return GenerationConfig(

@@ -1,4 +1,4 @@
-"""`lzs grammar`: check what a grammar allows, and show the automaton that it is."""
+"""`lzs grammar`: checks what a grammar allows, and shows its automaton."""
 
 import json
 from contextlib import closing
@@ -103,7 +103,7 @@ def _row(made: "Grammar", text: str) -> dict[str, Any]:
     match = made.match(text)
     row: dict[str, Any] = {"text": text, "match": match}
     if match == "no":
-        good, bad = 0, len(text)  # the longest beginning that can go on
+        good, bad = 0, len(text)  # ``good``: length of the longest beginning that can continue to a match
         while good + 1 < bad:
             middle = (good + bad) // 2
             good, bad = (good, middle) if made.match(text[:middle]) == "no" else (middle, bad)
@@ -128,7 +128,7 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _quoted(text: str, longest: int) -> str:
-    """Return the beginning of a text in quotes, with escapes for what a terminal would not show as it is."""
+    """Return the beginning of a text in quotes, with escapes for characters that a terminal would not show."""
     return repr(text[:longest]) + ("…" if len(text) > longest else "")
 
 

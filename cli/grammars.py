@@ -1,4 +1,4 @@
-"""What the commands share that take a grammar: its options, their check, and `Grammar` out of them."""
+"""The options of all commands with a grammar: their checks, and the `Grammar` that they make."""
 
 import os
 import sys
@@ -28,7 +28,7 @@ ANY = "--regex, --choice, -j, -jf, --yaml-schema, --grammar or --grammar-file"
 
 
 def _one(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> str | None:
-    """Return the pattern, of which there is one at most, and not an empty one, as of a variable that is not set."""
+    """Return the one pattern, if any. An empty one is refused: it may come from a shell variable that is not set."""
     if len(given) > 1:
         raise click.UsageError("--regex can be given once: join the patterns with |")
     if given == ("",):
@@ -38,7 +38,7 @@ def _one(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> str |
 
 @dataclass(frozen=True, kw_only=True)
 class GrammarOptions:
-    """The texts that are allowed."""
+    """Which texts to allow."""
 
     pattern: str | None = opt(
         GRAMMAR, "--regex", metavar="R", multiple=True, callback=_one,
@@ -71,7 +71,7 @@ class GrammarOptions:
 
     @property
     def given(self) -> str | None:
-        """The option that has the grammar, or None; a usage error if there are two."""
+        """The option that gives the grammar, or None; a usage error if there are two."""
         by_name = {
             "--regex": self.pattern,
             "--choice": self.texts or None,
@@ -93,7 +93,7 @@ class GrammarOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class TextGrammarOptions(GrammarOptions):
-    """The grammar of a text that is written: which parts it constrains, and what penalties make of it."""
+    """The grammar of a generated text: which parts it constrains, and how penalties apply under it."""
 
     grammar_scope: tuple[Part, ...] = opt(
         GRAMMAR, "--grammar-scope", metavar="PART",
@@ -109,12 +109,12 @@ class TextGrammarOptions(GrammarOptions):
 
     @property
     def scope(self) -> tuple[Part, ...] | None:
-        """The parts that are constrained; None is all."""
+        """The constrained parts; None is all parts."""
         return self.grammar_scope or None
 
 
 def check_grammar(options: TextGrammarOptions, *, on_loop: str, ignore_eos: bool) -> None:
-    """Raise a usage error for a grammar that does not go with other options of lzs generate."""
+    """Raise a usage error for a grammar that conflicts with other options of lzs generate."""
     name = options.given
     if name is None and options.tokenization == "forced":
         raise click.UsageError(f"--tokenization forced is about what a grammar forces: give {ANY}")
@@ -135,7 +135,7 @@ def check_grammar(options: TextGrammarOptions, *, on_loop: str, ignore_eos: bool
 
 
 def say_what_is_missing(grammar: "Grammar | None", generation: "Generation", scope: tuple[Part, ...] | None) -> None:
-    """Say that a text ends before it matches its grammar, or that it counts as thinking, as a whole or in part."""
+    """Report that a text ends before it matches its grammar, or that the text, or a part of it, is thinking."""
     if grammar is None:
         return
     if generation.reasoning and scope is None:
@@ -153,7 +153,7 @@ def say_what_is_missing(grammar: "Grammar | None", generation: "Generation", sco
 
 
 def grammar_from(vocabulary: "HasTokenBytes", options: GrammarOptions) -> "Grammar | None":
-    """Return the grammar that the options describe, for a vocabulary; None if there is none."""
+    """Return the grammar that the options describe, for a vocabulary; None if they describe none."""
     from lzsampler.constraint.grammar import Grammar
 
     tokenization = options.tokenization
@@ -168,7 +168,7 @@ def grammar_from(vocabulary: "HasTokenBytes", options: GrammarOptions) -> "Gramm
             if path is not None:
                 raise click.UsageError(f"{path}: {error}") from error
             if options.yaml is None:
-                raise  # it names the flag
+                raise  # the error already names the flag
             raise click.UsageError(f"--yaml-schema {str(error).removeprefix('schema ')}") from error
     if options.gbnf is not None or options.gbnf_file is not None:
         name = "--grammar" if options.gbnf_file is None else str(options.gbnf_file)
@@ -198,13 +198,13 @@ def text_of(data: bytes, where: object) -> str:
 
 
 def _gbnf(options: GrammarOptions) -> str:
-    """Return the text of the grammar of llama.cpp."""
+    """Return the text of the llama.cpp grammar."""
     path = options.gbnf_file
     return str(options.gbnf) if path is None else text_of(whole(path), path)
 
 
 def _schema(options: GrammarOptions) -> tuple[str | bytes, Path | None]:
-    """Return the text of the schema, and its file if it is from one."""
+    """Return the text of the schema, and its file if it comes from a file."""
     name, given = ("-j", options.schema) if options.yaml is None else ("--yaml-schema", options.yaml)
     if given is None:
         assert options.schema_file is not None
@@ -212,6 +212,6 @@ def _schema(options: GrammarOptions) -> tuple[str | bytes, Path | None]:
     if given.lstrip()[:1] in ("{", "") or given in ("true", "false"):
         return given, None
     path = Path(given)
-    if not os.path.exists(path):  # False, too, for a name that is too long for any file
+    if not os.path.exists(path):  # also False for a name that is too long for a file
         raise click.UsageError(f"{name} {given!r:.60} is neither a JSON Schema, such as {{...}}, nor a file")
     return whole(path), path

@@ -1,4 +1,4 @@
-"""Commands whose help lists options in named groups, numbers that are checked in plain words, and `lzs help`."""
+"""Commands whose help lists options in named groups, and types of options with errors in plain words."""
 
 import re
 from collections.abc import Callable
@@ -15,8 +15,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 GENERAL = "General"  # the title of the options that every command has
 _ONLY_COMMON = "lzsampler.cli.only_common"  # in the meta of a context: whether the help is that of -h
-_NO_BREAK = "\xa0"  # a space at which help is not broken; printed as a plain one
-_LIKE = 0.7  # of two names of options, for one to be suggested for the other
+_NO_BREAK = "\xa0"  # a space where help is not wrapped; it is printed as a plain space
+_LIKE = 0.7  # how similar an option's name must be to be suggested for an unknown one
 _FIELD = re.compile(r"(\w+)(?= (?:must|takes)\b)")
 
 
@@ -35,9 +35,10 @@ class GroupedOption(click.Option):
 
 
 class GroupedCommand(click.Command):
-    """A command that lists its options under their titles and names them in the errors of the library.
+    """A command that lists its options under their titles and names them in errors of the library.
 
-    ``common``: names of the options that -h lists, for a command with many; --help lists all. Without it both do.
+    ``common``: names of the options that -h lists, for a command with many options; --help lists all. Without it both
+    list all.
     """
 
     def __init__(self, *given: Any, common: tuple[str, ...] = (), **settings: Any) -> None:
@@ -61,7 +62,7 @@ class GroupedCommand(click.Command):
             formatter.write_text(f"{ctx.command_path} --help lists all options.")
 
     def option_groups(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
-        """Return the rows (names, help) of the options by title; --help belongs to the last one."""
+        """Return the rows (names, help) of the options by title; --help belongs to the last title."""
         groups: dict[str, list[tuple[str, str]]] = {}
         title = "Options"
         for parameter in self.get_params(ctx):
@@ -74,22 +75,22 @@ class GroupedCommand(click.Command):
         return groups
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        """Return --help, described in the style of the others."""
+        """Return --help, described in the style of the other options."""
         found = super().get_help_option(ctx)
         if found is not None:
             found.help = "show all options" if self.common else "show this help"
         return found
 
     def get_help(self, ctx: click.Context) -> str:
-        """Return the help with plain spaces."""
+        """Return the help with no-break spaces replaced by plain ones."""
         return super().get_help(ctx).replace(_NO_BREAK, " ")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; the error for an unknown option suggests those that are spelled nearly like it."""
+        """Parse the arguments; the error for an unknown option suggests options with similar names."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            given = error.option_name.lstrip("-")  # dashes are alike in all
+            given = error.option_name.lstrip("-")  # dashes do not count for similarity
             near = [name for name in error.possibilities or () if _likeness(given, name.lstrip("-")) > _LIKE]
             raise click.NoSuchOption(error.option_name, error.message, near, ctx) from None
 
@@ -112,10 +113,10 @@ def _show_common(ctx: click.Context, _: click.Parameter, given: bool) -> None:
 
 
 def with_flags(message: str, command: click.Command) -> str | None:
-    """Return an error of the library with flags in place of parameters; None when it is not about one of them.
+    """Return an error of the library with flags in place of parameters; None if it does not begin with a parameter.
 
-    The message begins with the parameter. Further on, a word is taken for one only if it has an underscore, since
-    "history" or "seed" may be a word like any other.
+    After the first word, only words with an underscore count as parameters, since "history" or "seed" may be ordinary
+    words.
     """
     flags = {p.name: flag_of(p) for p in command.params if isinstance(p, click.Option)}
     first = _FIELD.match(message)
@@ -126,12 +127,12 @@ def with_flags(message: str, command: click.Command) -> str | None:
 
 
 def flag_of(param: click.Parameter) -> str:
-    """Return the name that errors use for an option: the first long one."""
+    """Return the name of an option for errors: the first long one."""
     return next((name for name in param.opts if name.startswith("--")), param.opts[0])
 
 
 def refuse_given(names: tuple[str, ...], why: str) -> None:
-    """Raise a usage error for the first of some parameters that is on the command line and has no effect."""
+    """Raise a usage error for the first of some parameters that the command line gives although it has no effect."""
     context = click.get_current_context()
     for param in context.command.params:
         given = context.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE
@@ -140,13 +141,13 @@ def refuse_given(names: tuple[str, ...], why: str) -> None:
 
 
 class _Checked(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic in new versions of click only
-    """A number that is checked, with an error that names the flag."""
+    """A checked number; its errors name the flag."""
 
     def __init__(self, low: int | None = None) -> None:
         self.low = low
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number. A usage error when it is none, or too small."""
+        """Return the number. A usage error for a value that is not a number, or too small."""
         flag = "the number" if param is None else flag_of(param)
         try:
             number = self.number(value)
@@ -162,12 +163,12 @@ class _Checked(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # gen
 
 
 class Whole(_Checked):
-    """A whole number, maybe of at least ``low``."""
+    """A whole number, optionally of at least ``low``."""
 
     name = "a whole number"
 
     def number(self, value: Any) -> int:
-        """Return the number that a text says."""
+        """Return the number in a text."""
         return int(value)
 
 
@@ -182,12 +183,12 @@ class AutoWhole(Whole):
 
 
 class Number(_Checked):
-    """Any number; the library says what its range is."""
+    """Any number; the library checks its range."""
 
     name = "a number"
 
     def number(self, value: Any) -> float:
-        """Return the number that a text says."""
+        """Return the number in a text."""
         return float(value)
 
 
@@ -197,24 +198,24 @@ class ModelFile(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # ge
     name = "model"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Return the path. LzsError says how to install the model of a name."""
+        """Return the path. If a named model is missing, the LzsError says how to install it."""
         from lzsampler.models import find_model
 
         return find_model(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Return the names that fit, and files."""
+        """Return the names that match, and files."""
         from lzsampler.models import NAMED_MODELS
 
         names = [CompletionItem(name) for name in NAMED_MODELS if incomplete and name.startswith(incomplete)]
         if not names:
-            return [CompletionItem(incomplete, type="file")]  # the shell knows them itself
-        # Where there are names, bash offers no files of its own.
+            return [CompletionItem(incomplete, type="file")]  # the shell completes files itself
+        # If names are returned, bash offers no files of its own.
         return names + [CompletionItem(path.name) for path in sorted(Path().glob(f"{incomplete}*"))]
 
 
 def option(group: str, *names: str, **settings: Any) -> Callable[[F], F]:
-    """Return a decorator that adds an option under the title ``group``; the help ends with its default."""
+    """Return a decorator that adds an option under the title ``group``; its help ends with its default."""
     settings["help"] = settings["help"].replace("(default: ", f"(default:{_NO_BREAK}")
     default = settings.get("default")
     if not isinstance(default, bool | type(None)):

@@ -1,4 +1,4 @@
-"""`lzs info`: what a GGUF file says about itself. It needs neither llama.cpp nor the weights."""
+"""`lzs info`: shows a GGUF file's description of itself. It needs neither llama.cpp nor the weights."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from .fields import opt, takes
 from .help import GroupedCommand, ModelFile
 
 _TEMPLATE_SHOWN = 100  # characters
-_LONGEST = 2000  # characters of a value that are shown
+_LONGEST = 2000  # most characters of a value that are shown
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Limits that end a command with status 1: the grammar of --fail-over."""
+"""Limits that end a command with status 1: the syntax of --fail-over."""
 
 import math
 import operator
@@ -28,7 +28,7 @@ _LIMIT = re.compile(
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit: ``text`` as given, ``rate`` by name, of ``group`` (None: of everything), ``number`` 0..1, or of nats."""
+    """A limit: its ``text``, the name of a ``rate``, a ``group`` (None: everything), ``number`` as 0..1 or nats."""
 
     text: str
     group: str | None
@@ -37,17 +37,17 @@ class Limit:
     number: float
 
     def is_exceeded(self, rate: float) -> bool:
-        """Return whether a measured rate, 0..1, is on the wrong side."""
+        """Return whether a measured rate, 0..1 or in nats, is on the wrong side."""
         return _COMPARISONS[self.sign](rate, self.number)
 
     def said(self, rate: float, name: str) -> str:
-        """Return in words that a measured rate of that name exceeds the limit."""
+        """Return a line that says that a measured rate exceeds the limit."""
         value = "infinite" if math.isinf(rate) else f"{rate:.4g}"
         return f"{name} {value} is {_SIDES[self.sign]} {self.number:g}"
 
 
 def limits(rates: Sequence[str]) -> Callable[[click.Context, click.Parameter, Sequence[str]], tuple[Limit, ...]]:
-    """Return the callback of an option whose values are limits of some rates."""
+    """Return the callback of an option whose values are limits for the given rates."""
 
     def parse(_: click.Context, param: click.Parameter, given: Sequence[str]) -> tuple[Limit, ...]:
         return tuple(_limit(text, rates, flag_of(param)) for text in given)
@@ -60,7 +60,7 @@ def _limit(text: str, rates: Sequence[str], flag: str) -> Limit:
     try:
         if match is None or match["rate"] not in rates:
             raise ValueError
-        number = float(Decimal(match["number"]) / (100 if match["percent"] else 1))  # 0.7 % is 0.007, not a bit less
+        number = float(Decimal(match["number"]) / (100 if match["percent"] else 1))  # so that 0.7 % is exactly 0.007
         if not 0 <= number <= (sys.float_info.max if match["rate"] == "cost" else 1):
             raise ValueError
     except (ValueError, ArithmeticError):

@@ -1,4 +1,4 @@
-"""The command `lzs`: its subcommands, and the one place where an exception becomes a line and an exit status."""
+"""The command `lzs`: its subcommands, and the only place that turns exceptions into a line and an exit status."""
 
 import errno
 import io
@@ -18,14 +18,14 @@ from lzsampler.errors import ArgumentError
 from lzsampler.util.harmless import harmless
 from lzsampler.util.signals import end_by_signals, ended_by, uninterrupted
 
-_DONE, _TROUBLE = 0, 2  # 1 is what a command has found: a limit exceeded, more loops than before
-_SIGNALLED = 128  # and the number of the signal
-_CAN_WAIT = os.name != "nt"  # for a file to take more bytes
+_DONE, _TROUBLE = 0, 2  # 1 is for findings: a limit exceeded, more loops than before
+_SIGNALLED = 128  # plus the number of the signal
+_CAN_WAIT = os.name != "nt"  # whether `select` can wait until a file takes more bytes
 _AT_ONCE = select.PIPE_BUF if _CAN_WAIT else 512  # bytes
-_STDOUT = "stdout"  # the file that an error of writing standard output names
+_STDOUT = "stdout"  # the file name in errors of writing standard output
 _COMPLETE = "_LZS_COMPLETE"  # the environment variable by which a shell asks for completions
 
-# Name: module, function, one line of help. A command's module is loaded when the command is used, no sooner.
+# Name -> (module, function, one line of help). A command's module is loaded only when the command is used.
 COMMANDS = {
     "generate": ("generate", "generate", "Continue a prompt, or chat, without repetition loops."),
     "audit": ("audit", "audit", "Find loops in saved model output: how many, where, how bad."),
@@ -45,14 +45,14 @@ COMMANDS = {
 
 
 class Commands(click.Group):
-    """The group `lzs`, which loads the module of a command only when it is asked for."""
+    """The group `lzs`, which loads the module of a command only when needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the table above."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command; None when there is none of that name."""
+        """Return a command; None if the name is unknown."""
         if cmd_name not in COMMANDS:
             return None
         module, name, _ = COMMANDS[cmd_name]
@@ -63,7 +63,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return name, command and its arguments; the error for an unknown command suggests one that is like it."""
+        """Return name, command and its arguments; the error for an unknown command suggests a similar one."""
         if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             from difflib import get_close_matches
 
@@ -109,14 +109,14 @@ def lzs(ctx: click.Context) -> None:
 
 
 class _Stream(io.BufferedIOBase):
-    """A standard stream. `write` keeps bytes, and `flush` writes them: Ctrl-C ends it while nobody reads them.
+    """A standard stream. `write` keeps bytes, and `flush` writes them; Ctrl-C ends a flush that waits for a reader.
 
-    No byte is lost or written twice then: those that are left come first in the next `flush`.
+    No byte is lost or written twice then: the remaining bytes come first in the next `flush`.
     """
 
     def __init__(self, number: int, name: str) -> None:
         self.name = name
-        self.waits = True  # for a reader; else `flush` keeps what no reader has room for
+        self.waits = True  # whether `flush` waits for a reader; otherwise it keeps bytes for which there is no room
         self._number = number
         self._left = bytearray()
 
@@ -138,10 +138,10 @@ class _Stream(io.BufferedIOBase):
         return memoryview(data).nbytes
 
     def flush(self) -> None:
-        """Write what there is. OSError, which names the stream as its file, so that `status_of` knows it."""
+        """Write the kept bytes. An OSError names the stream as its file, so that `status_of` recognizes it."""
         try:
             while self._left:
-                # What is waited for here is Ctrl-C, too. A pipe that has room takes _AT_ONCE bytes without waiting.
+                # This waits for Ctrl-C as well as for room. A pipe with room takes _AT_ONCE bytes without waiting.
                 ready = _CAN_WAIT and select.select([], [self._number], [], None if self.waits else 0)[1]
                 if not (ready or self.waits):
                     return
@@ -154,18 +154,18 @@ class _Stream(io.BufferedIOBase):
 
 
 class _Stderr(_Stream):
-    """Standard error. What it cannot write is lost: messages must not change what a command does or its exit status."""
+    """Standard error. It drops what it cannot write: messages must not change a command's work or exit status."""
 
     def flush(self) -> None:
-        """Write what there is, as far as possible."""
-        with suppress(OSError):  # a disk that is full, or a reader that is gone
+        """Write the kept bytes if possible."""
+        with suppress(OSError):  # the disk is full, or the reader is gone
             super().flush()
 
 
 def main() -> None:
     """Run `lzs` with the arguments of the process and exit: 0 done, 1 found, 2 trouble, 130 Ctrl-C, 143 SIGTERM."""
     end_by_signals()
-    if sys.stdin is None:  # closed by whoever started this process, as the two others may be
+    if sys.stdin is None:  # the parent process closed it, as it may close the two others
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
     sys.stdout = _stream(sys.stdout, _Stream, _STDOUT)
     sys.stderr = _stream(sys.stderr, _Stderr, "stderr")
@@ -173,17 +173,17 @@ def main() -> None:
 
 
 def _stream(given: TextIO | None, kind: type[_Stream], name: str) -> TextIO:
-    """Return a standard stream with the class of ours for its bytes, for any character that a model may write.
+    """Return a standard stream over our class for its bytes, which can write any character of a model.
 
-    In the place of a stream that is closed comes one that cannot be written. It takes the number of the closed one, so
-    that no other file gets that number, and with it what native code writes there.
+    A closed stream is replaced by one that cannot be written. It takes the closed one's file number, so that no other
+    file gets that number, and with it the output of native code.
     """
     if given is None:
         number, encoding = os.open(os.devnull, os.O_RDONLY), "utf-8"
     else:
         buffer = getattr(given, "buffer", None)
-        raw = getattr(buffer, "raw", buffer)  # where Python runs unbuffered, there is no buffer around it
-        if type(raw) is not io.FileIO:  # a console of Windows
+        raw = getattr(buffer, "raw", buffer)  # unbuffered Python has no buffer around it
+        if type(raw) is not io.FileIO:  # a Windows console
             return given
         number = raw.fileno()
         encoding = given.encoding if raw.isatty() else "utf-8"  # programs read UTF-8, whatever the locale
@@ -199,14 +199,14 @@ def _run(arguments: list[str]) -> None:
     if _COMPLETE in os.environ:
         _complete(os.environ[_COMPLETE])
         return
-    # Not lzs.main(): click's own handling of a closed pipe and of Ctrl-C would come before that of status_of.
+    # Not lzs.main(): click would handle a closed pipe and Ctrl-C before status_of can.
     with lzs.make_context("lzs", arguments) as context:
         lzs.invoke(context)
     sys.stdout.flush()
 
 
 def _complete(instruction: str) -> None:
-    """Print what a shell asks for: its script (bash_source), or completions of a line (bash_complete)."""
+    """Print the answer to a shell: its script (bash_source), or completions of a line (bash_complete)."""
     from click.shell_completion import shell_complete
 
     try:
@@ -224,12 +224,12 @@ def _complete(instruction: str) -> None:
 
 
 def status_of(run: Callable[[], None]) -> int:
-    """Run a command; say in one line on stderr why it fails, if it does, and return the exit status of the process."""
+    """Run a command, print one line on stderr if it fails, and return the exit status of the process."""
     try:
         return _status_of(run)
     except (KeyboardInterrupt, click.Abort):
         for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream.buffer, _Stream):  # a signal may have cut off a flush, though somebody reads
+            if isinstance(stream.buffer, _Stream):  # a signal may have interrupted a flush that has a reader
                 stream.buffer.waits = False
                 with suppress(OSError):
                     stream.flush()
@@ -250,7 +250,7 @@ def _status_of(run: Callable[[], None]) -> int:
     except OSError as error:
         if error.filename == _STDOUT:
             _discard(sys.stdout)
-            if isinstance(error, BrokenPipeError):  # the reader has what it wanted
+            if isinstance(error, BrokenPipeError):  # the reader has read enough
                 return _DONE
         return _complain(error, _reason(error))
     except (LzsError, ArgumentError, MemoryError) as error:
@@ -262,7 +262,7 @@ def _status_of(run: Callable[[], None]) -> int:
 
 
 def _of_a_grid(error: click.UsageError) -> str:
-    """Return how to set a sampler option in a command with a grid; "" for any other error."""
+    """Return how to set a sampler option for a command with a grid; "" for any other error."""
     if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return ""
     if "--grid" not in (name for parameter in error.ctx.command.params for name in parameter.opts):
@@ -276,7 +276,7 @@ def _of_a_grid(error: click.UsageError) -> str:
 
 
 def _reason(error: OSError) -> str:
-    """Return what failed and why; an error without a file is one of a temporary file, whose folder may be full."""
+    """Return what failed and why. An error without a file is about a temporary file, whose folder may be full."""
     if error.filename == _STDOUT and error.errno == errno.EBADF:
         return "stdout is closed: send the output to a file, or to /dev/null"
     if error.filename is not None:
@@ -290,7 +290,7 @@ def _reason(error: OSError) -> str:
 
 
 def _discard(stream: TextIO) -> None:
-    """Keep Python, which flushes a stream once more at exit, from complaining, or from waiting for a reader."""
+    """Redirect a stream to nothing: Python flushes it again at exit, and must not complain or wait for a reader."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

@@ -1,4 +1,4 @@
-"""The options that several commands share, with llama.cpp's names where it has them; those for sampling are apart."""
+"""The options that several commands share, named as in llama.cpp if it has them; sampling.py has those of samplers."""
 
 import re
 from collections.abc import Callable
@@ -30,7 +30,7 @@ Part = Literal["thinking", "answer", "tool"]
 
 
 def flash_attn_option(group: str) -> Any:
-    """Return the field of -fa, whose value is that of ``flash_attn`` of `Model`."""
+    """Return the field of -fa, whose value is an argument ``flash_attn`` of `Model`."""
     return opt(
         group, "-fa", "--flash-attn", type=click.Choice(["auto", "on", "off"]), default="auto",
         callback=lambda _, __, given: given if given == "auto" else given == "on",
@@ -40,7 +40,7 @@ def flash_attn_option(group: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelOptions:
-    """Which model is loaded, and how."""
+    """Which model to load, and how."""
 
     path: Path | None = opt(_MODEL, "-m", "--model", type=ModelFile(), metavar="FILE", help=MODEL_HELP)
     n_ctx: int | None = opt(
@@ -70,7 +70,7 @@ class LimitOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class LoopOptions:
-    """What is done about loops, and in which parts of a text penalties apply."""
+    """What to do about loops, and in which parts of a text penalties apply."""
 
     on_loop: str = opt(
         _ACTION, "--on-loop", type=click.Choice([*ACTIONS]), default=Off.name, metavar="ACTION",
@@ -95,7 +95,7 @@ class LoopOptions:
 
     @property
     def cuts(self) -> bool:
-        """Whether a text may be cut, so that it cannot be printed as it comes."""
+        """Whether a text may be cut, so that it cannot be printed as it grows."""
         return ACTIONS[self.on_loop].cuts
 
 
@@ -126,7 +126,7 @@ def open_model(options: ModelOptions) -> "Model":
 
 
 def policy_from(options: LoopOptions) -> "LoopPolicy":
-    """Return what is done about loops; a usage error for an option that has no effect."""
+    """Return the loop policy of the options; a usage error for an option that has no effect."""
     from lzsampler.decoding.policy import LoopPolicy
 
     if options.on_loop == Off.name:
@@ -150,7 +150,7 @@ _DETECTION = {
 
 
 def detection_from(options: LoopOptions) -> "RepetitionDetection | None":
-    """Return the detector of loops that the options describe; None leaves that of the policy."""
+    """Return the loop detector that the options describe; None for the policy's default."""
     from lzsampler.detection import STOP_ON_LOOP
 
     given: dict[str, int] = {name: size for name in _DETECTION if (size := getattr(options, name)) is not None}
@@ -162,7 +162,7 @@ def detection_from(options: LoopOptions) -> "RepetitionDetection | None":
     if options.loop_rule == "stuck":
         raise click.UsageError(f"{first} has no effect with --loop-rule stuck: use --loop-rule period or both")
     longest = given.get("max_pattern_size", STOP_ON_LOOP.max_pattern_size)
-    if longest == 0:  # which is off in vLLM's terms
+    if longest == 0:  # 0 would mean off, as in vLLM
         raise ArgumentError("max_pattern_size must be at least 1, got 0")
     return replace(STOP_ON_LOOP, **{"min_pattern_size": min(STOP_ON_LOOP.min_pattern_size, longest), **given})
 
@@ -171,7 +171,7 @@ def detection_from(options: LoopOptions) -> "RepetitionDetection | None":
 
 
 def _refused(*names: str, message: str) -> Callable[[Any], Any]:
-    """Return a decorator that adds a hidden option of llama.cpp which lzs does not have: it says what to do instead."""
+    """Return a decorator that adds a hidden option of llama.cpp that lzs lacks; its error says what to do instead."""
 
     def refuse(ctx: click.Context, _: click.Parameter, given: Any) -> None:
         if given and not ctx.resilient_parsing:
@@ -196,7 +196,7 @@ refused_samplers = options(
     _refused("--mirostat", message="lzs has no mirostat: use --temp with --top-p or --min-p"),
 )
 refused_lora = _refused("--lora", message="lzs loads no LoRA adapters: merge the adapter into the GGUF file first")
-accepted_already = click.option(  # always so in lzs, and part of command lines for llama-cli
+accepted_already = click.option(  # lzs always does this; command lines for llama-cli have these options
     "--jinja", "--no-display-prompt", hidden=True, is_flag=True, expose_value=False
 )
 
@@ -205,7 +205,7 @@ accepted_already = click.option(  # always so in lzs, and part of command lines 
 
 
 def is_broken(text: str) -> bool:
-    """Return whether a text has lone surrogates, as from bytes that are not UTF-8: no model can be given it."""
+    """Return whether a text has lone surrogates, as from bytes that are not UTF-8; no model accepts it."""
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
@@ -213,7 +213,7 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
 
 
 def unescaped(text: str) -> str:
-    r"""Return a text with what llama.cpp's -e takes for escape sequences replaced: \n \r \t \' \" \\ and \xHH."""
+    r"""Return a text with the escape sequences of llama.cpp's -e replaced: \n \r \t \' \" \\ and \xHH."""
     return re.sub(
         r"\\(?:x([0-9a-fA-F]{2})|([nrt\\'\"]))", lambda m: chr(int(m[1], 16)) if m[1] else _ESCAPES[m[2]], text
     )

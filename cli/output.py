@@ -1,4 +1,4 @@
-"""What `lzs generate` prints: the text as it comes, and the line of figures at the end."""
+"""The output of `lzs generate`: the text as it grows, and the line of figures at the end."""
 
 import sys
 from typing import TYPE_CHECKING, Any
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
 
 class Output:
-    """Text on stdout; when it cannot be written (``error``) the generation ends, but nothing of it is lost."""
+    """Text on stdout; if it cannot be written (``error``), the generation ends, but no text is lost."""
 
     def __init__(self, *, live: bool) -> None:
         self.live = live
         self.error: OSError | None = None
         self._printed = 0  # characters
-        self._is_stuck = False  # whether Ctrl-C came while stdout took no more
+        self._is_stuck = False  # whether Ctrl-C came while stdout accepted no more bytes
 
     def write(self, text: str) -> bool:
-        """Print a piece as it comes; return True when it cannot be printed."""
+        """Print a piece as it comes; return True if it cannot be printed."""
         if self.live:
             self._print(text)
         return self.error is not None
 
     def finish(self, text: str) -> None:
-        """Print what was not printed yet of the whole text, and end the line: Ctrl-C may come between two pieces."""
+        """Print the rest of the text, and end the line; Ctrl-C may have come between two pieces."""
         self._print(text[self._printed :] + "\n")
 
     def _print(self, text: str) -> None:
-        with uninterrupted():  # so that what is printed is also counted
+        with uninterrupted():  # so that printed text is always counted
             sys.stdout.write(text)
             self._printed += len(text)
         if self._is_stuck:
@@ -44,21 +44,21 @@ class Output:
             sys.stdout.flush()
         except OSError as error:  # its reader is gone, or its disk is full
             self.error = error
-        except KeyboardInterrupt:  # nobody reads: the end of the text must not wait once more
+        except KeyboardInterrupt:  # there is no reader: the end of the text must not wait again
             self._is_stuck = True
             raise
 
 
 def for_chat(what: str, how: str) -> str:
-    """Return the hint that a model was given plain text though it has a chat template, which ``how`` would use."""
+    """Return the hint that a model got plain text although it has a chat template, which ``how`` would use."""
     return f"{what}; it is made for chat: {how} to ask it a question"
 
 
 def repeats(figures: "Repetition") -> str:
-    """Return whether a text loops, and the stretch that repeats most."""
+    """Return whether a text loops, and the stretch that is repeated most."""
     run = figures.run
     if figures.loops:
-        # A near loop, whose copies differ a little, has no exact repeat.
+        # A near loop has no exact repeat, because its copies differ a little.
         return "near loop" if run is None else f"LOOP: {run.count:,} copies of {counted(run.period, 'character')}"
     return "no loop" if run is None else f"no loop ({run.count:,} copies of {counted(run.period, 'character')})"
 
@@ -86,7 +86,7 @@ def transcript_of(
 
 
 def summary(generation: "Generation", params: "Params", figures: "Repetition") -> str:
-    """Return a generation's figures in one line; the seed only when one was drawn from."""
+    """Return a generation's figures in one line; the seed is included only if the text depends on it."""
     zlib = "" if figures.zlib_ratio is None else f", zlib {figures.zlib_ratio:.2f}"
     from lzsampler.decoding.actions import ACTIONS
 

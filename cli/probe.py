@@ -1,4 +1,4 @@
-"""`lzs probe`: what a server does with penalties, defaults and seeds."""
+"""`lzs probe`: tests what a server does with penalties, defaults and seeds."""
 
 import json
 import os
@@ -26,10 +26,10 @@ _LONGEST = 400  # characters of a line of evidence
 _COLOURS = {"yes": "green", "no": "yellow", "cannot tell": "cyan"}
 
 _EPILOG = """\b
-Exit status: 0 all is applied as asked, and nothing else; 1 something is not,
-or a check of --require has another answer than yes; 2 an error, such as no
-server, or one of which nothing can be told; 130 Ctrl-C. docs/probe.md says
-what is asked and what it shows."""
+Exit status: 0 the server applies what was requested, and nothing else; 1 it
+does not, or a check of --require has another answer than yes; 2 an error,
+such as no server, or the probe could not decide for any penalty; 130 Ctrl-C.
+docs/probe.md explains the checks."""
 
 
 def _required(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ class ProbeOptions:
     timeout: float = opt(_SERVER, "--timeout", default=60.0, metavar="SECONDS", help="the longest wait for an answer")
     endpoint: Literal["completions", "chat", "both"] = opt(
         _SERVER, "--endpoint", default="both", metavar="NAME",
-        help="completions, chat or both, as far as the server has them",
+        help="completions, chat or both; an endpoint that the server lacks is left out",
     )  # fmt: skip
     require: tuple[str, ...] = opt(
         _OUTPUT, "--require", callback=_required, metavar="CHECK",
@@ -67,7 +67,7 @@ class ProbeOptions:
 @click.command("probe", cls=GroupedCommand, epilog=_EPILOG)
 @click.argument("url")
 @takes(ProbeOptions)
-@general_options(quiet="print what is wrong only", verbose="also print each request and what came")
+@general_options(quiet="print only wrong findings", verbose="also print each request and its answer")
 def probe_command(options: ProbeOptions, url: str) -> None:
     """Check what the OpenAI-compatible server at URL does with penalties, defaults and seeds.
 
@@ -98,7 +98,7 @@ def probe_command(options: ProbeOptions, url: str) -> None:
     if missing or not found.ok:
         raise click.exceptions.Exit(1)
     if not found.told:
-        console.error("nothing could be told of any penalty; the evidence says why")
+        console.error("the probe could not decide for any penalty; the evidence says why")
         raise click.exceptions.Exit(2)
 
 
@@ -109,7 +109,7 @@ def _is_met(found: "Probe", name: str) -> bool:
 
 
 def _tell(finding: "Finding") -> None:
-    """Say that a check has ended, if no terminal shows the progress."""
+    """Print that a check has ended, if no terminal shows the progress."""
     console.note(f"{finding.endpoint}, {finding.check}: {_answer(finding)}")
 
 
@@ -126,7 +126,7 @@ def _show(method: str, path: str, body: dict[str, Any] | None, came: str) -> Non
 
 
 def _parts(found: "Probe", quiet: bool) -> Iterator["RenderableType"]:
-    """Yield the findings as lines and tables; with ``quiet`` only those that are wrong."""
+    """Yield the findings as lines and tables; with ``quiet`` only the wrong ones."""
     from rich.text import Text
 
     from lzsampler.reports.text import visible
@@ -143,8 +143,8 @@ def _parts(found: "Probe", quiet: bool) -> Iterator["RenderableType"]:
     if not quiet:
         yield Text("")
         wrong = ", ".join(f"{finding.check} ({finding.endpoint})" for finding in found.wrong)
-        applied = "What was asked is applied as far as can be seen." if found.told else "Nothing wrong was seen."
-        verdict = f"Not as asked: {wrong}" if wrong else applied
+        applied = "Everything that was requested seems to be applied." if found.told else "Nothing wrong was found."
+        verdict = f"Not as requested: {wrong}" if wrong else applied
         yield Text(verdict, "bold red" if wrong else "bold")
 
 

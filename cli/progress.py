@@ -1,4 +1,4 @@
-"""A progress bar on stderr for what takes long: audit, eval, generate --prompts, and a long prompt."""
+"""A progress bar on stderr for long work: audit, eval, generate --prompts, and a long prompt."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 
     from lzsampler.llama.model import Model
 
-_PAUSE = 0.05  # seconds between two drawings, each of which takes about a millisecond
-_LONG = 2.0  # seconds that a prompt takes
+_PAUSE = 0.05  # seconds between two drawings; a drawing takes about a millisecond
+_LONG = 2.0  # seconds; prompts that take longer get a bar
 
 
 class Bar:
-    """A bar with share and time left, drawn from the first `update` on; it draws nothing without a ``progress``."""
+    """A bar with share and time left, drawn from the first `update` on; without a ``progress`` it draws nothing."""
 
     def __init__(self, progress: "Progress | None", unit: str) -> None:
         self._progress = progress
         self._unit = unit
         self._task = None if progress is None else progress.add_task("", total=None, detail="", left="")
-        self._drawn = 0.0  # when, on the clock of `monotonic`
+        self._drawn = 0.0  # time of the last drawing, on the clock of `monotonic`
 
     def update(self, done: float, total: float, detail: str | None = None) -> None:
-        """Show that ``done`` of ``total`` is done; ``detail``: what stands beside it instead of the two numbers."""
+        """Show that ``done`` of ``total`` is done; ``detail``: text beside the bar that replaces the two numbers."""
         if self._progress is None or self._task is None or (monotonic() < self._drawn + _PAUSE and done < total):
             return
         self._drawn = monotonic()
@@ -35,7 +35,7 @@ class Bar:
         self._progress.refresh()
 
     def say(self, what: str) -> None:
-        """Show what is being done when there is no share of it to show, such as loading a model."""
+        """Show the current work when it has no measurable share, such as loading a model."""
         if self._progress is not None and self._task is not None:
             self._progress.update(self._task, total=None, detail=what, left="")
             self._progress.refresh()
@@ -43,9 +43,9 @@ class Bar:
 
 @contextmanager
 def progress(unit: str) -> Iterator[Bar]:
-    """Yield a bar for a number of things, which are called ``unit``; it is cleared at the end.
+    """Yield a bar that counts things called ``unit``; it is cleared at the end.
 
-    It is drawn on a terminal only, and not with -q. No thread refreshes it, as workers and llama.cpp are at work.
+    It is drawn only on a terminal, and not with -q. No thread refreshes it, because workers and llama.cpp are busy.
     """
     if not console.shows_progress:
         yield Bar(None, unit)
@@ -72,14 +72,14 @@ def progress(unit: str) -> Iterator[Bar]:
 
 @contextmanager
 def prompt_progress(model: "Model") -> Iterator[None]:
-    """Show how much of a prompt a model has decoded, where that takes longer than two seconds, as `progress` does."""
+    """Show how much of a prompt a model has decoded, if that takes longer than two seconds, as `progress` does."""
     start = monotonic()
     with ExitStack() as drawn:
         bar: Bar | None = None
 
         def show(done: int, total: int) -> None:
             nonlocal bar
-            if done == total:  # text follows on the terminal
+            if done == total:  # the terminal shows text next
                 drawn.close()
                 bar = None
             elif bar is None and (monotonic() - start) * total / done > _LONG:

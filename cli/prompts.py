@@ -1,4 +1,4 @@
-"""`lzs generate --prompts`: many prompts from a file of JSON Lines, decoded together, a transcript each."""
+"""`lzs generate --prompts`: many prompts from a JSON Lines file, decoded together, with a transcript for each."""
 
 import json
 from contextlib import ExitStack
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .generate_options import GenerateOptions, PromptOptions
 
 _HALF = "half of a surrogate pair, such as \\ud800, which is not a character: remove it"
-_MAX_NAMES = 5  # in a message
+_MAX_NAMES = 5  # most names in a message
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Row:
 
 
 def write_all(params: "Params", policy: "LoopPolicy", options: "GenerateOptions", path: Path) -> None:
-    """Write a text for every row of the file at ``path``, transcripts in the order of the rows, with their ids.
+    """Write a text for every row of the file at ``path``; transcripts have the rows' order and ids.
 
-    Each prompt has random numbers of its own, with the seed that its transcript names. When Ctrl-C comes, the texts
-    that are complete are kept. A row that fails has a transcript that says why; then the exit status is 1.
+    Each prompt has its own seed, which its transcript names. After Ctrl-C the complete texts are kept. The transcript
+    of a row that fails says why, and the exit status is then 1.
     """
     from lzsampler.decoding.draft import Speculated
     from lzsampler.decoding.many import Request, generate_many
@@ -53,16 +53,16 @@ def write_all(params: "Params", policy: "LoopPolicy", options: "GenerateOptions"
     rows = _rows(path, options.prompt)
     save_to = options.output.save
     where = "" if save_to is None else f" to {save_to}"
-    waiting: dict[int, dict[str, Any]] = {}  # transcripts of rows that were sooner than one before them
-    saved: dict[int, dict[str, Any]] = {}  # those that are not shown yet
-    n_texts = 0  # that were written
+    waiting: dict[int, dict[str, Any]] = {}  # transcripts that ended before those of earlier rows
+    saved: dict[int, dict[str, Any]] = {}  # transcripts that are not shown yet
+    n_texts = 0  # number of texts that were written
     with ExitStack() as stack:
 
         def say_what_is_there(raised: type[BaseException] | None, *_: object) -> None:
             if raised is KeyboardInterrupt:
                 console.error(f"interrupted: wrote {n_texts:,} of {counted(len(rows), 'text')}{where}")
 
-        stack.push(say_what_is_there)  # first, to be called when the progress bar is gone
+        stack.push(say_what_is_there)  # pushed first, so it runs after the progress bar is cleared
         file = stack.enter_context(TranscriptFile(save_to)) if save_to else None
 
         def save(number: int) -> None:
@@ -117,7 +117,7 @@ def write_all(params: "Params", policy: "LoopPolicy", options: "GenerateOptions"
                     written += 1
                 bar.update(written + len(waiting), len(rows))
         finally:
-            for number in sorted(waiting):  # all, before one may wait for a reader
+            for number in sorted(waiting):  # save all, before showing one waits for a reader
                 save(number)
             for number in sorted(saved):
                 show(number)
@@ -150,7 +150,7 @@ def _names(rows: list[Row]) -> str:
 
 
 def _rows(path: Path, how: "PromptOptions") -> list[Row]:
-    """Return the rows of the file. Raises an error that names the line of the first row that is not a prompt."""
+    """Return the rows of the file. Raises an error with the line of the first row that is not a prompt."""
     data = bytes_of(path)
     rows: list[Row] = []
     ids: set[str] = set()

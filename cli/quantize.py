@@ -1,4 +1,4 @@
-"""`lzs quantize`: write a model with fewer bits a weight."""
+"""`lzs quantize`: writes a model with fewer bits a weight."""
 
 import json
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The options that set fields of `Params`, and `Params` out of them."""
+"""The options that set fields of `Params`, and the `Params` that they make."""
 
 import os
 import re
@@ -23,7 +23,7 @@ _OTHERS, _DRY = "Other penalties (off by default)", "DRY penalty (off by default
 class SamplingOptions:
     """The settings of a sampler; a field other than ``preset`` has the name of its field of `Params`.
 
-    None leaves what --preset or `Params` say. Some of the spaces in the help must not be broken: \\xa0.
+    None keeps the value of --preset or `Params`. Some spaces in the help are \\xa0, so that they are not wrapped.
     """
 
     temperature: float = opt(
@@ -123,7 +123,7 @@ class SamplingOptions:
 
     @property
     def breakers(self) -> tuple[str, ...]:
-        """The strings of the tokens that end a repetition of DRY."""
+        """The strings of the tokens that end a repetition for DRY."""
         from lzsampler.llama import DRY_BREAKERS
 
         return () if self.dry_breakers == ("none",) else tuple(map(_breaker, self.dry_breakers)) or DRY_BREAKERS
@@ -162,7 +162,7 @@ def params_from(
 
 
 def _window(last_n: int) -> dict[str, Any]:
-    """Return the fields that --repeat-last-n changes: 0 turns three penalties off, and -1 is no limit (0 in Params)."""
+    """Return the fields that --repeat-last-n changes: 0 turns three penalties off; -1 is no limit (0 in Params)."""
     if last_n == 0:
         off = {"repetition_penalty": 1.0, "frequency_penalty": 0.0, "presence_penalty": 0.0}
         return {"penalty_window": 0, **off}
@@ -172,13 +172,13 @@ def _window(last_n: int) -> dict[str, Any]:
 def with_tokens(params: Params, llm: Any, sampling: SamplingOptions) -> Params:
     """Return settings with the separators of a model's vocabulary, and the token ids of DRY's sequence breakers.
 
-    Raises ArgumentError for a token that the vocabulary does not have.
+    Raises ArgumentError for a token that is not in the vocabulary.
     """
     from lzsampler.llama.vocabulary import with_token_classes
     from lzsampler.sampler import refuse_tokens_outside
 
     refuse_tokens_outside(params, llm.n_vocab())
-    # Of the usual strings a vocabulary may lack some; of those that were given it may not.
+    # A vocabulary may lack some of the usual strings, but not of those that the user gave.
     return with_token_classes(llm, params, sampling.breakers if sampling.dry_breakers else None)
 
 

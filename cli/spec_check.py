@@ -1,4 +1,4 @@
-"""`lzs spec-check`: does a draft leave the texts and the distribution of a model as they are?"""
+"""`lzs spec-check`: does a draft leave a model's texts and distribution unchanged?"""
 
 import json
 from contextlib import ExitStack

@@ -1,9 +1,9 @@
 """A sampler for llama.cpp / GGUF models that stops small and reasoning models from looping.
 
-The LZ penalty (Ginart et al. 2025, arXiv 2504.20131) and the sampler around it, numpy in and numpy out. Names load
-their modules when they are first used, so that `import lzsampler` does not even load numpy. `attach`, `generate`,
-`evaluate` and `Model` need llama-cpp-python (``pip install llama-cpp-python``); without it they can be imported, and
-raise an ImportError that says so when they are called.
+The LZ penalty (Ginart et al. 2025, arXiv 2504.20131) and the sampler around it, numpy in and numpy out. A name loads
+its module when it is first used, so `import lzsampler` does not even load numpy. `attach`, `generate`, `evaluate` and
+`Model` need llama-cpp-python (``pip install llama-cpp-python``). Without it they can be imported, and raise an
+ImportError that names the missing package when they are called.
 """
 
 from importlib import import_module
@@ -88,7 +88,7 @@ __all__ = [
     "table",
 ]
 
-_LATE = {  # name: its module, which is loaded when the name is first used
+_LATE = {  # name -> its module, which is loaded when the name is first used
     "GenerationConfig": "decoding.config",
     "Grammar": "constraint.grammar",
     "Loop": "detection",
@@ -141,9 +141,9 @@ def __dir__() -> list[str]:
 
 
 def _without_extra(name: str, message: str) -> type:
-    """Return what stands for a function or class whose extra is not installed: calling it raises MissingExtra.
+    """Return a substitute for a function or class whose extra is not installed; calling it raises MissingExtra.
 
-    So `hasattr`, `inspect.getmembers` and ``from lzsampler import *`` work, as they could not if looking it up failed.
+    Looking the name up must not fail, so that `hasattr`, `inspect.getmembers` and ``from lzsampler import *`` work.
     """
 
     def refuse(*_: object, **__: object) -> None:

@@ -1,4 +1,4 @@
-"""`Params`: what to do with a row of logits, checked once, when it is made."""
+"""`Params`: what a sampler does with a row of logits, checked once when it is constructed."""
 
 import base64
 import math
@@ -33,31 +33,31 @@ Structure = Literal["off", "scale", "free"]
 
 MAX_BUFFER: int = lib.LZS_MAX_BUFFER
 
-# Settings of the LZ penalty by name, for `attach`, `LZLlama` and others as keywords. These and the command line start
-# from the default, with the separators of the model (`lzsampler.separators`): docs/defaults.md says why.
+# Settings of the LZ penalty by name, for use as keywords of `attach`, `LZLlama` and others. These and the command line
+# start from "default", with the model's separators (`lzsampler.separators`); docs/defaults.md explains why.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {"lz_penalty": 0.3, "lz_run_penalty": 0.5},
     "guard": {"lz_penalty": 0.0, "lz_run_penalty": 0.5, "lz_run_allowance": 64},
     "paper": {"lz_rule": "paper", "lz_penalty": 0.15, "lz_formula": "rate", "lz_window": 512, "lz_buffer": 32},
 }
 SEPARATORS = ("lz_separators", "lz_commas")
-# Fields that the other rule does not have, and may not be given with it.
+# Fields that belong to one rule, and are refused with the other.
 OF_RULE: Mapping[str, tuple[str, ...]] = {
     "default": ("lz_min_match", "lz_run_penalty", "lz_run_allowance", *SEPARATORS),
     "paper": ("lz_formula", "lz_buffer"),
 }
 LZ_WINDOW = {"default": 2048, "paper": 512}
-LZ_BUFFER = 32  # the authors', where the window is larger
-_MAX_MATCH = 65535  # longer matches count as this
+LZ_BUFFER = 32  # the authors' value, if the window is larger
+_MAX_MATCH = 65535  # a longer match counts as this long
 MIN_TEMPERATURE = 1e-6
 MAX_TEMPERATURE = 1e6
 
 
 class HasTokenClasses(Protocol):
-    """What knows which tokens of a vocabulary the penalties treat apart: a `lzsampler.Model`."""
+    """Knows which tokens of a vocabulary the penalties treat specially, such as a `lzsampler.Model`."""
 
     def token_classes(self, params: "Params") -> Mapping[str, Any]:
-        """Return the fields of `Params` that hold separators and breakers, as far as the params make use of them."""
+        """Return the fields of `Params` that hold separators and sequence breakers, if the params use them."""
 
 
 @dataclass(frozen=True)
@@ -66,59 +66,59 @@ class Params:
 
     The order is fixed: penalties, mask, temperature, truncation (top-k, top-p, min-p), pick.
 
-    The defaults are neutral, so ``lz_penalty`` is 0 here: without it there is no LZ penalty. (`generate`, `attach`,
-    `LZLlama`, `LZLogitsProcessor` and the command line start from ``PRESETS["default"]``, which `Params.recommended`
-    returns for a model.) The default ``seed`` is 0, always the same, so that texts can be reproduced. Samplers with
-    equal seeds draw with equal noise: where that is not wanted, give each text a seed of its own, by `sequence_seed` or
-    ``secrets.randbits(64)``.
+    The defaults are neutral: ``lz_penalty`` is 0, so there is no LZ penalty. (`generate`, `attach`, `LZLlama`,
+    `LZLogitsProcessor` and the command line start from ``PRESETS["default"]``, which `Params.recommended` returns for a
+    model.) ``seed`` defaults to 0, always the same, so that texts can be reproduced. Samplers with equal seeds draw
+    with equal noise; to avoid that, give each text its own seed, from `sequence_seed` or ``secrets.randbits(64)``.
 
-    - ``lz_penalty`` (k): strength of the LZ penalty, logits per bit, >= 0; 0 is off, 0.3 our default. A token that
-      would say again what was said D tokens ago, in L >= ``lz_min_match`` tokens (m; 1..``lz_window``, 65535 at most),
-      itself included, loses k (log2 V - (log2(D + 1) + log2 L) / L), for a vocabulary of V tokens. L counts no further
-      back than the last separator. ``lz_window``: lookback, tokens, 2..131072; None is 2048, or the paper's 512.
-    - ``lz_run_penalty`` (r), logits, >= 0, 0 is off: where the text would copy itself without a gap, with a period of
-      D tokens, for n > ``lz_run_allowance`` (a; 0..131072) tokens, the token loses r (n - a). Of the two prices the
-      higher one counts. Under a grammar of lzsampler a is 16 times as large, unless ``structure`` is "off".
+    - ``lz_penalty`` (k): strength of the LZ penalty, logits per bit, >= 0; 0 is off, 0.3 our default. A token loses
+      k (log2 V - (log2(D + 1) + log2 L) / L) if it would repeat text from D tokens ago in a match of L >= m tokens,
+      itself included. m is ``lz_min_match`` (1..``lz_window``, 65535 at most), V the size of the vocabulary. L counts
+      only tokens after the last separator. ``lz_window``: lookback, tokens, 2..131072; None is 2048, or the paper's
+      512.
+    - ``lz_run_penalty`` (r), logits, >= 0, 0 is off: a token loses r (n - a) if with it the text would copy itself
+      without a gap, with a period of D tokens, for n > ``lz_run_allowance`` (a; 0..131072) tokens. The higher of the
+      two penalties counts. Under a grammar of lzsampler a is 16 times as large, unless ``structure`` is "off".
     - ``lz_separators``, ``lz_commas``: bit sets of tokens, as bytes or arrays of ceil(V / 32) uint32 words, least
-      significant bit first; empty is none, as without a vocabulary. A separator starts the count of L anew, and so does
-      a comma while fewer than m tokens, itself included, have come since the last separator.
-      `lzsampler.separators_of` returns the usual ones.
-    - ``lz_rule``: "default" is all this; "paper" is the rule of arXiv 2504.20131, of which ``lz_formula`` is "rate" or
-      "distance" (the authors' code of March and July 2025) or "codelength" (Eq. 14 with its algebra corrected), and
-      ``lz_buffer`` the longest suffix compared, tokens, 1..4096, below the window (None: 32, or one less than the
-      window where that is smaller). It prices every token of the window. The first ``lz_buffer`` tokens of a history
-      cost nothing: with ``history="generated"`` it begins at the 33rd new token. Each rule refuses the other's fields.
-      docs/penalties.md.
+      significant bit first; empty means no tokens, as without a vocabulary. A separator restarts the count of L. A
+      comma does so too, while fewer than m tokens, itself included, have come since the last separator.
+      `lzsampler.separators_of` returns the usual sets.
+    - ``lz_rule``: "default" is the rule above; "paper" is the rule of arXiv 2504.20131. For the paper's rule,
+      ``lz_formula`` is "rate" or "distance" (the authors' code of March and July 2025) or "codelength" (Eq. 14 with its
+      algebra corrected), and ``lz_buffer`` is the longest suffix compared, in tokens: 1..4096, below the window (None:
+      32, or one less than a window of at most 32). The paper's rule penalizes every token of the window. It has no
+      penalty during the first ``lz_buffer`` tokens of a history: with ``history="generated"`` it begins at the 33rd new
+      token. Each rule refuses the other's fields. docs/penalties.md.
     - ``repetition_penalty``, ``frequency_penalty`` and ``presence_penalty`` look at the last ``penalty_window`` tokens
       (0: the whole history), each by its ``*_method``: "multiplicative" divides the logit (by p, p**count, p),
-      "subtractive" subtracts (p, p * count, p). None is off by either method; so is 0 for the last two, and for
-      ``repetition_penalty`` 1 if multiplicative, 0 if subtractive. ``sign_aware=False`` divides negative logits too.
+      "subtractive" subtracts (p, p * count, p). None is off. For frequency and presence 0 is off too; for repetition 1
+      is off if multiplicative, 0 if subtractive. ``sign_aware=False`` divides negative logits too.
     - ``history``: the tokens that all penalties look at: "generated" (the accepted tokens) or "all" (the primed prompt
-      as well). llama.cpp's own penalties always look at both, so that "generated" leaves alone what the prompt
-      contains: names, quoted text, code to be changed. ``exempt``: token ids that no penalty touches.
-    - ``structure``: what penalties make of a grammar. "scale": the penalty of a token is multiplied by the share of its
-      bytes that the grammar leaves free, so that a token that it forces whole has none. "free": besides, all penalties
-      look at the text without such tokens, as if they were not there. "off": neither. Without a grammar all three are
-      alike. docs/penalties.md.
+      as well). llama.cpp's own penalties always look at both. With "generated" the text may repeat what the prompt
+      contains: names, quoted text, code to be changed. ``exempt``: token ids that no penalty changes.
+    - ``structure``: how penalties treat text that a grammar forces. "scale": the penalty of a token is multiplied by
+      the share of its bytes that the grammar leaves free, so that a wholly forced token has no penalty. "free": in
+      addition, all penalties skip wholly forced tokens in the history. "off": neither. Without a grammar all three are
+      the same. docs/penalties.md.
     - ``dry_multiplier``: strength of DRY, logits, >= 0; 0 is off, 0.8 is usual. A token that would extend a repetition
       of m >= ``dry_allowed_length`` tokens (0..65535) loses dry_multiplier * dry_base**(m - dry_allowed_length), with
       ``dry_base`` >= 1. DRY looks at the last ``dry_penalty_last_n`` tokens (0 is off, -1 the maximum, 131072).
-      ``dry_breakers``: token ids that no repetition crosses; `lzsampler.llama.dry_breaker_ids` returns those for
+      ``dry_breakers``: token ids that no repetition crosses; `lzsampler.llama.dry_breaker_ids` returns them for
       strings. Names and rules are llama.cpp's, without its limit of 64 tokens; docs/penalties.md.
     - ``logit_bias``: numbers to add to the logits of single tokens, as a dict or pairs of token id and number; -inf
-      forbids the token. It is not a penalty, so that ``exempt`` has no effect on it.
+      forbids the token. It is not a penalty, so ``exempt`` does not affect it.
     - ``temperature``: 0 (argmax, the lowest id on ties) or 1e-6..1e6; ``temperature_last=True`` truncates first, as
       llama.cpp's default chain does.
     - ``top_k`` (0 is off), ``top_p`` (0..1, 1 is off), ``min_p`` (0..1, 0 is off). ``ties``: "cut" keeps exactly k
-      tokens, "keep" all that equal the last one kept.
-    - ``repetition_detection``: a `RepetitionDetection` (`STOP_ON_LOOP` is a safe one) or a dict of its fields, to have
-      `Sampler.loop` say when the accepted tokens end in a loop; None is off. It changes no token.
-    - ``stuck_detection``: a `StuckDetection` (`STOP_ON_STUCK` is a safe one) or a dict of its fields, to have
-      `Sampler.stuck` say when the accepted tokens say nothing new any more; None is off. It changes no token.
-      ``seed``: 0..2**64 - 1.
+      tokens, "keep" also keeps all tokens equal to the last one kept.
+    - ``repetition_detection``: a `RepetitionDetection` (`STOP_ON_LOOP` is a safe one) or a dict of its fields; None is
+      off. It sets `Sampler.loop` when the accepted tokens end in a loop, and changes no token.
+    - ``stuck_detection``: a `StuckDetection` (`STOP_ON_STUCK` is a safe one) or a dict of its fields; None is off. It
+      sets `Sampler.stuck` when the accepted tokens contain nothing new any more, and changes no token.
+    - ``seed``: 0..2**64 - 1.
 
-    Where None stands for a number, the field holds that number once the object is made, and `dataclasses.replace` keeps
-    it: when you change ``lz_rule``, ``lz_window`` or a ``*_method`` with it, pass None again for ``lz_window``,
+    If you pass None for a number, the constructor replaces it by that number, and `dataclasses.replace` keeps it. When
+    you change ``lz_rule``, ``lz_window`` or a ``*_method`` with `replace`, pass None again for ``lz_window``,
     ``lz_buffer`` or the penalty.
 
     Raises ValueError, with the value, for a number that is not finite or out of range and for an unknown name, and
@@ -164,20 +164,20 @@ class Params:
 
     @classmethod
     def recommended(cls, model: "HasTokenClasses", **settings: Any) -> "Params":
-        """Return the default penalty for the vocabulary of a model (`lzsampler.Model`), and other fields as given.
+        """Return the default penalty for the vocabulary of a model (`lzsampler.Model`), with other fields as given.
 
-        It begins from ``PRESETS["default"]``. LZ gets the model's separators, and DRY the usual breakers, if they are
-        on and none are given. Raises as `Params`, and TypeError for an unknown name.
+        It starts from ``PRESETS["default"]``. If they are on, LZ gets the model's separators, and DRY the usual
+        sequence breakers, unless you give others. Raises like `Params`, and TypeError for an unknown name.
         """
         if not hasattr(model, "token_classes"):
             raise ArgumentTypeError(f"model must be a Model, got {shown(model)}: with Model(path) as model: ...")
         made = penalties_from("Params.recommended", None, settings, ())
-        own = {*settings, *(SEPARATORS if settings.keys() & {*SEPARATORS} else ())}  # who gives one set gives both
+        own = {*settings, *(SEPARATORS if settings.keys() & {*SEPARATORS} else ())}  # giving one set replaces both
         return replace(made, **{name: ids for name, ids in model.token_classes(made).items() if name not in own})
 
     def __post_init__(self) -> None:
         def normal(field: str, value: object) -> None:
-            object.__setattr__(self, field, value)  # the dataclass is frozen; this is its construction
+            object.__setattr__(self, field, value)  # the dataclass is frozen, and this completes its construction
 
         for field, names in CHOICES.items():
             if getattr(self, field) not in names:
@@ -247,7 +247,7 @@ def _or(value: int | None, usual: int) -> int:
 
 
 def _bit_set(name: str, given: object) -> bytes:
-    """Return a bit set over the vocabulary as bytes; TypeError and ValueError for what is none."""
+    """Return a bit set over the vocabulary as bytes; TypeError or ValueError for a value that is not a bit set."""
     if isinstance(given, bytes):
         if len(given) % 4:
             raise ArgumentError(f"{name} must be whole words of 4 bytes, got {counted(len(given), 'byte')}")
@@ -278,13 +278,12 @@ PENALTY_FIELDS = tuple(field.name for field in fields(Params) if field.name not 
 
 @dataclass(frozen=True)
 class Penalty:
-    """What the package has to know of a penalty: a row of `PENALTIES`.
+    """What the package needs to know about a penalty: a row of `PENALTIES`.
 
-    ``name``: what results call it. ``fields``: those of `Params` that are its own, the strength first. ``reach``: how
-    many of the last tokens it looks at. ``method``: the field with its method, if it has several. ``neutral``: the
-    strength that switches it off when it is multiplicative; 0 does otherwise. ``also``: further strengths, which are
-    off at 0. ``llama_cpp``: the argument of
-    llama-cpp-python's calls that does the same, and its neutral value.
+    ``name``: its name in results. ``fields``: its own fields of `Params`, the strength first. ``reach``: how many of
+    the last tokens it looks at. ``method``: the field with its method, if it has several. ``neutral``: the strength
+    that switches it off when it is multiplicative; otherwise 0 does. ``also``: further strengths, which are off at 0.
+    ``llama_cpp``: the argument of llama-cpp-python's calls that does the same, and its neutral value.
     """
 
     name: str
@@ -297,7 +296,7 @@ class Penalty:
 
     @property
     def strength(self) -> str:
-        """The field with its strength."""
+        """The name of the field with its strength."""
         return self.fields[0]
 
     def off(self, params: Params) -> float:
@@ -305,7 +304,7 @@ class Penalty:
         return self.neutral if self.method and getattr(params, self.method) == "multiplicative" else 0.0
 
     def is_on(self, params: Params) -> bool:
-        """Return whether one of its strengths is another one."""
+        """Return whether the settings switch it on, by any of its strengths."""
         return bool(
             getattr(params, self.strength) != self.off(params) or any(getattr(params, each) for each in self.also)
         )
@@ -316,7 +315,7 @@ def _counted(params: Params) -> int:
 
 
 def _lz_reach(params: Params) -> int:
-    """A match begins in the window, and what is compared may lie before it; a comma depends on all that came before."""
+    """A match begins in the window, but compares tokens before it; a comma depends on all earlier tokens."""
     if params.lz_commas and uses_separators(params):
         return INT32_MAX
     return (params.lz_window or 0) * (1 if params.lz_rule == "paper" else 2)
@@ -370,15 +369,15 @@ PENALTIES = (
 
 @dataclass(frozen=True)
 class PenaltyParts:
-    """What each penalty does to the logit of one token, and why: the part of a `TokenExplanation` that is theirs.
+    """What each penalty does to the logit of one token, and why: the penalties' part of a `TokenExplanation`.
 
-    Distances and lengths are in tokens, changes in logits. LZ: the match that set the price has ``lz_length`` tokens,
-    this one included, and lies ``lz_distance`` tokens back (1 is the last token; 0 is no match). It saves ``lz_bits``,
-    for which the token loses ``lz_change``. Where the text has copied itself for ``lz_run`` tokens too many, that sets
-    the price (``lz_bits`` is 0). Repetition, frequency and presence:
-    the token came ``count`` times within ``penalty_window`` (0 where all three are off); together they divide its logit
-    by ``count_factor`` (or multiply it, as ``sign_aware`` has it) and then add ``count_change``. DRY: the token would
-    extend a repetition of ``dry_length`` tokens that lies ``dry_distance`` tokens back, and loses ``dry_change``.
+    Distances and lengths are in tokens, changes in logits. LZ: the match that sets the penalty has ``lz_length``
+    tokens, this one included, and lies ``lz_distance`` tokens back (1 is the last token; 0 is no match). It saves
+    ``lz_bits``, and the token loses ``lz_change``. If the text has copied itself for ``lz_run`` tokens too many, the
+    run sets the penalty instead (``lz_bits`` is 0). Repetition, frequency and presence: the token occurred ``count``
+    times within ``penalty_window`` (0 if all three are off). Together they divide its logit by ``count_factor`` (or
+    multiply it, depending on ``sign_aware``) and then add ``count_change``. DRY: the token would extend a repetition of
+    ``dry_length`` tokens that lies ``dry_distance`` tokens back, and loses ``dry_change``.
     """
 
     lz_length: int
@@ -419,12 +418,12 @@ def _reason_of_dry(parts: PenaltyParts, exempt: bool) -> str:
     return f"DRY {parts.dry_change:+.3f} ({match}){' (exempt)' * exempt}" if parts.dry_length else ""
 
 
-# What an explanation says of each penalty, in the order in which a step applies them; "" where there is nothing to say.
+# The words of an explanation for each penalty, in the order in which a step applies them; "" if it had no effect.
 REASONS: tuple[Callable[[PenaltyParts, bool], str], ...] = (_reason_of_counts, _reason_of_lz, _reason_of_dry)
 
 
 class CallSettings(TypedDict, total=False):
-    """Keywords of `PenaltySettings` that calls of llama-cpp-python do not have themselves."""
+    """Those keywords of `PenaltySettings` that llama-cpp-python's calls do not already have."""
 
     lz_penalty: float
     lz_window: int | None
@@ -455,7 +454,7 @@ class CallSettings(TypedDict, total=False):
 class PenaltySettings(CallSettings, total=False):
     """The fields of `Params` that `attach`, `LZLlama` and `LZLogitsProcessor` take as keywords, for type checkers.
 
-    Without ``exempt`` and ``dry_breakers``, which may hold strings where there is a vocabulary.
+    ``exempt`` and ``dry_breakers`` are left out, because they may hold strings if there is a vocabulary.
     """
 
     frequency_penalty: float | None
@@ -466,8 +465,8 @@ class PenaltySettings(CallSettings, total=False):
 def changed(params: Params, changes: Mapping[str, Any]) -> Params:
     """Return ``params`` with other values in some fields.
 
-    Unlike `dataclasses.replace`, it lets go of what belonged to another ``lz_rule``, of a window and a buffer that were
-    the usual ones, and of the run penalty where ``lz_penalty`` becomes 0, which switches the LZ penalty off.
+    Unlike `dataclasses.replace`, it drops the fields of another ``lz_rule``, and a window and buffer that were the
+    usual ones. If ``lz_penalty`` becomes 0, it also drops the run penalty, so that the LZ penalty is off.
     """
     rule = changes.get("lz_rule", params.lz_rule)
     if changes.get("lz_penalty") == 0:
@@ -477,7 +476,7 @@ def changed(params: Params, changes: Mapping[str, Any]) -> Params:
         if params.lz_window == LZ_WINDOW[params.lz_rule]:
             gone["lz_window"] = None
         if isinstance(rule, str) and rule in PRESETS and (params.lz_penalty or params.lz_run_penalty):
-            strengths = ("lz_penalty", "lz_run_penalty")  # those of one rule are not those of the other
+            strengths = ("lz_penalty", "lz_run_penalty")  # one rule's strengths mean something else to the other
             gone |= {field: PRESETS[rule].get(field, 0.0) for field in strengths}
         changes = {**gone, **changes}
     if "lz_window" in changes and params.lz_buffer == usual_buffer(params.lz_window or 0):
@@ -489,19 +488,19 @@ def changed(params: Params, changes: Mapping[str, Any]) -> Params:
 
 
 def sampling_fields(params: Params) -> list[str]:
-    """Return the fields of temperature, truncation and draw that are set, which a host that samples itself refuses."""
+    """Return the fields of temperature, truncation and draw that are set, which a host with its own sampler refuses."""
     default = Params()
     return [name for name in SAMPLING_FIELDS if getattr(params, name) != getattr(default, name)]
 
 
 def penalties_from(function: str, params: Params | None, settings: Mapping[str, Any], others: Iterable[str]) -> Params:
-    """Return the settings of a host that samples itself, from what its user gave: `attach` and its like share this.
+    """Return the settings for a host with its own sampler, from its user's arguments; `attach` and its like share this.
 
-    ``settings``: fields of `Params` by name, which replace those of ``params``; without ``params`` they begin from an
-    `PRESETS` "default". ``others``: the other keywords of ``function``, to suggest for one that is misspelt.
+    ``settings``: fields of `Params` by name, which replace those of ``params``; without ``params`` they start from
+    ``PRESETS["default"]``. ``others``: the other keywords of ``function``, to suggest for a misspelt one.
 
-    Raises TypeError for an unknown name and for ``params`` that are not `Params`; ValueError as `Params`. Warns when
-    ``params`` set something for penalties and switch none on, so that nothing would happen.
+    Raises TypeError for an unknown name and for ``params`` that are not `Params`; ValueError like `Params`. Warns when
+    ``params`` set something for penalties but switch no penalty on, so that they would do nothing.
     """
     names = [field.name for field in fields(Params)]
     for name in settings:
@@ -526,7 +525,7 @@ def penalties_from(function: str, params: Params | None, settings: Mapping[str, 
 
 
 def warn_without_grammar(params: Params, stacklevel: int) -> None:
-    """Warn of a ``structure`` that was chosen for a text without a grammar, which alone it is about."""
+    """Warn that ``structure`` was set for a text without a grammar, where it has no effect."""
     if params.structure != Params.structure:
         warnings.warn(
             f"structure={params.structure!r} has no effect without a grammar: give a grammar, or leave structure out",
@@ -537,7 +536,7 @@ def warn_without_grammar(params: Params, stacklevel: int) -> None:
 def _detection(
     field: str, kind: type[RepetitionDetection] | type[StuckDetection], params: Params
 ) -> RepetitionDetection | StuckDetection | None:
-    """Return a detection that was given as such or as a dict of its fields; None where it is off."""
+    """Return a detection, which may be given as a dict of its fields; None if it is off."""
     value = getattr(params, field)
     if isinstance(value, Mapping):
         unknown = [name for name in value if name not in kind.__dataclass_fields__]
@@ -553,12 +552,12 @@ def _detection(
 def fixed_difference(before: Params, after: Params) -> str | None:
     """Return the first difference of two settings that a sampler cannot follow, as "FIELD cannot change", or None.
 
-    Strengths, temperature and truncation can change between steps. What determines the history that a sampler keeps
+    Strengths, temperature and truncation can change between steps. The fields that determine a sampler's history
     cannot, and neither can whether a penalty is on at all.
     """
     for field in _FIXED:
         old, new = getattr(before, field), getattr(after, field)
-        if old is not new and old != new:  # a clone has the very lists of its origin, and they are long
+        if old is not new and old != new:  # comparing long lists is slow, and a clone has its origin's very lists
             return f"{field} cannot change"
     if (before.structure == "free") != (after.structure == "free"):
         return "structure cannot change from or to free"
@@ -592,14 +591,14 @@ def counts(params: Params) -> bool:
 
 
 def reach(params: Params) -> int:
-    """Return how many of the last tokens the penalties look at, 0 when all are off."""
+    """Return how many of the last tokens the penalties look at; 0 if all are off."""
     return max((penalty.reach(params) for penalty in PENALTIES if penalty.is_on(params)), default=0)
 
 
 def to_json(params: Params) -> dict[str, Any]:
-    """Return the fields for JSON.
+    """Return the fields as JSON values.
 
-    `logit_bias` becomes pairs, in which false stands for -inf, as llama-server accepts it; bit sets become base64.
+    `logit_bias` becomes pairs, with false for -inf, as llama-server accepts it; bit sets become base64.
     """
     pairs: Any = params.logit_bias
     sets = {field: base64.b64encode(getattr(params, field)).decode() for field in SEPARATORS}

@@ -35,7 +35,7 @@ MaskOwner = Literal["user", "grammar"]
 _OWNERS = {"user": lib.LZS_MASK_USER, "grammar": lib.LZS_MASK_GRAMMAR}
 MAX_VOCAB: int = lib.LZS_MAX_VOCAB
 _S = TypeVar("_S", bound="Sampler")
-_ATTRIBUTES = {"n_vocab", "params", "grammar", "handle", "in_use", "_token", "_stepped"}  # a sampler's own
+_ATTRIBUTES = {"n_vocab", "params", "grammar", "handle", "in_use", "_token", "_stepped"}  # set by `Sampler` itself
 _EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit of lzsampler_plan.h
 
 
@@ -43,14 +43,14 @@ class Sampler:
     """Penalties, mask, temperature, truncation and pick for the tokens of one sequence.
 
     ``n_vocab``: number of logits in a row. ``settings``: fields of `Params` by name, as in
-    ``Sampler(n_vocab, lz_penalty=0.3, temperature=0.7)``; with ``params`` they replace some of its fields. Without both
-    there is no penalty, and the seed is 0. The same history, logits, params and seed give the same token: `sample`
-    changes nothing, only `accept` does. A seed belongs to a sequence: samplers that are made without one draw with the
-    same noise, so give each of several texts a seed of its own (`sequence_seed`).
+    ``Sampler(n_vocab, lz_penalty=0.3, temperature=0.7)``; if ``params`` is given too, they replace its fields. With
+    neither there is no penalty, and the seed is 0. The same history, logits, params and seed give the same token:
+    `sample` changes nothing, only `accept` does. A seed belongs to a sequence: samplers made without a seed draw with
+    the same noise, so give each of several texts its own seed (`sequence_seed`).
 
-    `copy.copy` and `copy.deepcopy` return a `clone`. A pickled sampler has the same settings and tokens, and no masks
-    and no grammar: pickle.PicklingError while one is set. One thread at a time uses it; another one gets an LzsError
-    meanwhile.
+    `copy.copy` and `copy.deepcopy` return a `clone`. Pickling keeps the settings and tokens, and raises
+    pickle.PicklingError while a mask or a grammar is set. One thread at a time may use a sampler; another thread gets
+    an LzsError meanwhile.
     """
 
     def __init__(self, n_vocab: int, params: Params | None = None, **settings: Any) -> None:
@@ -63,7 +63,7 @@ class Sampler:
                 raise unknown_keyword("Sampler", name, Params.__dataclass_fields__)
         self.params = changed(given, settings)
         refuse_tokens_outside(self.params, self.n_vocab)
-        self.grammar: Grammar | None = None  # the one that was last set; C borrows it
+        self.grammar: Grammar | None = None  # the grammar set last; C borrows it
         p, arrays = c_params(self.params)
         out = ffi.new("lzs_sampler **")
         check(lib.lzs_sampler_new(self.n_vocab, p, out))
@@ -87,27 +87,28 @@ class Sampler:
 
     @property
     def loop(self) -> Loop | None:
-        """The loop that the accepted tokens came to end in, by `Params.repetition_detection`; None while there is none.
+        """The loop in which the accepted tokens came to end, by `Params.repetition_detection`; None without one.
 
-        It is found at the token that completes it (`Loop.end` is the `position` then), as the shortest pattern if
-        several are complete, and stays until `reset`, or a `rewind` that takes that token back. A clone has it too.
+        It is found at the token that completes it (`Loop.end` is the `position` then). If several patterns are
+        complete, it is the shortest. It stays until `reset`, or a `rewind` that takes that token back. A clone has it
+        too.
         """
         return loop_found(self.handle)
 
     @property
     def stuck(self) -> Stuck | None:
-        """The stretch that says nothing new, by `Params.stuck_detection`; None while there is none.
+        """The stretch without new text, by `Params.stuck_detection`; None if there is no such stretch.
 
-        It is found at the token with which the score reaches the threshold (`Stuck.end` is the `position` then), and
+        It is found at the token with which the score reaches the threshold (`Stuck.end` is the `position` then). It
         stays until `reset`, or a `rewind` that takes that token back. A clone has it too.
         """
         return stuck_found(self.handle)
 
     @one_thread
     def prime(self, tokens: Tokens) -> None:
-        """Give the prompt, int[n], before the first `accept`; penalties see it only with ``history="all"``.
+        """Pass the prompt, int[n], before the first `accept`; penalties see it only with ``history="all"``.
 
-        May be called again to append. ValueError for ids outside the vocabulary and after an `accept`.
+        Further calls append. ValueError for ids outside the vocabulary and after an `accept`.
         """
         array = token_array("tokens", tokens, self.n_vocab)
         if self.position:
@@ -116,7 +117,7 @@ class Sampler:
         self._refuse_step(lib.lzs_prime(self.handle, ffi.from_buffer("int32_t[]", array), array.size))
 
     def accept(self, token: int) -> None:
-        """Add a token to the text, picked here or elsewhere. ValueError when it is not in the vocabulary."""
+        """Add a token to the text, picked by this sampler or not. ValueError if it is not in the vocabulary."""
         token = integer("token", token, 0, self.n_vocab - 1)
         status = lib.lzs_try_accept(self.handle, token)
         if status == lib.LZS_EBUSY:
@@ -127,21 +128,21 @@ class Sampler:
 
     @one_thread
     def rewind(self, n: int) -> None:
-        """Take back the last ``n`` accepted tokens; ValueError, with nothing changed, when there are fewer."""
+        """Take back the last ``n`` accepted tokens; ValueError, with nothing changed, if there are fewer."""
         n = integer("n", n, 0, self.position, high_is=", the number of accepted tokens")
         self._refuse_step(lib.lzs_rewind(self.handle, n))
 
     @one_thread
     def reset(self) -> None:
-        """Forget history, position and masks; settings stay, and a grammar begins anew."""
+        """Forget history, position and masks; the settings stay, and a grammar begins again."""
         lib.lzs_sampler_reset(self.handle)
 
     @one_thread
     def clone(self: _S) -> _S:
         """Return a sampler with the same history, position, masks, grammar and settings.
 
-        It has the same seed too, so that both draw the same tokens: give one of them another seed (`set_seed`) to make
-        the texts that follow independent. Attributes of a subclass are those of this sampler, not copies.
+        The clone has the same seed too, so both draw the same tokens. To make the texts that follow independent, give
+        one of them another seed (`set_seed`). Attributes of a subclass are shared, not copied.
         """
         out = ffi.new("lzs_sampler **")
         check(lib.lzs_sampler_clone(self.handle, out))
@@ -163,7 +164,7 @@ class Sampler:
         return made
 
     def _added(self) -> dict[str, Any]:
-        """Return the attributes that a subclass or a user gave it."""
+        """Return the attributes that a subclass or a user added."""
         return {name: value for name, value in vars(self).items() if name not in _ATTRIBUTES}
 
     @one_thread
@@ -180,10 +181,10 @@ class Sampler:
 
     @one_thread
     def copy_from(self, other: "Sampler") -> None:
-        """Take over history, position, masks, grammar and settings of ``other``, as its clone would have them.
+        """Take over the history, position, masks, grammar and settings of ``other``, like a clone without a new object.
 
-        No new object is made. ValueError, with nothing changed, when the vocabularies differ, or when the two samplers
-        differ in a setting that cannot change between steps (`set_params` lists these).
+        ValueError, with nothing changed, if the vocabularies differ, or if the two samplers differ in a setting that
+        cannot change between steps (see `set_params`).
         """
         if not isinstance(other, Sampler):
             raise ArgumentTypeError(f"other must be a Sampler, got {other!r}")
@@ -202,13 +203,12 @@ class Sampler:
     def set_params(self, params: Params) -> None:
         """Use other settings from the next step on; history, position and masks stay.
 
-        All fields are taken, the seed too: ``replace(sampler.params, temperature=0.5)`` (of `dataclasses`) keeps the
-        others as they are. Some cannot change: ``lz_window``, ``lz_buffer``, ``penalty_window``, ``history``,
-        ``exempt``, ``repetition_detection``, ``stuck_detection``, ``logit_bias``, ``dry_penalty_last_n``,
-        ``lz_rule``, ``lz_min_match``, ``lz_separators``, ``lz_commas``, ``dry_breakers``, and whether
-        ``structure`` is "free". The strengths of LZ and of DRY can change, but neither penalty can be switched on or
-        off; the same holds for repetition, frequency and presence taken together. ValueError, with nothing changed,
-        names the field.
+        All fields are replaced, the seed too: ``replace(sampler.params, temperature=0.5)`` (of `dataclasses`) keeps the
+        others. Some fields cannot change: ``lz_window``, ``lz_buffer``, ``penalty_window``, ``history``, ``exempt``,
+        ``repetition_detection``, ``stuck_detection``, ``logit_bias``, ``dry_penalty_last_n``, ``lz_rule``,
+        ``lz_min_match``, ``lz_separators``, ``lz_commas``, ``dry_breakers``, and whether ``structure`` is "free". The
+        strengths of LZ and of DRY can change, but neither penalty can be switched on or off; the same holds for
+        repetition, frequency and presence taken together. ValueError, with nothing changed, names the field.
         """
         if not isinstance(params, Params):
             raise ArgumentTypeError(f"params must be a Params, got {params!r}")
@@ -220,23 +220,23 @@ class Sampler:
 
     @one_thread
     def set_seed(self, seed: int) -> None:
-        """Draw with another seed, 0..2**64 - 1, from the next step on; `params` then has it.
+        """Draw with another seed, 0..2**64 - 1, from the next step on; `params` then holds that seed.
 
-        `sequence_seed` derives seeds for several sequences from one.
+        `sequence_seed` derives seeds for several sequences from one seed.
         """
         lib.lzs_sampler_set_seed(self.handle, integer("seed", seed, 0, 2**64 - 1))
         self.params = copy(self.params)
-        object.__setattr__(self.params, "seed", int(seed))  # a frozen dataclass, but this copy is only being made
+        object.__setattr__(self.params, "seed", int(seed))  # the dataclass is frozen, but nobody has this copy yet
 
     @one_thread
     def set_mask(self, words: npt.NDArray[np.uint32] | npt.NDArray[np.int32] | None, owner: MaskOwner = "user") -> None:
-        """Allow only the tokens whose bit is 1, until the mask is set again; None removes it.
+        """Allow only the tokens whose bit is 1, until the mask is set again; None removes the mask.
 
         ``words``: uint32 or int32[ceil(n_vocab / 32)], least significant bit first, as llguidance and xgrammar make
-        them; they are copied. ``owner``: "user" or "grammar", each of which has a mask of its own; a token is allowed
-        when both masks allow it.
+        them; they are copied. ``owner``: "user" or "grammar", each of which has its own mask; a token is allowed
+        if both masks allow it.
 
-        A `rewind` brings back the masks of the position that it goes back to, unless they have changed more than 32
+        A `rewind` restores the masks of the position that it goes back to, unless they have changed more than 32
         times since then. In that case the next `sample` raises LzsError, unless a mask is set first.
         """
         if owner not in get_args(MaskOwner):
@@ -251,11 +251,11 @@ class Sampler:
     def set_grammar(self, grammar: "Grammar | None") -> None:
         """Allow only what a grammar allows from the next token on, where its text begins; None removes it.
 
-        It applies together with the masks. In each state some token is allowed, and the text can still be completed;
-        an end token is allowed exactly where the text matches. A token that was accepted against the grammar leaves
-        none allowed. A `rewind` and a `clone` take the place in the grammar with them, a rewind to before it was set
-        removes it (after a second grammar `sample` then raises LzsError until one is set), and `reset` begins it anew.
-        ValueError when the grammar was made for a vocabulary of another size.
+        It applies together with the masks. In each state some token is allowed, and the text can still be completed. An
+        end token is allowed exactly when the text matches. After a token that the grammar does not allow was accepted,
+        no token is allowed. A `rewind` and a `clone` also restore the place in the grammar. A rewind to before the
+        grammar was set removes it; if it was the second grammar, `sample` then raises LzsError until one is set.
+        `reset` begins the grammar again. ValueError if the grammar was made for a vocabulary of another size.
         """
         from .constraint.grammar import Grammar
 
@@ -270,10 +270,9 @@ class Sampler:
 
     @one_thread
     def allowed(self) -> npt.NDArray[np.uint32] | None:
-        """Return what grammar and masks allow next, uint32[ceil(n_vocab / 32)] as in `set_mask`; None is everything.
+        """Return the tokens that grammar and masks allow next, uint32[ceil(n_vocab / 32)] as `set_mask`; None is all.
 
-        LzsError when a mask or grammar that is in force is not known after a `rewind`, and when the grammar reaches a
-        limit.
+        LzsError if the mask or grammar in force is unknown after a `rewind`, and if the grammar reaches a limit.
         """
         plan = ffi.new("lzs_plan *")
         status = lib.lzs_sampler_plan(self.handle, plan)
@@ -285,9 +284,9 @@ class Sampler:
 
     @one_thread
     def forced(self) -> int | None:
-        """Return the only token that grammar and masks allow next: it is picked whatever the logits are; else None.
+        """Return the only token that grammar and masks allow next, which any logits would pick; else None.
 
-        Raises as `allowed`.
+        Raises like `allowed`.
         """
         status = lib.lzs_forced(self.handle, self._token)
         if status:
@@ -302,8 +301,8 @@ class Sampler:
         """Return the edits of the next step: (tokens int32[k] ascending, repeat float32[k], bias float32[k]).
 
         Penalties and ``logit_bias`` together make one edit for each token that they change: its logit x becomes
-        (x / repeat if x > 0 else x * repeat) + bias. A bias of -inf forbids the token. LzsError when a grammar reaches
-        a limit.
+        (x / repeat if x > 0 else x * repeat) + bias. A bias of -inf forbids the token. LzsError if a grammar reaches a
+        limit.
         """
         n = ffi.new("size_t *")
         edits = lib.lzs_edits(self.handle, n)
@@ -314,15 +313,15 @@ class Sampler:
             return np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32)
         rows = np.frombuffer(ffi.buffer(edits, n[0] * _EDIT.itemsize), _EDIT)
         tokens, repeat, bias = rows["token"], rows["repeat"], rows["bias"]
-        order = tokens.argsort()  # what it picks is a copy, which stays as it is when the sampler changes
+        order = tokens.argsort()  # indexing with it copies, so the result stays as it is when the sampler changes
         kept = order[((repeat != 1) | (bias != 0))[order]]
         return tokens[kept], repeat[kept], bias[kept]
 
     def sample(self, logits: npt.ArrayLike) -> int:
-        """Pick a token. ``logits``: [n_vocab] real numbers, only read; anything that numpy makes an array of.
+        """Pick a token. ``logits``: [n_vocab] real numbers, read only; anything that numpy can make an array of.
 
-        A contiguous float32 array is used where it lies; everything else (another dtype, a list, a strided array) is
-        copied once. Raises TypeError for what are not numbers, ValueError for another shape and for NaN, LzsError when
+        A contiguous float32 array is used in place; everything else (another dtype, a list, a strided array) is copied
+        once. Raises TypeError for values that are not numbers, ValueError for another shape and for NaN, LzsError when
         no token is allowed.
         """
         row = self._row(logits)
@@ -331,7 +330,7 @@ class Sampler:
 
     @one_thread
     def _sampled(self, status: int, row: Any) -> int:
-        """Do what `lzs_try_sample` did not, where the sampler has a grammar or this thread holds it already."""
+        """Pick if `lzs_try_sample` refused to (for a grammar, or while this thread holds the sampler); else raise."""
         if status == lib.LZS_EBUSY:
             status = lib.lzs_sample(self.handle, row, self._token)
         if status:
@@ -340,11 +339,11 @@ class Sampler:
 
     @one_thread
     def process(self, logits: npt.ArrayLike, out: npt.NDArray[np.float32] | None = None) -> npt.NDArray[np.float32]:
-        """Write the row after edits, mask, temperature and truncation, -inf for tokens that were removed; return it.
+        """Write the row after edits, mask, temperature and truncation, with -inf for removed tokens; return it.
 
-        ``logits`` as in `sample`. ``out``: float32[n_vocab], contiguous and writable, for the result. None writes it
-        over ``logits`` where that is such an array itself, and else into a new array, which is returned. The softmax of
-        the result is what `sample` draws from. Raises as `sample`, with nothing written.
+        ``logits``: as in `sample`. ``out``: float32[n_vocab], contiguous and writable, for the result. With None the
+        result overwrites ``logits`` if that is such an array, and otherwise goes into a new array. `sample` draws from
+        the softmax of the result. Raises like `sample`, with nothing written.
         """
         row = logits_array(logits, self.n_vocab)
         written = row if out is None else output_array(out, self.n_vocab)
@@ -359,9 +358,9 @@ class Sampler:
 
     @one_thread
     def distribution(self, logits: npt.ArrayLike) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-        """Return what `sample` draws from: (ids int32[k] ascending, probabilities float32[k] that sum to 1).
+        """Return the distribution that `sample` draws from: (ids int32[k] ascending, probabilities float32[k], sum 1).
 
-        ``logits`` as in `sample`, and raises as `sample`.
+        ``logits``: as in `sample`. Raises like `sample`.
         """
         ids = np.empty(self.n_vocab, np.int32)
         probabilities = np.empty(self.n_vocab, np.float32)
@@ -383,7 +382,7 @@ class Sampler:
 
     @one_thread
     def refuse(self, status: int, logits: npt.ArrayLike) -> None:
-        """Raise what a status of C stands for, for a step on these logits."""
+        """Raise the error that a C status stands for, after a step on these logits."""
         if status == lib.LZS_ENAN:
             nan = np.isnan(logits_array(logits, self.n_vocab))
             raise ArgumentError(f"logits[{int(nan.argmax())}] is nan ({int(nan.sum())} of {self.n_vocab} are)")
@@ -404,28 +403,28 @@ class Sampler:
     def __repr__(self) -> str:
         return f"Sampler({self.n_vocab}, {self.params!r})"
 
-    # -- a step of a decode loop, and why it does what it does --
+    # -- a step of a decode loop, and its explanation --
 
     def step(self, logits: npt.NDArray[np.float32]) -> int:
-        """Pick a token and take it into the text: `sample` and `accept` in one call into C.
+        """Pick a token and add it to the text: `sample` and `accept` in one call into C.
 
-        Takes and raises what `sample` does; the sampler is unchanged when it raises.
+        Takes and raises the same as `sample`; an error leaves the sampler unchanged.
         """
         return self.step_at(self._row(logits))[0]
 
     def step_at(self, logits: Any) -> tuple[int, bool]:
-        """`step` for logits that lie outside numpy: return the token, and whether it loops or is `stuck`.
+        """`step` for logits outside numpy: return (the token, whether the text loops or is `stuck`).
 
-        ``logits``: a ``float *`` of `lzsampler._ffi` to n_vocab numbers, which are not checked to be there.
+        ``logits``: a ``float *`` of `lzsampler._ffi` to n_vocab numbers, which is not checked.
         """
-        made = lib.lzs_try_step(self.handle, logits)  # 2 * token + whether something was found
+        made = lib.lzs_try_step(self.handle, logits)  # 2 * token + whether a loop was found, or an error
         if made < 0:
             made = self._made(made, logits)
         return made >> 1, made & 1 != 0
 
     @one_thread
     def _made(self, status: int, logits: Any) -> int:
-        """Do what `lzs_try_step` did not, where the sampler has a grammar or this thread holds it already."""
+        """Step if `lzs_try_step` refused to (for a grammar, or while this thread holds the sampler); else raise."""
         token, looping = self._stepped
         if status == lib.LZS_EBUSY:
             status = lib.lzs_step(self.handle, logits, token, looping)
@@ -435,16 +434,16 @@ class Sampler:
 
     @cached_property
     def _stepped(self) -> tuple[Any, Any]:
-        """Where `lzs_step` writes its token and whether something was found."""
+        """The places where `lzs_step` writes its token and whether a loop was found."""
         return ffi.new("int32_t *"), ffi.new("int32_t *")
 
     @one_thread
     def explain(self, logits: npt.NDArray[np.float32], token: int | None = None, *, k: int = 5) -> "Explanation":
-        """Return what the next step does to a token's logit and why; ``str()`` of it is for reading.
+        """Return what the next step does to a token's logit and why; its ``str()`` is readable text.
 
-        ``logits``: as for `sample`, only read. ``token``: None is the one that `sample` would pick. Beside it the ``k``
-        (0 or more) other tokens are explained that have the highest logits before the penalties. It changes nothing,
-        but takes much longer than a step. Raises as `sample`, and ValueError for a token outside the vocabulary.
+        ``logits``: as for `sample`, read only. ``token``: None is the one that `sample` would pick. The ``k`` (0 or
+        more) other tokens with the highest logits before the penalties are explained too. It changes nothing, but takes
+        much longer than a step. Raises like `sample`, and ValueError for a token outside the vocabulary.
         """
         from .explanation import Explanation, explained
 
@@ -463,7 +462,7 @@ class Sampler:
 
 
 def refuse_tokens_outside(params: Params, n_vocab: int) -> None:
-    """Raise ValueError for a token of ``params`` that a vocabulary of ``n_vocab`` tokens does not have."""
+    """Raise ValueError for a token of ``params`` that is outside a vocabulary of ``n_vocab`` tokens."""
     biased: Any = params.logit_bias
     for field, tokens in (
         ("exempt", params.exempt),
@@ -483,7 +482,7 @@ def refuse_tokens_outside(params: Params, n_vocab: int) -> None:
 
 
 def sequence_seed(seed: int, sequence: int) -> int:
-    """Return a seed for sequence number ``sequence`` of several that derive theirs from one ``seed``; 0..2**64 - 1.
+    """Return the seed of sequence number ``sequence``, derived from one ``seed`` for several; 0..2**64 - 1.
 
     Sequences with the same seed draw with the same noise, so that the same prompt gives the same text each time.
     """
@@ -492,7 +491,7 @@ def sequence_seed(seed: int, sequence: int) -> int:
 
 
 def _replayed(kind: type[_S], n_vocab: int, params: Params, prompt: list[int], text: list[int]) -> _S:
-    """Return the sampler that was pickled, without what a subclass added."""
+    """Return the sampler that was pickled, without the attributes that a subclass added."""
     sampler = object.__new__(kind)
     Sampler.__init__(sampler, n_vocab, params)
     sampler.prime(prompt)
@@ -502,7 +501,7 @@ def _replayed(kind: type[_S], n_vocab: int, params: Params, prompt: list[int], t
 
 
 def c_numbers(params: Params) -> Any:
-    """Return an ``lzs_params *`` without lists, which cannot change between steps."""
+    """Return an ``lzs_params *`` without the lists, which cannot change between steps."""
     p = ffi.new("lzs_params *")
     lib.lzs_params_init_size(p, ffi.sizeof("lzs_params"))
     for field in _NUMBERS:
@@ -550,7 +549,7 @@ _NUMBERS = [f.name for f in fields(Params) if f.name not in (*CHOICES, *_ARRAYS,
 
 
 class _Held(InUse):
-    """Who uses a sampler. C knows it, too, so that the calls of every token need not ask in Python."""
+    """Which thread uses a sampler. C knows it too, so that the calls of every token need no check in Python."""
 
     def __init__(self, handle: Any) -> None:
         super().__init__("this Sampler", "give each thread a Sampler of its own")
@@ -558,7 +557,7 @@ class _Held(InUse):
 
     def __enter__(self) -> None:
         super().__enter__()
-        if len(self._entered) == 1 and lib.lzs_hold(self._handle):  # another thread is in a call of a token
+        if len(self._entered) == 1 and lib.lzs_hold(self._handle):  # another thread is inside a call of a token
             super().__exit__()
             raise self.refusal()
 
@@ -573,13 +572,13 @@ def _owned(handle: Any) -> Any:
 
 
 def loop_found(handle: Any) -> Loop | None:
-    """Return the loop of an ``lzs_sampler *``, as `Sampler.loop` does; also that inside a chain sampler."""
+    """Return the loop of an ``lzs_sampler *``, as `Sampler.loop` does; it may be the sampler inside a chain sampler."""
     loop = ffi.new("lzs_loop *")
     return Loop(loop.start, loop.period, loop.count) if lib.lzs_loop_found(handle, loop) else None
 
 
 def stuck_found(handle: Any) -> Stuck | None:
-    """Return where an ``lzs_sampler *`` is stuck, as `Sampler.stuck` does; also that inside a chain sampler."""
+    """Return where an ``lzs_sampler *`` is stuck, as `Sampler.stuck` does; it may be inside a chain sampler."""
     stuck = ffi.new("lzs_stuck *")
     return Stuck(stuck.start, stuck.end) if lib.lzs_stuck_found(handle, stuck) else None
 
@@ -587,10 +586,10 @@ def stuck_found(handle: Any) -> Stuck | None:
 def lz_bits(
     history: Tokens, n_vocab: int, window: int = 512, buffer: int | None = None, formula: Formula = "rate"
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-    """Return the LZ penalty of a history: (tokens int32[k] ascending, bits float32[k]), the bits that are not 0.
+    """Return the LZ penalty of a history as the bits that are not 0: (tokens int32[k] ascending, bits float32[k]).
 
-    ``history``: int[n], oldest first, of which the last ``window`` (2..131072) count; ``buffer``: longest suffix
-    compared (1..4096, below the window; None is 32, or window - 1 where that is smaller). A logit is lowered by
+    ``history``: int[n], oldest first; the last ``window`` (2..131072) tokens count. ``buffer``: longest suffix
+    compared (1..4096, below the window; None is 32, or window - 1 if that is smaller). The penalty lowers a logit by
     strength * bits. There are no bits while n <= buffer. arXiv 2504.20131; formulas in docs/penalties.md.
     """
     n_vocab = integer("n_vocab", n_vocab, 1, MAX_VOCAB)

@@ -211,7 +211,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 def test_transcripts_are_not_put_into_a_file_of_another_format(name: str, tmp_path: Path) -> None:
     done = generate("--save", tmp_path / name, "-n", "1", PROMPT)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines()[0].startswith("lzs: --save writes JSON Lines, which .")
+    assert done.stderr.splitlines()[0].startswith("lzs: --save writes JSON Lines, not .")
     assert not any(tmp_path.iterdir())
 
 
@@ -399,8 +399,8 @@ def test_a_draft_changes_no_text() -> None:
     assert "speculation" not in alone.stderr
     larger = generate("-m", "tale-1m", "-md", "tale-7m", "-n", "4", PROMPT)
     assert re.search(
-        r"the draft tale-7m-q8_0.gguf is larger than tale-1m-q8_0.gguf: by their sizes at most 0\.\d\dx, were every "
-        "token accepted",
+        r"the draft tale-7m-q8_0.gguf is larger than tale-1m-q8_0.gguf: by their sizes at most 0\.\d\dx, even if every "
+        "token is accepted",
         larger.stderr,
     )
     assert "may differ" not in together.stderr

@@ -69,9 +69,7 @@ def test_a_picture_has_each_state_and_edge_that_remain() -> None:
     circles = [circle for circle in root.iter(f"{name}circle") if circle.get("class", "").startswith("state")]
     assert len(circles) == 3
     assert len([circle for circle in root.iter(f"{name}circle") if circle.get("class") == "end"]) == 1
-    with pytest.raises(
-        ValueError, match="a picture shows at most 60 states, and here there would be 101: leave out -o"
-    ):
+    with pytest.raises(ValueError, match="a picture shows at most 60 states, but this automaton has 101: leave out -o"):
         automaton_svg(automaton_of(Grammar.regex("[ab]{100}", TOKENS)))
 
 
@@ -135,7 +133,7 @@ def test_the_automaton_is_shown_and_drawn(tmp_path: Path) -> None:
         ),
         (
             ("show", "--regex", "[ab]{300}", "-o", "no.svg"),
-            "a picture shows at most 60 states, and here there would be 301",
+            "a picture shows at most 60 states, but this automaton has 301",
         ),
         (("show", "--regex", "a", "-o", "a.png"), "cannot write a.png: its name must end in .svg"),
         (("check", "--regex", "a", "--regex", "b"), "--regex can be given once: join the patterns with |"),

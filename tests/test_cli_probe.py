@@ -37,7 +37,7 @@ def test_an_honest_server() -> None:
     assert lines[0].endswith(" requests")
     assert ", model made-up: " in lines[0]
     assert lines[2:4] == ["completions", f"{'check':27}{'answer':8}evidence"]
-    assert lines[-1] == "What was asked is applied as far as can be seen."
+    assert lines[-1] == "Everything that was requested seems to be applied."
     assert any(line.startswith("frequency_penalty          yes     ") for line in lines)
     assert max(map(len, lines)) <= 80
     assert all(line == line.rstrip() for line in lines)
@@ -51,7 +51,7 @@ def test_a_server_that_lies() -> None:
     assert lines[1] == "completions"
     assert [line.split()[0] for line in lines if " no ! " in line] == ["default", "frequency_penalty"]
     full = against(behaviour)
-    assert full.stdout.splitlines()[-1] == "Not as asked: default (completions), frequency_penalty (completions)"
+    assert full.stdout.splitlines()[-1] == "Not as requested: default (completions), frequency_penalty (completions)"
 
 
 def test_without_a_terminal_each_check_has_a_line_when_it_ends() -> None:
@@ -176,7 +176,7 @@ def test_an_answer_that_no_terminal_can_show() -> None:
     for how in ("-v", "--json"):
         done = against(Behaviour(answer=lambda handler: handler.send(200, half)), how)  # type: ignore[attr-defined]
         assert (done.returncode, "Traceback" in done.stderr) == (2, False)
-        assert done.stderr.splitlines()[-1] == "lzs: nothing could be told of any penalty; the evidence says why"
+        assert done.stderr.splitlines()[-1] == "lzs: the probe could not decide for any penalty; the evidence says why"
         if how == "--json":
             assert json.loads(done.stdout)["ok"]
 

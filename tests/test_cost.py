@@ -495,7 +495,7 @@ def test_a_folder_begun_without_texts_gets_them_later(right: Path, tmp_path: Pat
     assert later.costs is not None
     save(later, out / "report.html")
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert "The cost on right texts" in page
+    assert "The cost on reference texts" in page
     with pytest.raises(ValueError, match="there is no text to score"):
         evaluate(default_model(), tmp_path / "other", texts=right / "bad.bin", **EVALUATION)
     assert not (tmp_path / "other").exists()
@@ -594,7 +594,7 @@ def test_without_loops_there_is_no_chart_and_infinite_costs_are_not_on_it(
     save(results, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert ("Loops stopped against their cost" in page) == bool(n)
-    assert "The cost on right texts" in page
+    assert "The cost on reference texts" in page
     assert json.loads(json.dumps(results.to_json(), allow_nan=False))
 
 

@@ -180,7 +180,7 @@ def primed(sampler: Sampler, prompt: list[int]) -> Sampler:
     [
         (
             Params(temperature=0.5),
-            r"^temperature=0.5 cannot be set here, where llama-cpp-python does the sampling; "
+            r"^temperature=0.5 cannot be set here, because llama-cpp-python samples; "
             r"pass it to the call, as in llm\(prompt, temperature=0.5\)$",
         ),
         (Params(top_k=5), "^top_k=5 cannot be set here"),
@@ -252,7 +252,7 @@ def test_signatures_name_every_keyword(llm: Any) -> None:
         assert all(shown[parameter] == before[parameter] for parameter in before)
     with attach(llm):
         assert ours <= set(inspect.signature(llm).parameters)
-        assert "for this call alone" in llm.create_completion.__doc__
+        assert "for this call only" in llm.create_completion.__doc__
         assert "Generate text from a prompt" in llm.create_completion.__doc__
     for signature in (attach, LZLlama, *(getattr(LZLlama, name) for name in METHODS), LZLlama.sample):
         kinds = {parameter.kind for parameter in inspect.signature(signature).parameters.values()}

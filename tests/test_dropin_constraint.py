@@ -208,9 +208,9 @@ def test_wrong_arguments(llm: Any) -> None:
             llm.create_chat_completion(CHAT, response_format="json")
         assert text_of(llm(PROMPT)) == "red"
         llm.eval([1, 5])
-        with pytest.raises(ValueError, match=r"sample\(\) does not know where the text begins"):
+        with pytest.raises(ValueError, match=r"sample\(\) does not know where the text of the grammar begins"):
             llm.sample()
-        with pytest.raises(pickle.PicklingError, match="a Grammar cannot be pickled: make it anew"):
+        with pytest.raises(pickle.PicklingError, match="a Grammar cannot be pickled: make it again"):
             pickle.dumps(grammar)
         assert "grammar=" in repr(handle)
     with pytest.raises(pickle.PicklingError):

@@ -332,7 +332,7 @@ def test_what_cannot_draft_is_refused(llm: Any, small: Model, tmp_path: Path) ->
         (Draft(small, mode="mrs"), ValueError, "mode must be gumbel with a llama_cpp.Llama, whose chain draws"),
         (Draft(small, mode="match"), ValueError, "mode must be gumbel with a llama_cpp.Llama, .*, got 'match'"),
         (Draft(small, on_proposed=print), ValueError, "on_proposed is for lzsampler.generate: leave it out"),
-        ("lookup", ValueError, r"draft='lookup' is of the command line: give Draft\(lookup=3\)"),
+        ("lookup", ValueError, r"draft='lookup' is for the command line: give Draft\(lookup=3\)"),
         (tmp_path / "none.gguf", ValueError, "none.gguf"),
         (broken, LzsError, "broken.gguf is truncated"),
     ]

@@ -182,7 +182,7 @@ def test_a_draft_that_is_larger_is_warned_of_before_the_measurement() -> None:
             default_draft(), default_model(), PROMPTS, max_tokens=2, pairs=2, n_ctx=128, n_threads=1,
             on_progress=lambda stage, *_: said.append(stage), on_note=said.append,
         )  # fmt: skip
-    notes = [line for line in said if "were every token accepted" in line]
+    notes = [line for line in said if "even if every token is accepted" in line]
     assert len(notes) == 1
     assert notes[0].startswith(
         f"the draft {default_model().name} is larger than {default_draft().name} in BF16: by their"

@@ -143,7 +143,7 @@ def test_no_window_and_one_that_is_wider_than_the_texts(bias_first: bool) -> Non
         assert found.answer == "yes"
         assert found.tokens is not None
         assert 220 < found.tokens < 256
-        assert found.evidence.endswith(" tokens, as far as was looked")
+        assert found.evidence.endswith(" tokens, the whole length tested")
 
 
 def test_a_window_without_logit_bias() -> None:
@@ -202,7 +202,7 @@ def test_a_penalty_that_cannot_be_switched_off() -> None:
 def test_logprobs_before_and_after_the_penalties() -> None:
     before, after = (probed(Behaviour(logprobs=logprobs)) for logprobs in ("before", "after"))
     assert (before.find("logprobs").answer, after.find("logprobs").answer) == ("no", "yes")
-    assert before.find("logprobs").evidence.endswith("they are those before penalties")
+    assert before.find("logprobs").evidence.endswith("they are from before the penalties")
     assert before.ok
     assert after.ok
     # The prompt has its word 20 times: frequency_penalty=0.05 takes one logit.
@@ -236,7 +236,7 @@ def test_a_server_that_repeats_no_text() -> None:
     assert found.find("frequency_penalty").answer == "yes"
     assert "permutation test p = " in found.find("frequency_penalty").evidence
     assert found.find("presence_penalty").answer == "cannot tell"
-    assert "a seed or temperature 0 that repeats would tell" in found.find("presence_penalty").evidence
+    assert "a seed or temperature 0 that repeats would decide" in found.find("presence_penalty").evidence
 
 
 def test_a_text_that_never_changes_tells_nothing() -> None:
@@ -482,4 +482,4 @@ def test_the_server_of_llama_cpp_python(llama_server: str) -> None:
         *("repeat_penalty_prompt", "frequency_penalty_prompt"),
     ]
     assert {check: found.find(check).answer for check in no} == dict.fromkeys(no, "no")
-    assert found.find("logprobs").evidence.endswith("they are those before penalties")
+    assert found.find("logprobs").evidence.endswith("they are from before the penalties")

@@ -385,7 +385,7 @@ def test_kinds_are_compared_at_their_own_temperatures(tmp_path: Path) -> None:
 def test_what_the_kinds_are_is_said(page: str, tmp_path: Path) -> None:
     said = text_of(section(page, "What the kinds are"))
     assert "none No penalty." in said
-    assert "lz The LZ penalty, 2,048 tokens back: what costs is saying again what was said in at least 5 tok" in said
+    assert "lz The LZ penalty, 2,048 tokens back, penalizes a repetition of at least 5 tok" in said
     params = [
         Params(temperature=0.0, dry_multiplier=0.8), Params(temperature=1.0, min_p=0.1),
         Params(temperature=0.0, repetition_penalty=1.1),
@@ -404,10 +404,10 @@ def test_what_the_kinds_are_is_said(page: str, tmp_path: Path) -> None:
         "mine 0 DRY: a token",
         "mine 1 No penalty; min-p 0.1.",
         "the strength, or multiplied if it is negative.",
-        "mine 3 The LZ penalty, 2,048 tokens back: what costs is saying again what was said in at least 5 tokens and "
-        "each token more where the text has copied itself for 32; DRY: ",
+        "mine 3 The LZ penalty, 2,048 tokens back, penalizes a repetition of at least 5 tokens and "
+        "each further token once the text has copied itself for 32; DRY: ",
         "of its length; dry_breakers: '\\n', ':'; only in thinking.",
-        "guard The LZ penalty, 2,048 tokens back: what costs is each token more where the text has copied itself for",
+        "guard The LZ penalty, 2,048 tokens back, penalizes each further token once the text has copied itself for",
         "paper The LZ penalty of the paper (arXiv 2504.20131): every token of the window loses the strength times what",
     ):
         assert part in said

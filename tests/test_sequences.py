@@ -105,7 +105,7 @@ def test_a_copy_is_of_the_same_class_and_has_what_was_added() -> None:
 def test_the_default_seed_is_one_that_can_be_reproduced() -> None:
     logits = np.random.default_rng(1).normal(size=500).astype(np.float32)
     assert Sampler(500).sample(logits) == Sampler(500).sample(logits) == Sampler(500, Params(seed=0)).sample(logits)
-    assert "seed of its own" in str(Sampler.__doc__)
+    assert "its own seed" in str(Sampler.__doc__)
     assert "always the same" in str(Params.__doc__)
 
 

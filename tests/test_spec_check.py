@@ -85,7 +85,7 @@ def test_the_verdict_says_why() -> None:
     )
     bug = "the target's logits do not depend on the block, so this is a bug: please report it"
     wrong = replace(fine, fits=(good, bad))
-    assert wrong.verdict == f"NOT the same: the distribution with a lookup draft is another one (p = 1e-12); {bug}"
+    assert wrong.verdict == f"NOT the same: the distribution with a lookup draft differs (p = 1e-12); {bug}"
     differs = module.Difference("task", "lookup", "match", 0.8, 5, 17)
     rounded = replace(fine, differences=(differs,), rounding=Rounding(0.0987, 17), why="the logits depend on it")
     assert rounded.verdict == (

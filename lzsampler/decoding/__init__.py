@@ -1,1 +1,1 @@
-"""Decoding: one text, a conversation or many texts from a model, their timings, and transcripts of them."""
+"""Decoding: a model writes one text, a conversation or many texts; with their timings and their transcripts."""

@@ -1,4 +1,4 @@
-"""`benchmark`: what sampling costs on a model, and what the LZ penalty adds to a token (the paper's Table 1)."""
+"""`benchmark`: what sampling costs with a model, and what the LZ penalty adds to a token (the paper's Table 1)."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -22,24 +22,23 @@ _MOST_TOKENS = 2**20
 _WARM_UP = 16  # tokens
 PLAIN, LZ, LLAMA = "plain", "lz", "llama"  # the ways of sampling that are compared
 
-_Picks = list[Callable[[Any, int], int]]  # of each text: the logits and their number in the batch -> the next token
+_Picks = list[Callable[[Any, int], int]]  # for each text: (logits, its number in the batch) -> the next token
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Figures of texts that are written with and without the LZ penalty, and with llama.cpp's own sampler chain.
+    """Times of writing texts with the LZ penalty, without it, and with llama.cpp's own sampler chain.
 
-    ``batch``: texts that are decoded together; ``tokens``: tokens of each text in a round; ``rounds``. Times are
-    medians: ``decode_ms``, of llama.cpp's decode of one token of each text, milliseconds; ``sampling_us``,
-    ``sampling_lz_us`` and ``sampling_llama_us``, of sample and accept for one token of one text, microseconds, without
-    LZ, with LZ and by llama.cpp; ``latency_ms``, of the decode and the sampling with LZ of one token of each text, and
-    ``tokens_per_second``, of all texts together.
+    ``batch``: number of texts that are decoded together. ``tokens``: tokens of each text in a round. ``rounds``: number
+    of rounds. All times are medians. ``decode_ms``: milliseconds of llama.cpp's decode of one token of each text.
+    ``sampling_us``, ``sampling_lz_us`` and ``sampling_llama_us``: microseconds to sample and accept one token of one
+    text without LZ, with LZ and by llama.cpp. ``latency_ms``: milliseconds of the decode and the sampling with LZ of
+    one token of each text. ``tokens_per_second``: of all texts together, with LZ.
 
-    ``slowdown_percent``: by how much LZ lengthens the latency as it was measured, the median over rounds, with its
-    ``quartiles``. ``added_percent``: the same computed from the times of sampling alone, on which the noise of the
-    decode has no influence, and a slower decode neither. ``slowdown_llama_percent`` and ``quartiles_llama``: the
-    measured slowdown against llama.cpp's chain. What is said of llama.cpp is None where the settings without LZ have
-    another penalty, which it computes differently.
+    ``slowdown_percent``: by how much LZ lengthens the measured latency, the median over rounds, with its ``quartiles``.
+    ``added_percent``: the same, computed from the sampling times alone, so that noise of the decode does not matter.
+    ``slowdown_llama_percent`` and ``quartiles_llama``: the measured slowdown against llama.cpp's chain. The figures of
+    llama.cpp are None if the settings without LZ have another penalty, which llama.cpp computes differently.
     """
 
     batch: int
@@ -70,13 +69,13 @@ def benchmark(
 ) -> Benchmark:
     """Write ``batch`` texts after ``prompt`` with ``params``, without LZ, and with llama.cpp's chain, and time them.
 
-    In each of ``rounds`` every text gets ``tokens`` tokens, past the end of the text if that comes sooner. The three
-    ways take turns at every token, beginning with another one each time, so that a machine that slows down slows all of
-    them. Text number i begins with the i-th likeliest token after the prompt, so that the texts differ. ``cpu_time``:
-    count the time that the process computes instead of the time that passes, for a machine that has other work; the
-    model must have one thread, since the times of several would add up, and no layers on a GPU, which is not counted.
+    In each of ``rounds`` every text gets ``tokens`` tokens, even past a token that ends texts. The three ways take
+    turns at every token, and a different way begins each time: a machine that slows down slows all of them. Text i
+    begins with the i-th likeliest token after the prompt, so that the texts differ. ``cpu_time``: count the CPU time of
+    the process instead of the elapsed time, for a machine that has other work. The model must then have one thread,
+    because the times of several threads would add up, and no layers on a GPU, whose time is not counted.
 
-    Raises ValueError for a prompt that leaves no room for the tokens, when ``params`` have no LZ penalty, and for
+    Raises ValueError for a prompt that leaves no room for the tokens, for ``params`` without an LZ penalty, and for
     ``cpu_time`` with several threads; LzsError when llama.cpp has no memory for the texts.
     """
     tokens = integer("tokens", tokens, 1, _MOST_TOKENS)
@@ -106,7 +105,7 @@ def benchmark(
         sampling: dict[str, list[float]] = {way: [] for way in ways}
         latency: list[float] = []
         slowdowns: dict[str, list[float]] = {way: [] for way in ways}
-        for number in range(-1, rounds):  # one to warm up caches, threads and the clock of the processor
+        for number in range(-1, rounds):  # round -1 warms up caches, threads and the processor's clock
             with ExitStack() as chains:
                 for way in ways:
                     texts[way].begin(settings[way], chains if way == LLAMA else None)
@@ -149,7 +148,7 @@ def _quartiles(values: list[float]) -> tuple[float, float]:
 
 
 class _Texts:
-    """Texts of one prompt that are decoded together, as `generate_many` does it, and sampled in one way."""
+    """Texts of one prompt that are decoded together, as in `generate_many`, and sampled in one way."""
 
     def __init__(self, model: Model, prompt: list[int], batch: int, n_ctx: int, clock: Callable[[], float]) -> None:
         self._model, self._prompt, self._clock = model, prompt, clock
@@ -162,7 +161,7 @@ class _Texts:
         self._context.close()
 
     def begin(self, params: Params, chains: ExitStack | None) -> None:
-        """Begin the texts anew; ``chains``: frees llama.cpp's chains, which sample if it is given."""
+        """Begin the texts anew. If ``chains`` is given, llama.cpp's chains sample, and ``chains`` frees them."""
         context, model = self._context, self._model
         for cache in context._caches:
             row = context._prompt(cache, self._prompt)
@@ -202,12 +201,12 @@ def _pick_of(sampler: Sampler) -> Callable[[Any, int], int]:
 
 
 def _pick_of_llama(chain: Any, context: Any) -> Callable[[Any, int], int]:
-    sample = llama_cpp.llama_sampler_sample  # makes the candidates, applies the chain, and accepts the token
+    sample = llama_cpp.llama_sampler_sample  # builds the candidates, applies the chain and accepts the token
     return lambda _, i: int(sample(chain, context, i))
 
 
 def _chain(params: Params) -> Any:
-    """Return llama.cpp's own chain for settings without penalties, with its samplers in its own order."""
+    """Return llama.cpp's own chain for settings without penalties, its samplers in llama.cpp's order."""
     add, chain = llama_cpp.llama_sampler_chain_add, llama_cpp.llama_sampler_chain_init(_chain_params())
     if params.temperature == 0:
         add(chain, llama_cpp.llama_sampler_init_greedy())

@@ -1,4 +1,4 @@
-"""`Chat`: a conversation with a model, which decodes only what is new in each turn."""
+"""`Chat`: a conversation with a model. Each turn decodes only what is new."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,10 +16,10 @@ from .generation import Generation
 
 @dataclass(frozen=True)
 class Turn:
-    """What one answer of a `Chat` was made from: `generate` gives the same answer to the same two arguments.
+    """The arguments of one answer of a `Chat`: `generate` makes the same answer from the two fields.
 
-    ``messages``: the conversation up to the user's message, which is the last one; ``config``: the settings, with the
-    seed of this turn.
+    ``messages``: the conversation up to the user's message, which comes last. ``config``: the settings, with the seed
+    of this turn.
     """
 
     messages: tuple[dict[str, str], ...]
@@ -29,14 +29,16 @@ class Turn:
 class Chat:
     """A conversation through the model's own chat template.
 
-    ``config``: as for `generate`, for every answer; a grammar is about each answer by itself. ``system``: the system
-    message, None for none. The first answer is that of `generate` to the same messages. Later ones are drawn with
-    `sequence_seed` of the seed and the number of the turn, and the model's context keeps what came before: only the new
-    message is decoded, and whatever the template writes otherwise than before (many leave out earlier reasoning).
-    Between turns the model's context belongs to the conversation; where something else has used it, all of it is
-    decoded again. One thread at a time uses it and its model; another one gets an LzsError meanwhile.
+    ``config``: the settings of every answer, as for `generate`; a grammar holds for each answer separately. ``system``:
+    the system message, or None. The first answer equals that of `generate` to the same messages. Later answers use the
+    `sequence_seed` of the seed and the number of the turn.
 
-    Raises as `generate`, and LzsError when the model has no chat template.
+    The model's context keeps the earlier turns. A new turn decodes the new message, and earlier text only if the
+    template now writes it differently; many templates leave out earlier reasoning. Between turns the model's context
+    belongs to the conversation. If something else has used the context, the next turn decodes the whole conversation
+    again. One thread at a time may use a `Chat` and its model; another thread gets an LzsError meanwhile.
+
+    Raises like `generate`, and LzsError when the model has no chat template.
     """
 
     def __init__(self, model: Model, config: GenerationConfig | None = None, *, system: str | None = None) -> None:
@@ -57,17 +59,17 @@ class Chat:
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """The conversation so far, {"role", "content"} each; an answer may have "reasoning_content" too. A copy."""
+        """A copy of the conversation, {"role", "content"} each; an answer may also have "reasoning_content"."""
         return [dict(message) for message in self._messages]
 
     @property
     def turn(self) -> Turn | None:
-        """What the last answer was made from, even if it was interrupted before its first text; None before any."""
+        """The arguments of the last answer, even of one that was interrupted before any text; None before the first."""
         return self._turn
 
     @one_thread
     def reset(self) -> None:
-        """Forget everything but the system message."""
+        """Forget everything except the system message."""
         self._messages = [] if self.system is None else [{"role": "system", "content": self.system}]
         self._turns = 0
         self._turn = None
@@ -80,12 +82,12 @@ class Chat:
         *,
         on_explanation: Callable[[Explanation], object] | None = None,
     ) -> Generation:
-        """Add a message of the user's, have the model answer, and add the answer; return it.
+        """Add the user's message, have the model answer, add the answer to the conversation, and return it.
 
-        ``on_text`` and ``on_explanation`` are those of `generate`. An answer that was interrupted (Ctrl-C) is kept as
-        far as it was written; when nothing was written the conversation is as it was before. Raises ValueError when
-        ``text`` is empty, and LzsError when the conversation does not fit in the context any more: `reset` it, or open
-        the model with a larger one. The conversation is then as it was before too.
+        ``on_text`` and ``on_explanation``: see `generate`. If the answer is interrupted (Ctrl-C), the conversation
+        keeps the part that was written; if nothing was written, the conversation stays as it was. Raises ValueError
+        when ``text`` is empty, and LzsError when the conversation no longer fits in the context: `reset` it, or open
+        the model with a larger context. After an error the conversation is as it was before.
         """
         if not isinstance(text, str) or not text:
             raise ArgumentError(f"a message must be a text that is not empty, got {text!r}")
@@ -93,7 +95,7 @@ class Chat:
         n = len(self.model.tokenize(self.model.chat_prompt(asked)))
         if n >= self.model.n_ctx:
             raise LzsError(
-                f"the conversation has come to {n} tokens, but the context holds {self.model.n_ctx}: "
+                f"the conversation has {n} tokens, but the context holds {self.model.n_ctx}: "
                 "begin a new conversation, or open the model with a larger context"
             )
         seed = sequence_seed(self.params.seed, self._turns) if self._turns else self.params.seed

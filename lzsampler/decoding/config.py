@@ -1,4 +1,4 @@
-"""`GenerationConfig`: everything that may be asked of a text, checked once, when it is made."""
+"""`GenerationConfig`: all settings of a text, checked once when it is constructed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,26 +20,27 @@ MAX_TOKENS = 512
 
 @dataclass(frozen=True)
 class GenerationConfig:
-    """What is asked of a text, for `generate`, `Chat`, `generate_many` and transcripts.
+    """The settings of a text, for `generate`, `Chat`, `generate_many` and transcripts.
 
     - ``params``: the settings of the sampler; None is `Params.recommended` for the model.
-    - ``max_tokens``: the most new tokens; -1 goes on until the context is full.
-    - ``stop``: a string, or several, that end the text and are not part of it (llama.cpp's reverse prompts).
-    - ``ignore_eos``: forbid the tokens by which the model would end the text. A grammar needs them.
-    - ``grammar``: allow only texts that match it: the new text, without the prompt. A text that ends early ("length",
-      "context", ``stop``) may be unfinished.
-    - ``grammar_scope``: the parts of the text that the grammar is about, with the answer among them; None is all.
-      Without "thinking" the grammar begins after the thinking that the prompt opens.
-    - ``on_loop``: what to do when the text loops: the name of an action, or a `LoopPolicy`; None stops the text if
-      ``params`` have a detector of loops.
-    - ``draft``: what proposes tokens. It changes the speed, and in mode "mrs" alone also the text of a seed.
-    - ``fast_forward``: take a token without sampling if the grammar allows no other, and decode it together with the
-      one before it. llama.cpp may round differently then, as with a draft.
-    - ``sampler``: where penalties and the mask are applied, which changes no text (docs/graph.md): on the "cpu", in
-      llama.cpp's "graph", or "auto": in the graph if the model's last layer is on a GPU.
+    - ``max_tokens``: the most new tokens; -1 continues until the context is full.
+    - ``stop``: a string or several strings that end the text and are not part of it (llama.cpp's reverse prompts).
+    - ``ignore_eos``: forbid the tokens by which the model would end the text. A grammar excludes this option.
+    - ``grammar``: allow only new text that matches the grammar; the prompt does not count. A text that ends early
+      ("length", "context", ``stop``) may be incomplete.
+    - ``grammar_scope``: the parts of the text that the grammar constrains, which must include the answer; None is all
+      parts. Without "thinking" the grammar begins after the thinking that the prompt opens.
+    - ``on_loop``: what to do when the text loops: the name of an action, or a `LoopPolicy`. None stops the text if
+      ``params`` have a loop detector.
+    - ``draft``: what proposes tokens. A draft changes the speed; only in mode "mrs" does it also change the text of a
+      seed.
+    - ``fast_forward``: take a token without sampling if the grammar allows no other token, and decode it together with
+      the token before it. llama.cpp may then round differently, as with a draft.
+    - ``sampler``: where penalties and the mask are applied: on the "cpu", in llama.cpp's "graph", or "auto". "auto" is
+      the graph if the model's last layer is on a GPU. The place changes no text (docs/graph.md).
 
-    Raises ValueError, with the value, for what is out of range and for what excludes each other; TypeError for a value
-    of the wrong type.
+    Raises ValueError, with the value, for a value out of range and for values that exclude each other; TypeError for a
+    value of the wrong type.
     """
 
     params: Params | None = None
@@ -55,7 +56,7 @@ class GenerationConfig:
 
     def __post_init__(self) -> None:
         def normal(field: str, value: object) -> None:
-            object.__setattr__(self, field, value)  # the dataclass is frozen; this is its construction
+            object.__setattr__(self, field, value)  # the dataclass is frozen, and this completes its construction
 
         if self.params is not None and not isinstance(self.params, Params):
             raise ArgumentTypeError(f"params must be a Params, got {shown(self.params)}")
@@ -87,15 +88,15 @@ class GenerationConfig:
 
     @property
     def waits(self) -> bool:
-        """Whether the grammar begins after the model's thinking only."""
+        """Whether the grammar begins only after the model's thinking."""
         return self.grammar is not None and self.grammar_scope is not None and "thinking" not in self.grammar_scope
 
     def params_for(self, model: Model) -> Params:
-        """Return the settings of the sampler for a model."""
+        """Return the settings of the sampler for a model: the given ``params``, or else the recommended ones."""
         return Params.recommended(model) if self.params is None else self.params
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields but ``params`` and ``draft`` as a transcript has them."""
+        """Return all fields except ``params`` and ``draft``, as a transcript stores them."""
         grammar = {} if self.grammar is None else {"grammar": dict(self.grammar.source)}
         scope = {} if self.grammar_scope is None else {"grammar_scope": list(self.grammar_scope)}
         limits = {"max_tokens": self.max_tokens, "stop": list(self.stop), "ignore_eos": self.ignore_eos}
@@ -103,7 +104,7 @@ class GenerationConfig:
 
 
 def config_of(config: object) -> GenerationConfig:
-    """Return a config that was given, the usual one for None; TypeError for anything else."""
+    """Return the given config, or the default one for None; TypeError for anything else."""
     if config is None:
         return GenerationConfig()
     if isinstance(config, Params):

@@ -1,4 +1,4 @@
-"""`Delivery`: what is handed out of a text, in pieces, and what the text is in the end."""
+"""`Delivery`: hands out a text in pieces as it grows, and holds the whole text."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -6,9 +6,9 @@ from .text_stream import TextStream
 
 
 class Delivery:
-    """The pieces of a text up to a stop string, which go to ``on_text`` as they come, and none twice after a cut.
+    """The pieces of a text up to a stop string. Each goes to ``on_text`` at once, and after a cut none goes twice.
 
-    ``wants_end``: whether ``on_text`` has asked for the end of the text.
+    ``wants_end``: whether ``on_text`` asked to end the text.
     """
 
     def __init__(self, stop: Sequence[str], on_text: Callable[[str], object] | None) -> None:
@@ -16,7 +16,7 @@ class Delivery:
         self.wants_end = False
         self._on_text = on_text
         self._pieces: list[str] = []
-        self._handed = 0  # characters of the text to come that were handed out before a cut
+        self._handed = 0  # characters of the coming text that were handed out before a cut
 
     @property
     def text(self) -> str:
@@ -24,21 +24,21 @@ class Delivery:
         return "".join(self._pieces)
 
     def add(self, fragment: str | bytes) -> None:
-        """Take what a token adds to the text."""
+        """Take the text that a token adds."""
         stream = self.stream
         text = fragment if stream.passes and type(fragment) is str else stream.feed(fragment)
         if text:
             self._hand_out(text)
 
     def cut(self, fragments: Iterable[str | bytes]) -> None:
-        """Go back to what some tokens add to the text. What was held back is handed out, as the rest was."""
+        """Go back to the text of some tokens. First hand out what was held back, as the rest of the old text was."""
         self.end()
         self.stream = TextStream(self.stream.stop)
         self._pieces = [text for fragment in fragments if (text := self.stream.feed(fragment))]
         self._handed = self.stream.held
 
     def end(self) -> None:
-        """Hand out what was held back, when no more comes."""
+        """Hand out what was held back; no more text follows."""
         text = self.stream.end()
         if text:
             self._hand_out(text)

@@ -1,4 +1,4 @@
-"""`Draft`: what proposes tokens and how; `Speculated`, its figures; and for which models it can draft."""
+"""`Draft`: what proposes tokens and how; its figures, `Speculated`; and which models it fits."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -24,25 +24,27 @@ DraftKind = Literal["model", "lookup", "model+lookup"]
 
 @dataclass(frozen=True)
 class Draft:
-    """What proposes tokens, and how it is used, with llama.cpp's names.
+    """What proposes tokens, and how they are used; the names are llama.cpp's.
 
-    ``model``: a draft model, opened as a `Model` of its own. ``lookup``: tokens of the shortest match, 1..65535, with
-    which what followed earlier in the prompt and the text is proposed; 0 looks nothing up. With both the model drafts,
-    and where it proposes too little, or promises less in ``n_max`` "auto", a match does.
+    ``model``: a draft model, opened as a `Model` of its own. ``lookup``: the shortest match, in tokens, 1..65535. The
+    tokens that followed an earlier match in the prompt or the text are proposed; 0 turns lookup off. With both, the
+    model drafts. A match drafts if the model proposes too few tokens, or if ``n_max`` is "auto" and the match promises
+    more.
 
-    ``n_max``: most tokens of a block, 0..32; 0 drafts nothing; "auto" chooses by `Pace` what is fastest, none included.
-    ``n_min``: blocks with fewer tokens are not used, 0 to ``n_max``. ``p_min``: the model stops where it gives its best
-    token a lower probability, 0..1, among its ten best at temperature 1. ``mode``: see `Speculation`. In mode "mrs",
-    where the text of a seed depends on the length of blocks, "auto" is 3, and ``n_min`` must be 0, since what was drawn
-    has to be judged.
+    ``n_max``: the most tokens of a block, 0..32; 0 drafts nothing. "auto" uses `Pace` to choose the fastest length,
+    which may be 0. ``n_min``: blocks with fewer tokens are not used, 0 to ``n_max``. ``p_min``: the draft model stops
+    when it gives its best token a lower probability, 0..1, among its ten best at temperature 1. ``mode``: see
+    `Speculation`. In mode "mrs" the text of a seed depends on the length of blocks, so "auto" is 3. ``n_min`` must be
+    0 there, because every token that was drawn has to be judged.
 
-    What "auto" found out in one text serves the next one of the same draft and target.
+    What "auto" measures in one text serves the next text of the same draft and target.
 
-    ``on_proposed`` is called before text is handed out, where it goes over from the tokens of the target to proposed
-    ones that stand (True) and back (False). ``clock``: returns seconds, which "auto" compares; no text depends on it.
+    ``on_proposed`` is called before text is handed out, whenever the source of the tokens changes: with True before
+    accepted draft tokens, with False before tokens of the target. ``clock`` returns seconds, which "auto" compares; no
+    text depends on it.
 
-    A draft model should have the context of the target (``n_ctx``); where it is full, it drafts nothing. ValueError for
-    what is out of range.
+    Give a draft model the context size of the target (``n_ctx``); when its context is full, it drafts nothing. Raises
+    ValueError for values out of range.
     """
 
     model: Model | None = None
@@ -71,7 +73,7 @@ class Draft:
             integer("n_max", self.n_max, 0, MAX_DRAFT)
         integer("n_min", self.n_min, 0, self.most, high_is=f", which is {self._most_is}")
         if self.mode == "mrs" and self.n_min:
-            raise ArgumentError(f"n_min must be 0 in mode mrs, which has to judge what was drawn, got {self.n_min}")
+            raise ArgumentError(f"n_min must be 0 in mode mrs, which judges every drawn token, got {self.n_min}")
         if not isinstance(self.p_min, int | float) or not 0 <= self.p_min <= 1:
             raise ArgumentError(f"p_min must be from 0 to 1, got {self.p_min!r}")
 
@@ -79,17 +81,17 @@ class Draft:
         return {name: value for name, value in vars(self).items() if name != "_paces"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _paces=WeakKeyDictionary())  # a copy finds out for itself what the models cost
+        vars(self).update(state, _paces=WeakKeyDictionary())  # a copy measures for itself what the models cost
 
     def pace(self, target: Model) -> Pace:
-        """Return the pace of another text of a target, which begins with what the last one found out."""
+        """Return the pace for a new text of a target; it begins with what the last text measured."""
         last = self._paces.get(target)
         pace = self._paces[target] = Pace(self.most, self.fixed) if last is None else last.renewed()
         return pace
 
     @property
     def fixed(self) -> int | None:
-        """The length of blocks; None where it is chosen."""
+        """The length of blocks; None if `Pace` chooses it."""
         if not isinstance(self.n_max, str):
             return int(self.n_max)
         return N_MAX if self.mode == "mrs" else None
@@ -105,13 +107,13 @@ class Draft:
 
     @property
     def kind(self) -> DraftKind:
-        """What proposes tokens."""
+        """Which sources propose tokens: the model, lookup, or both."""
         if self.model is None:
             return "lookup"
         return "model+lookup" if self.lookup else "model"
 
     def to_json(self) -> dict[str, Any]:
-        """Return what it is, for a transcript."""
+        """Return the settings of the draft, for a transcript."""
         model = None if self.model is None else self.model.header
         return {
             "kind": self.kind,
@@ -126,13 +128,14 @@ class Draft:
 
 @dataclass
 class Speculated:
-    """Figures of a text. ``drafted`` and ``accepted``: tokens. ``blocks``: calls of the target that judged drafted
-    tokens, and ``tokens`` what these calls added to the text; ``plain``: calls without a drafted token. ``draft_s``:
-    seconds that drafting took.
+    """Figures of a text that was written with a draft.
 
-    ``speed``: how many times as fast the text came as it would have without a draft, from the times of this run; None
-    where they do not say. ``off``: whether it was slower and no draft is used any more; then ``speed`` is how fast the
-    best block would be.
+    ``drafted`` and ``accepted``: tokens. ``blocks``: calls of the target that judged drafted tokens. ``tokens``: tokens
+    that these calls added to the text. ``plain``: calls without a drafted token. ``draft_s``: seconds of drafting.
+
+    ``speed``: how many times as fast the text came as without a draft, computed from the times of this run; None if the
+    times do not suffice. ``off``: whether the draft was slower and is no longer used; ``speed`` is then the speed of
+    the best block.
     """
 
     drafted: int = 0
@@ -146,30 +149,30 @@ class Speculated:
 
     @property
     def acceptance(self) -> float:
-        """The share of drafted tokens that stand; 0 when there are none."""
+        """The share of drafted tokens that were accepted; 0 if no token was drafted."""
         return self.accepted / max(self.drafted, 1)
 
     @property
     def tokens_per_call(self) -> float:
-        """Tokens that a call of the target adds to the text, on average; 0 when there was no call."""
+        """Tokens that a call of the target adds to the text, on average; 0 if there was no call."""
         return (self.tokens + self.plain) / max(self.blocks + self.plain, 1)
 
     def judged(self, drafted: int, accepted: int, tokens: int) -> None:
-        """Count a block, of which some tokens stood, and the tokens that it added to the text."""
+        """Count a block: its drafted tokens, its accepted tokens, and the tokens that it added to the text."""
         self.blocks += 1
         self.drafted += drafted
         self.accepted += accepted
         self.tokens += tokens
 
     def add(self, other: "Speculated | None") -> None:
-        """Add the figures of another text, if it has some; how fast it was is what the last one says."""
+        """Add the figures of another text, if it has any; the speed is that of the last text."""
         if other is not None:
             for name in ("drafted", "accepted", "blocks", "tokens", "plain", "draft_s"):
                 setattr(self, name, getattr(self, name) + getattr(other, name))
             self.speed, self.off = other.speed, other.off
 
     def rated(self, pace: Pace) -> None:
-        """Set ``speed`` and ``off`` by what was measured."""
+        """Set ``speed`` and ``off`` from the measurements."""
         self.speed, promised, self.off = pace.speed, pace.promised, False
         if pace.fixed is None and self.speed is not None and promised is not None:
             self.off = promised <= 1 and self.speed <= 1
@@ -199,13 +202,13 @@ class Speculated:
 
 
 def common_length(a: Sequence[object], b: Sequence[object]) -> int:
-    """Return how many tokens two sequences have in common at their beginning."""
+    """Return the length of the longest common prefix of two sequences of tokens."""
     return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 @dataclass(frozen=True)
 class Opened:
-    """What `refuse_draft` needs of a target that is not a `Model`: its file, a `llama_cpp.Llama` and its numbers."""
+    """The data `refuse_draft` needs of a target that is no `Model`: its file, a `llama_cpp.Llama` and its sizes."""
 
     header: Header
     llm: Any
@@ -216,9 +219,9 @@ class Opened:
 def refuse_draft(target: Model | Opened, draft: Draft) -> None:
     """Raise LzsError for a draft model that cannot draft for a target, ValueError for one that is the target itself.
 
-    Their vocabularies must have the same kind, special tokens and texts; one may be longer. Recurrent and hybrid
-    models cannot take back tokens that fall. ValueError where no block fits in the context or a batch of the target,
-    TypeError for what is not a `Draft`.
+    Both vocabularies must have the same kind, special tokens and texts; one may be longer. Recurrent and hybrid models
+    cannot take back rejected tokens. Raises ValueError if no block fits in the context or in a batch of the target,
+    and TypeError for an object that is not a `Draft`.
     """
     if not isinstance(draft, Draft):
         raise ArgumentTypeError(f"draft must be a Draft, got {draft!r:.100}: Draft(Model(path))")
@@ -247,17 +250,17 @@ def refuse_draft(target: Model | Opened, draft: Draft) -> None:
 def warn_of_change(
     target: Model | Opened, draft: Draft, n_ctx: int, n_threads: int | None = None, *, stacklevel: int
 ) -> None:
-    """Warn by a `RoundingWarning` where texts of up to ``n_ctx`` tokens may not be those without the draft."""
+    """Warn with a `RoundingWarning` if the draft may change texts of up to ``n_ctx`` tokens."""
     if draft.most and draft.mode != "mrs":
         name = target.header.path.name
         warn_of_rounding(target.llm, name, draft.most + 1, n_ctx, n_threads, stacklevel=stacklevel + 1)
 
 
 def too_large(target: Header, draft: Header, name: str | None = None) -> str | None:
-    """Return what to say of a draft model that is as large as its target, or larger; None of one that is smaller.
+    """Return a warning for a draft model that is at least as large as its target; None for a smaller draft.
 
-    ``name``: of the target, None for that of its file. Two tokens for a call of the target and one of the draft are the
-    most that such a draft can bring, and calls take times as weights take bytes.
+    ``name``: the target's name, None for the name of its file. A draft of one token gives at most two tokens for one
+    call of the target and one of the draft. The time of a call is taken to be proportional to the size of the weights.
     """
     ratio = draft.file_bytes / target.file_bytes
     if ratio < 1:
@@ -265,7 +268,7 @@ def too_large(target: Header, draft: Header, name: str | None = None) -> str | N
     size = "as large as" if ratio == 1 else "larger than"
     return (
         f"the draft {draft.path.name} is {size} {name or target.path.name}: by their sizes at most "
-        f"{2 / (1 + ratio):.2f}x, were every token accepted"
+        f"{2 / (1 + ratio):.2f}x, even if every token is accepted"
     )
 
 
@@ -273,10 +276,10 @@ def _refuse_vocabulary(a: Header, b: Header) -> None:
     names = f"{b.path.name} cannot draft for {a.path.name}"
     for key in ("model", "add_bos_token", "add_eos_token"):
         x, y = (header.metadata.get(f"tokenizer.ggml.{key}") for header in (a, b))
-        if None not in (x, y) and x != y:  # what a file leaves out is llama.cpp's default
+        if None not in (x, y) and x != y:  # a value that the file leaves out is llama.cpp's default
             raise LzsError(f"{names}: their tokenizers differ in {key} ({y!r} against {x!r})")
     n = min(len(a.vocabulary), len(b.vocabulary))
-    if a.vocabulary[:n] != b.vocabulary[:n]:  # for every text, so at the speed of C
+    if a.vocabulary[:n] != b.vocabulary[:n]:  # runs for every text, so the comparison is left to C
         i = common_length(a.vocabulary, b.vocabulary)
         x, y = a.vocabulary[i], b.vocabulary[i]
         raise LzsError(f"{names}: token {i} is {y!r:.60} in one vocabulary and {x!r:.60} in the other")

@@ -1,13 +1,13 @@
-"""`forced_of`: how many tokens of a text a grammar forces."""
+"""`forced_of`: how many tokens of a text are forced by a grammar."""
 
 from ..constraint.grammar import Grammar
 from ..sampler import Sampler
 
 
 def forced_of(grammar: Grammar, text: str) -> tuple[int, int] | None:
-    """Return (tokens that the grammar forces, tokens) of a text that it allows, in the longest tokens that fit.
+    """Return (tokens that the grammar forces, all tokens) of an allowed text, which is cut into the longest tokens.
 
-    None where it does not allow the text, or where the text cannot be written so. The end is not counted.
+    None if the grammar does not allow the text, or not these tokens. The token that ends the text is not counted.
     """
     data = text.encode()
     by_bytes = {piece: token for token, piece in reversed(list(enumerate(grammar.vocabulary.pieces))) if piece}

@@ -26,22 +26,22 @@ def generate(
     on_text: Callable[[str], object] | None = None,
     on_explanation: Callable[[Explanation], object] | None = None,
 ) -> Generation:
-    """Continue a prompt until the model ends it, a stop string comes, it loops, or there is no room left.
+    """Continue a prompt until the model ends the text, a stop string comes, the text loops, or there is no room left.
 
-    ``prompt``: text; or messages ({"role", "content"} each), which the model's chat template makes a text of; or
-    tokens, any sequence of integers, with everything that the model expects around them. ``config``: the settings of
-    the text; None is `GenerationConfig()`, which has the recommended penalty for the model and up to 512 new tokens.
-    ``max_tokens`` and ``stop`` replace those of the config.
+    ``prompt``: text, messages or tokens. Messages ({"role", "content"} each) become text through the model's chat
+    template. Tokens are any sequence of integers, with everything that the model expects around them. ``config``: the
+    settings of the text; None is `GenerationConfig()`, with the recommended penalty for the model and up to 512 new
+    tokens. ``max_tokens`` and ``stop`` replace those of the config.
 
-    ``reuse_context``: decode only what comes after the beginning that the prompt has in common with the tokens in
-    the model's context; otherwise the context is emptied first. llama.cpp may round the logits of reused tokens
-    differently, so that a text may differ at a token that was almost a tie.
+    ``reuse_context``: decode only the part of the prompt that differs from the tokens in the model's context; otherwise
+    the context is emptied first. llama.cpp may round the logits of reused tokens differently, so that a text may differ
+    at a token that was almost a tie.
 
-    ``on_text`` is called with each piece of text as it comes, which never ends inside a character. The pieces add
-    up to ``text``; where a loop is cut they add up to everything that was written, since what was handed out is not
-    taken back. If it returns True the text ends there. A KeyboardInterrupt ends it too, and what was written is
-    returned. ``on_explanation`` is called before each token, that which ends the text included, with what the
-    sampler does (`Sampler.explain`) and the texts of the tokens; it makes a token take several times as long.
+    ``on_text`` is called with each piece of text as it comes; no piece ends inside a character. The pieces add up to
+    ``text``. If a loop is cut, they add up to everything that was written, because streamed text is never retracted.
+    If ``on_text`` returns True, the text ends there. A KeyboardInterrupt ends the text too, and what was written is
+    returned. ``on_explanation`` is called before each token, including the token that ends the text. It gets what the
+    sampler does (`Sampler.explain`), with the texts of the tokens. It makes a token take several times as long.
 
     Raises ValueError for an empty prompt, one that does not fit in the context, and values out of range; TypeError for
     a model that is not a `Model` and a config that is not a `GenerationConfig`; LzsError when the model or its template
@@ -61,7 +61,7 @@ def generate(
     start = perf_counter()
     try:
         with placed(written, config):
-            # Not the last token of the prompt, whose logits are needed.
+            # The last token of the prompt is always decoded: its logits are needed.
             known = common_length(model.past, written.prompt[:-1]) if reuse_context else 0
             model.decode(written.prompt[keep_some(model, known) :])
             logits = model.logits_pointer()

@@ -1,4 +1,4 @@
-"""`Generation`: a text that was written, and how; and its `Timings`."""
+"""`Generation`: a text that was written, how it was written, and its `Timings`."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,7 +15,7 @@ class Timings:
     """Times in seconds. ``prompt``: decoding the prompt; ``decode``: decoding the new tokens; ``sampling``: picking
     them; ``total``: everything together.
 
-    A decode ends when its logits can be read, so that it includes what llama.cpp does in the background.
+    A decode ends when its logits can be read, so it includes the work that llama.cpp does in the background.
     """
 
     prompt: float
@@ -26,20 +26,23 @@ class Timings:
 
 @dataclass(frozen=True)
 class Generation:
-    """What `generate` made.
+    """The result of `generate`.
 
-    ``text``: everything that was written; ``reasoning`` and ``content``: its two parts, where the model marks its
-    reasoning by `<think>` and `</think>` or by marks of its own. Reasoning is None where there is no such block or an
-    empty one, a block that was never closed reaches to the end of the text, and a text that is a value or a choice from
-    its first token on (`Grammar.is_value`) is content. ``tokens``: the ids, without the token
-    that ends a text (EOG) and with those of a stop string. ``finish_reason``: "stop" (EOG, or ``stop_string``),
-    "repetition" (``loop`` or ``stuck``), "length" (``max_tokens``), "context" (the context is full), or "interrupted"
-    (Ctrl-C, or ``on_text`` asked for it). ``loop`` and ``stuck``: the loop, or the stretch without anything new, that
-    ended the text, in tokens; None for what did not. ``actions``: everything that was done about loops, in its order;
-    what was cut is in their ``cut`` and no more in ``tokens`` and ``text``. ``speculated``: the figures of a draft.
-    ``forced``: new tokens that were not sampled, since the grammar allowed nothing else. ``constrained``: the part of
-    ``text`` that the grammar is about, "" where it did not begin; None without a grammar. ``sampler``: where penalties
-    were applied, on the "cpu" or in llama.cpp's "graph".
+    ``text``: everything that was written. ``reasoning`` and ``content``: its two parts, if the model marks its
+    reasoning by `<think>` and `</think>` or by marks of its own. ``reasoning`` is None if there is no such block, or an
+    empty one. A block that was never closed reaches to the end of the text. A text that is a value or a choice from its
+    first token on (`Grammar.is_value`) is all content.
+
+    ``tokens``: the ids, including those of a stop string but not the token that ends a text (EOG). ``finish_reason``:
+    "stop" (EOG, or ``stop_string``), "repetition" (``loop`` or ``stuck``), "length" (``max_tokens``), "context" (the
+    context is full), or "interrupted" (Ctrl-C, or ``on_text`` asked to end). ``loop`` and ``stuck``: the loop, or the
+    stretch without new text, that ended the text, in tokens; None if it did not end the text. ``actions``: everything
+    that was done about loops, in order. Tokens that an action cut are in its ``cut``, and no longer in ``tokens`` and
+    ``text``.
+
+    ``speculated``: the figures of a draft. ``forced``: number of new tokens that were not sampled, because the grammar
+    allowed no other. ``constrained``: the part of ``text`` that the grammar constrains, "" if the grammar did not
+    begin; None without a grammar. ``sampler``: where penalties were applied, on the "cpu" or in llama.cpp's "graph".
 
     ``template_unused``: the prompt was plain text, the model has a chat template, and it answered with nothing. Models
     that were trained to chat often do that, so the caller may want to suggest the template.
@@ -64,15 +67,15 @@ class Generation:
 
     @property
     def completion_tokens(self) -> int:
-        """Number of new tokens: those of ``tokens`` and those that were cut."""
+        """Number of new tokens: those of ``tokens`` and those that actions cut."""
         return len(self.tokens) + sum(len(action.cut) for action in self.actions)
 
     @property
     def tokens_per_second(self) -> float:
-        """New tokens a second, over all the time but that of the prompt; 0 when there are none."""
+        """New tokens a second, without the time of the prompt; 0 if there are no new tokens."""
         return self.completion_tokens / max(self.timings.total - self.timings.prompt, 1e-9)
 
     @property
     def sampling_microseconds(self) -> float:
-        """Microseconds a token in the sampler, which picks it and takes it into its history."""
+        """Microseconds a token that the sampler needs to pick a token and to add it to its history."""
         return 1e6 * self.timings.sampling / max(self.completion_tokens, 1)

@@ -1,4 +1,4 @@
-"""`Lookup`: what followed where a text ended before as it ends now: drafts without a model."""
+"""`Lookup`: drafts without a model: the tokens that followed an earlier match of the text's end."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,14 +7,15 @@ from .._check import INT32_MAX, check, integer
 from .._ffi import ffi, lib
 from ..util.in_use import InUse, one_thread
 
-MAX_MATCH = 65535  # tokens; longer matches count as this
+MAX_MATCH = 65535  # tokens; a longer match counts as this long
 
 
 class Lookup:
-    """A text that grows, and where it ended before as it ends now, among its last ``window`` (1..2**31 - 1) tokens.
+    """A growing text, with the earlier places that match its end, among its last ``window`` (1..2**31 - 1) tokens.
 
-    The match index is that of the LZ penalty, over the whole text. 6 bytes a token; a token takes time that is linear
-    in the window, about a microsecond for 10,000 tokens. One thread at a time uses it; another one gets an LzsError.
+    The match index is that of the LZ penalty, over the whole text. It takes 6 bytes a token. The time of a token is
+    linear in the window, about a microsecond for 10,000 tokens. One thread at a time may use it; another thread gets
+    an LzsError.
     """
 
     def __init__(self, window: int = INT32_MAX) -> None:
@@ -33,16 +34,17 @@ class Lookup:
 
     @one_thread
     def rewind(self, n: int) -> None:
-        """Take back the last ``n`` tokens; ValueError, with nothing changed, where there are fewer."""
+        """Take back the last ``n`` tokens; raise ValueError, with nothing changed, if there are fewer."""
         check(lib.lzs_lookup_rewind(self._handle, integer("n", n, 0, self.n, high_is=", the number of tokens")))
         self.n -= n
 
     @one_thread
     def find(self, least: int, n: int) -> tuple[int, list[int]]:
-        """Return (length of the longest match of the text's end, the ``n`` tokens that followed there).
+        """Return (length of the longest match of the text's end, the ``n`` tokens that followed that match).
 
-        ``least``: tokens of the shortest match, 1..65535. Of several that are as long it is the nearest; where the text
-        ends before ``n`` tokens, they go on with themselves. (0, []) where nothing matches.
+        ``least``: tokens of the shortest match, 1..65535. Of several matches of one length the nearest counts. If the
+        text ends before ``n`` tokens followed, the tokens repeat from the start of that continuation. (0, []) if
+        nothing matches.
         """
         tokens = ffi.new("int32_t[]", integer("n", n, 1, INT32_MAX))
         length = int(lib.lzs_lookup_find(self._handle, integer("least", least, 1, MAX_MATCH), tokens, n))

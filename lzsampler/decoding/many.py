@@ -1,20 +1,20 @@
-"""`generate_many`: many texts in a few llama.cpp contexts, each with a sampler, decoded together in one batch a step.
+"""`generate_many`: many texts in a few llama.cpp contexts. Each step decodes a token of every text in one batch.
 
-Every text is the one of `generate` wherever llama.cpp computes the same logits for one sequence and for several: with
-Q8_0 weights it does, bit for bit; with F16 weights it does not, and a text may change at a token that was almost a tie.
-Nor does it with flash attention where several threads share a context of more than 256 tokens (llama.cpp 0.3.36).
-To that end every sequence has a cache of its own (``kv_unified`` is off), a prompt is decoded by itself in the batches
-of `generate`, and no token is computed alone that is not computed alone there (`_reusable`).
+Every text equals that of `generate` if llama.cpp computes the same logits for one sequence and for several. With Q8_0
+weights it does, bit for bit; with F16 weights it does not, and a text may change at a token that was almost a tie.
+It does not either with flash attention and several threads in a context of more than 256 tokens (llama.cpp 0.3.36).
+For the same logits, every sequence has a cache of its own (``kv_unified`` is off), and a prompt is decoded separately,
+in the batches of `generate`. No token is computed alone that `generate` computes with others (`_reusable`).
 
-Texts of one prompt that are the same so far are one sequence. When their samplers pick different tokens, most of them
-go on, and the others wait at that place of the cache until these have ended, or move to a cache that is free. The
-settings of a grid often write the same text, so that this saves half of the work: `lzs eval --grid paper` decodes one
-token for 1.9 that it writes, and one for seven in answers to tasks (embedded model).
+Texts of one prompt that are the same so far share one sequence. When their samplers pick different tokens, the largest
+group continues. The others wait at that place of the cache until the group has ended, or move to a free cache. The
+settings of a grid often write the same text, so this saves half of the work: `lzs eval --grid paper` decodes one token
+for 1.9 that it writes, and one for seven in answers to tasks (embedded model).
 
-Where llama.cpp has fewer threads than there are cores, as for a small model, contexts are decoded side by side.
+If llama.cpp has fewer threads than there are cores, as for a small model, several contexts decode at the same time.
 
-A draft (together.py) proposes tokens for the texts that have a cache of their own; the rows of all are computed in one
-call, which is worth the less the more texts there are.
+A draft (together.py) proposes tokens for the texts that have a cache of their own. One call computes the rows of all
+texts, so that a draft gains less the more texts there are.
 """
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
@@ -45,23 +45,23 @@ from .together import Place, Shared, Together
 from .writing import Text
 
 MAX_PARALLEL = 256  # LLAMA_MAX_SEQ
-_TOGETHER = 256  # texts of one prompt that begin together; each has a sampler in memory
+_TOGETHER = 256  # the most texts of one prompt that begin together; each has a sampler in memory
 _T = TypeVar("_T")
-_KERNELS = (1, 2, 64)  # tokens of a batch from which on llama.cpp (0.3.36) computes by other kernels
-_WORTH_COPYING = 8  # tokens of a prompt; between caches of their own llama.cpp copies whole sequences only
+_KERNELS = (1, 2, 64)  # sizes of a batch from which on llama.cpp (0.3.36) uses other kernels
+_WORTH_COPYING = 8  # tokens of a prompt; between separate caches llama.cpp copies only whole sequences
 
 
 @dataclass(frozen=True)
 class Request:
-    """One text to write, as `generate` writes it, and an ``id``, which is the caller's own.
+    """One text to write, as `generate` writes it, and the caller's own ``id`` for it.
 
-    ``config``: the settings of the text. Each text is drawn with the seed of its own params. Texts of different
-    prompts with the same seed are drawn with the same noise: give each the `sequence_seed` of the seed and the number
-    of its prompt. Texts in different contexts, which are written at the same time, each use a copy of the grammar, and
-    every token is sampled. The draft is that of `generate_many`, and the penalties are applied on the CPU.
+    ``config``: the settings of the text. The seed of its params draws the text. Texts of different prompts with the
+    same seed are drawn with the same noise: give each the `sequence_seed` of the seed and the number of its prompt.
+    Each context has its own copy of the grammar, and every token is sampled. The draft is that of `generate_many`, and
+    the penalties are applied on the CPU.
 
-    ``on_text`` may be called from another thread. ``sampler``: called when the text begins, to make a sampler that
-    takes the place of the one of the params.
+    ``on_text`` may be called from another thread. ``sampler``: called when the text begins; it returns a sampler that
+    replaces the one of the params.
     """
 
     id: Any
@@ -73,7 +73,7 @@ class Request:
     def __post_init__(self) -> None:
         config_of(self.config)
         if self.config.draft is not None:
-            raise ArgumentError("one draft serves all texts: give it to generate_many, and no request a draft")
+            raise ArgumentError("one draft serves all texts: give it to generate_many, not to a request")
         if self.config.sampler == "graph":
             raise ArgumentError("sampler='graph' is for one text at a time: use generate, or leave it out")
 
@@ -87,25 +87,25 @@ def generate_many(
     n_contexts: int | None = None,
     draft: Draft | None = None,
 ) -> Iterator[tuple[Request, Generation | ValueError | LzsError]]:
-    """Yield each request with its text, in the order in which they end, which depends on their lengths only.
+    """Yield each request with its text, in the order in which the texts end, which depends only on their lengths.
 
-    A request that fails is yielded with its error in the place of the text, and the others go on: with the ValueError
-    or LzsError that `generate` would raise for it, or that its ``sampler`` or ``on_text`` raises. Where llama.cpp
-    fails, its LzsError is that of all texts that are decoded there. Any other error is a bug, and is raised.
+    A request that fails is yielded with its error instead of a text, and the others continue. The error is the
+    ValueError or LzsError that `generate` would raise, or that the request's ``sampler`` or ``on_text`` raises. If
+    llama.cpp fails, all texts of that context get its LzsError. Any other error is a bug, and is raised.
 
     ``n_parallel``: number of different texts at a time, 1..256; each has a cache for ``model.n_ctx`` tokens, which
-    takes memory of its own. ``n_threads``: llama.cpp's threads for each context; None is the model's number.
-    ``n_contexts``: how many contexts decode at the same time, each a part of the texts; None is one for every
-    ``n_threads`` cores, and one on a GPU. Requests are taken when there is room: those that follow each other and have
-    the same prompt together, and the one after them. The timings of a text are those of its prompt and its share of the
-    steps that it took part in, where copies of a text count as one.
+    takes its own memory. ``n_threads``: llama.cpp's threads for each context; None is the model's number.
+    ``n_contexts``: how many contexts decode at the same time, each with a part of the texts; None is one for every
+    ``n_threads`` cores, and one on a GPU. Requests are taken from the iterable when there is room: consecutive requests
+    with the same prompt together, and the request after them. The timings of a text are those of its prompt and its
+    share of the steps that it took part in; copies of a text count as one.
 
-    ``draft``: what proposes tokens, which changes no text; in mode "gumbel" or "match", since in "mrs" a text would
-    depend on those that are decoded with it. Nothing is drafted for texts of one prompt while they are the same.
+    ``draft``: what proposes tokens, which changes no text. Its mode must be "gumbel" or "match": in "mrs" a text would
+    depend on the texts that are decoded with it. Nothing is drafted for texts of one prompt while they are the same.
 
-    Raises ValueError for numbers out of range and a draft that does not fit, TypeError for a model that is not a
-    `Model`, and LzsError when there is no memory for the contexts. Closing the iterator frees them, and the model
-    cannot be closed before. Any number of threads may do this with one model.
+    Raises ValueError for numbers out of range and for a draft that does not fit, TypeError for a model that is not a
+    `Model`, and LzsError when there is no memory for the contexts. Closing the iterator frees the contexts; the model
+    cannot be closed before. Any number of threads may call this function with one model.
     """
     refuse_other_model("generate_many", model)
     n_parallel = integer("n_parallel", n_parallel, 1, MAX_PARALLEL)
@@ -124,7 +124,7 @@ def generate_many(
                 contexts.append(_Context(model, (n_parallel + i) // n_contexts, threads, draft=draft))
         yield from _run(model, contexts, pool, iter(requests))
     finally:
-        with uninterrupted():  # a second Ctrl-C must not free what a thread of the pool still uses
+        with uninterrupted():  # a second Ctrl-C must not free what a thread of the pool is still using
             for context in contexts:
                 context.stop()
             pool.shutdown(cancel_futures=True)
@@ -133,16 +133,16 @@ def generate_many(
 
 
 def refuse_shared(model: Model, draft: Draft) -> None:
-    """Raise as `refuse_draft`, and ValueError for a draft that is for one text only."""
+    """Raise like `refuse_draft`, and ValueError for a draft that only works for a single text."""
     refuse_draft(model, draft)
     if draft.mode == "mrs":
-        raise ArgumentError("mode mrs is for one text: among several a text would depend on the others; use gumbel")
+        raise ArgumentError("mode mrs is for one text: of several, each would depend on the others; use gumbel")
     if draft.on_proposed is not None:
         raise ArgumentError("on_proposed is for one text: leave it out")
 
 
 def side_by_side(model: Model, n_threads: int | None = None) -> int:
-    """Return how many contexts of a model there are enough cores for to decode at the same time; 1 on a GPU."""
+    """Return how many contexts of a model the cores can decode at the same time; 1 on a GPU."""
     if model.n_gpu_layers and llama_cpp.llama_supports_gpu_offload():
         return 1
     return min(MAX_PARALLEL, max(1, physical_cores() // (n_threads or model.n_threads)))
@@ -176,7 +176,7 @@ def _run(
 
 
 def _alike(requests: Iterable[Request]) -> Iterator[list[Request]]:
-    """Yield requests that follow each other and have the same prompt together."""
+    """Yield consecutive requests with the same prompt together."""
     for _, group in groupby(requests, lambda r: r.prompt.tolist() if isinstance(r.prompt, np.ndarray) else r.prompt):
         while together := list(islice(group, _TOGETHER)):
             yield together
@@ -186,7 +186,7 @@ def _text(model: Model, request: Request, grammars: MutableMapping[Grammar, Gram
     grammar = request.config.grammar
     if grammar is not None:
         if grammar not in grammars:
-            grammars[grammar] = grammar.copy()  # one thread at a time may use it, and each context has its own
+            grammars[grammar] = grammar.copy()  # one thread at a time may use a grammar, and contexts have threads
         grammar = grammars[grammar]
     return Text(
         model,
@@ -198,7 +198,7 @@ def _text(model: Model, request: Request, grammars: MutableMapping[Grammar, Gram
 
 
 def _tried(text: Text, call: Callable[..., _T], *arguments: Any) -> _T | None:
-    """Return what a call returns that is about one text; None where it fails, and where the text did before."""
+    """Call a function for one text and return its result; None if it fails, or if the text has failed before."""
     try:
         return None if text.over else call(*arguments)
     except (ValueError, LzsError) as error:
@@ -212,9 +212,9 @@ _Working = Sequence[tuple["_Cache", "_Branch"]]
 
 @dataclass
 class _Branch:
-    """Texts that are the same so far: ``n_past`` tokens, and ``token``, which is to be decoded next.
+    """Texts that are the same so far: ``n_past`` tokens are decoded, and ``token`` is decoded next.
 
-    ``ahead``: tokens that come before that one and were not picked but written in the place of what was cut.
+    ``ahead``: tokens that come before ``token``. An action wrote them in place of text that it cut.
     """
 
     texts: list[_Writing]
@@ -224,15 +224,16 @@ class _Branch:
 
 
 def _least(n: int) -> int:
-    """Return the size of the smallest batch that llama.cpp computes by the kernels of one of ``n`` tokens."""
+    """Return the size of the smallest batch that llama.cpp computes with the kernels of a batch of ``n`` tokens."""
     return max(size for size in _KERNELS if size <= n)
 
 
 class _Cache:
-    """The ``n_past`` tokens of one sequence in llama.cpp: a prompt, after which ``row`` are the logits, and a text.
+    """The ``n_past`` tokens of one sequence in llama.cpp: a prompt and a text. ``row``: the logits after the prompt.
 
-    ``branch``: the texts that are being written there. ``waiting``: branches of the same prompt that wait; the cache
-    holds their tokens too, each having those of the one before and maybe more. They go on from the last to the first.
+    ``branch``: the texts that are being written there. ``waiting``: branches of the same prompt that wait. The cache
+    holds their tokens too: each branch has the tokens of the one before it, and maybe more. They resume from the last
+    to the first.
     """
 
     def __init__(self, number: int) -> None:
@@ -245,7 +246,7 @@ class _Cache:
 
 
 class _Context(Sequences):
-    """Texts that are decoded together, each different one in a cache, maybe with a draft."""
+    """Texts that are decoded together, each different text in a cache, with or without a draft."""
 
     def __init__(
         self, model: Model, n_caches: int, n_threads: int, n_ctx: int | None = None, draft: Draft | None = None
@@ -260,14 +261,14 @@ class _Context(Sequences):
                 self.close()
                 raise
         self._draft, self._clock = draft, perf_counter if draft is None else draft.clock
-        self._texts: list[_Writing] = []  # that are not over
+        self._texts: list[_Writing] = []  # texts that have not ended
         self._empty(n_caches)
-        self.grammars = WeakKeyDictionary[Grammar, Grammar]()  # the copies of those of the requests
+        self.grammars = WeakKeyDictionary[Grammar, Grammar]()  # a request's grammar -> this context's copy
 
     def _empty(self, n_caches: int) -> None:
         self._caches = [_Cache(i) for i in range(n_caches)]
         self._free = list(self._caches)
-        self._begun: list[tuple[_Cache, list[_Writing]]] = []  # the prompt is not decoded yet
+        self._begun: list[tuple[_Cache, list[_Writing]]] = []  # texts whose prompt is not decoded yet
 
     def close(self) -> None:
         """Free the context, and that of the draft."""
@@ -278,7 +279,7 @@ class _Context(Sequences):
 
     @property
     def room(self) -> int:
-        """Number of caches that are free."""
+        """Number of free caches."""
         return len(self._free)
 
     @property
@@ -287,7 +288,7 @@ class _Context(Sequences):
         return len(self._free) == len(self._caches)
 
     def add(self, texts: list[_Writing]) -> None:
-        """Begin texts of one prompt in the free cache that already holds most of it."""
+        """Begin texts of one prompt in the free cache that already holds the largest part of it."""
         if self._draft is not None and self._together is not None:
             for _, text in texts:
                 text.speculator = None if text.own is None else Shared(text, self._draft, self._together.pace)
@@ -298,8 +299,9 @@ class _Context(Sequences):
         self._begun.append((cache, texts))
 
     def step(self) -> list[_Writing]:
-        """Write one token of each text that does not wait (two after its prompt), or more where some were drafted, and
-        return the texts that end, which are all of them where llama.cpp fails.
+        """Write the next token of each text that does not wait, and return the texts that end.
+
+        A text gets two tokens after its prompt, and several when some were drafted. If llama.cpp fails, all texts end.
         """
         try:
             self._step()
@@ -310,7 +312,7 @@ class _Context(Sequences):
         return ended
 
     def _fail(self, error: LzsError) -> None:
-        """End all texts, and empty the caches, of which nobody knows what they hold now."""
+        """End all texts, and empty the caches, whose contents are now unknown."""
         for _, text in self._texts:
             if not text.over:
                 text.error, text.over = error, True
@@ -351,7 +353,7 @@ class _Context(Sequences):
             self._pick(cache, branch.texts, row)
 
     def _write_drafted(self, working: _Working, together: Together) -> None:
-        """Decode the next token of each text and what is drafted after it, and pick those that follow."""
+        """Decode the next token of each text with the tokens drafted after it, and pick the tokens that follow."""
         start, clock = perf_counter(), self._clock
         places = [self._place(cache, branch) for cache, branch in working]
         drafted = together.propose(places)
@@ -369,7 +371,7 @@ class _Context(Sequences):
         firsts = []
         for (cache, branch), (_, tokens) in zip(working, drafted, strict=True):
             firsts.append(len(batch))
-            # Sequences of one length are computed together; what fills them up is purged with what falls.
+            # llama.cpp computes sequences of one length together; the filling is purged with the rejected tokens.
             more = min(longest, self._model.n_ctx - cache.n_past - 1) - len(tokens)
             block = [branch.token, *tokens, *[branch.token] * more]
             batch += [(token, cache.n_past + i, cache.number) for i, token in enumerate(block)]
@@ -396,7 +398,7 @@ class _Context(Sequences):
         together.pace.judged_together(len(working), len(batch), blocks, together.seconds, added, clock() - before)
 
     def _place(self, cache: _Cache, branch: _Branch) -> Place:
-        """Return what tokens are drafted for: nothing where texts share a cache, or something steers the sampler."""
+        """Return the place to draft for; no draft if texts share a cache, or if something steers the sampler."""
         text = branch.texts[0][1]
         shared = text.speculator if len(branch.texts) == 1 and text.steady else None
         return Place(cache.number, cache.n_past, shared if isinstance(shared, Shared) else None)
@@ -407,7 +409,7 @@ class _Context(Sequences):
         self._going_on(cache, [(request, text, _tried(text, text.take, row, room)) for request, text in texts])
 
     def _going_on(self, cache: _Cache, texts: list[tuple[Request, Text, int | None]]) -> None:
-        """Have texts that were the same so far go on with a token each; None ends a text."""
+        """Continue texts that were the same so far with one token each; None ends a text."""
         branches, cut = dict[int, _Branch](), list[_Branch]()
         for request, text, token in texts:
             if token is None:
@@ -423,7 +425,7 @@ class _Context(Sequences):
             cache.waiting = sorted([*cut, *cache.waiting], key=lambda branch: branch.n_past)
 
     def _go_on(self, caches: Iterable[_Cache]) -> None:
-        """Let each cache go on with the branch that waits there last, or be free."""
+        """Resume in each cache the branch that began to wait last, or mark the cache as free."""
         for cache in caches:
             if cache.waiting:
                 self._resume(cache, cache.waiting.pop())
@@ -431,7 +433,7 @@ class _Context(Sequences):
                 self._free.append(cache)
 
     def _resume(self, cache: _Cache, branch: _Branch) -> None:
-        """Go on with a branch in a cache that holds its tokens, and perhaps others after them."""
+        """Resume a branch in a cache that holds its tokens, and perhaps more tokens after them."""
         cache.branch = branch
         if branch.n_past == cache.n_past:
             more: Sequence[int] = branch.ahead
@@ -447,7 +449,7 @@ class _Context(Sequences):
             cache.n_past += 1
 
     def _prompt(self, cache: _Cache, prompt: list[int]) -> Any:
-        """Bring a prompt into a cache, as much of it as possible from another one; return the logits after it."""
+        """Bring a prompt into a cache, copying as much as possible from another cache; return the logits after it."""
         source = max(self._caches, key=lambda other: (self._reusable(other, prompt), other is cache))
         keep = self._reusable(source, prompt)
         if source is not cache:
@@ -469,27 +471,27 @@ class _Context(Sequences):
         return cache.row
 
     def _reusable(self, cache: _Cache, prompt: list[int]) -> int:
-        """Return how many tokens of a prompt a cache holds as `generate` would compute them.
+        """Return how many tokens of a prompt a cache holds exactly as `generate` would compute them.
 
-        llama.cpp computes a token that it gets alone by other kernels than several, and many by others still, with
-        other rounding. `generate` gives it whole batches, so what counts is how many tokens the batch of a token has.
+        llama.cpp uses one kind of kernel for a single token, another for a few, and another for many; each rounds
+        differently. `generate` decodes whole batches, so the size of the batch that a token is in must match.
         """
         if cache.prompt == prompt:
             return len(prompt)
         n = min(common_length(cache.prompt, prompt), len(prompt) - 1)
-        begin = (n - 1) // self._model.n_batch * self._model.n_batch  # of the batch with the last of these tokens
+        begin = (n - 1) // self._model.n_batch * self._model.n_batch  # start of the batch with the last of these tokens
         if n and _least(self._end(begin, cache.prompt) - begin) != _least(self._end(begin, prompt) - begin):
             n = begin
         begin, end = n // self._model.n_batch * self._model.n_batch, self._end(n, prompt)
         return min(n, end - _least(end - begin))
 
     def _end(self, place: int, prompt: list[int]) -> int:
-        """Return where the batch of a prompt's token ends."""
+        """Return where the batch that holds the token at a place of the prompt ends."""
         n_batch = self._model.n_batch
         return min(len(prompt), (place // n_batch + 1) * n_batch)
 
     def _spread(self) -> None:
-        """Move branches that wait to free caches; there are some when the requests have run out."""
+        """Move waiting branches to free caches; caches are free when the requests have run out."""
         while self._free and (source := max(self._caches, key=lambda cache: len(cache.waiting))).waiting:
             target = self._free.pop(0)
             self._copy(source, target)

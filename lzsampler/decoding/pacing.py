@@ -1,4 +1,7 @@
-"""`Pace`: how many tokens to draft, by what drafting and judging them took and how many stood. It reads no clock."""
+"""`Pace`: how many tokens to draft, from measured times of drafting and judging and from what was accepted.
+
+It reads no clock.
+"""
 
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -6,64 +9,64 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
 AUTO_MOST = 16
-"""The longest block that `Pace` chooses by itself."""
+"""The longest block that `Pace` chooses."""
 
 _TIMES = 15  # measurements of one kind that count, the latest ones
-_FEW = 3  # of fewer measurements the shortest counts, since another process may have been at work
-_MEMORY = 0.97  # what a judged token weighs less with each later one at its place in a block
-_HOPE = (1.4, 2.0)  # (tokens that stood, tokens judged) before the first is: nothing is known yet
+_FEW = 3  # with fewer measurements the shortest counts, since another process may have been at work
+_MEMORY = 0.97  # factor by which the weight of a judged token falls with each later one at its place in a block
+_HOPE = (1.4, 2.0)  # (tokens accepted, tokens judged) to assume before anything was judged
 _FIRST = 3  # the longest block until one was judged; then twice the longest so far
-_PLAIN_FIRST = 2  # calls without a draft, for the time that they take, before the first block
-_PLAIN_AGAIN = 4, 64  # blocks between two such calls later on: few, as the first may have been slow, then twice as many
-_NEIGHBOUR = 32  # blocks between two that try a length beside the best
-_AGED = 4.0  # judged tokens that those before a new try count as, at most
-_CREDIT = 4  # calls without a draft that drafts which came to nothing may take, before they are paused
-_MARGIN = 1.05  # a gain below this may be the noise of a few measurements
-_TINY = 1e-12  # seconds, which are divided by
-# Calls until a draft that does not pay is tried again, then twice as many: glances see sooner where it begins to pay.
+_PLAIN_FIRST = 2  # calls without a draft before the first block, to measure their time
+_PLAIN_AGAIN = 4, 64  # blocks between later such calls: first 4, as the first call may have been slow; doubled up to 64
+_NEIGHBOUR = 32  # blocks between two that try a length next to the best
+_AGED = 4.0  # judged tokens that everything before a new try counts as, at most
+_CREDIT = 4  # calls without a draft: time that drafts without a block may take before they pause
+_MARGIN = 1.05  # a smaller gain may be the noise of a few measurements
+_TINY = 1e-12  # seconds, to avoid a division by 0
+# Calls until a draft that does not pay is tried again; the pause then doubles. Glances notice sooner that it pays.
 _PAUSE, _LONGEST_PAUSE = 512, 1024
-_PAUSE_TOGETHER, _LONGEST_TOGETHER = 32, 512  # of several texts at once, which have no glances
+_PAUSE_TOGETHER, _LONGEST_TOGETHER = 32, 512  # for several texts at once, which have no glances
 _GLANCE = 8  # calls without a draft between two glances
-_GLANCING = 0.005  # share of the time of calls without a draft that glances take
+_GLANCING = 0.005  # the time of glances, as a share of the time of calls without a draft
 
 
 @dataclass
 class _Kind:
-    """What is known of one kind of draft."""
+    """What has been measured for one kind of draft."""
 
     stood: list[float] = field(default_factory=list)
-    judged: list[float] = field(default_factory=list)  # both at each place in a block, the latest ones weighing most
+    judged: list[float] = field(default_factory=list)  # both for each place in a block, the latest ones weighing most
     times: deque[float] = field(default_factory=lambda: deque(maxlen=_TIMES))  # seconds for a drafted token
-    seconds: float = 0.0  # the same, as one number
-    wasted: float = 0.0  # seconds of drafts that came to no block, in all
-    owed: float = 0.0  # and since the last block, or since a new try
-    lost: float = 0.0  # and of these, what counts against another try
+    seconds: float = 0.0  # the typical one of these times
+    wasted: float = 0.0  # seconds of drafts that gave no block, in all
+    owed: float = 0.0  # the same since the last block, or since a new try
+    lost: float = 0.0  # the part of ``owed`` that counts against another try
     drafted: int = 0
     blocks: int = 0
     longest: int = 0  # tokens of a block
-    all_stood: bool = False  # of the last block
+    all_stood: bool = False  # whether all tokens of the last block were accepted
     waited: int = 0
     pause: int = _PAUSE
-    glances_stood: int = 0  # glances in a row of which all stood
+    glances_stood: int = 0  # consecutive glances of which the text got every token
     glanced: float = 0.0  # seconds of glances
-    plain: float = 0.0  # and of calls without a draft while this one was paused
+    plain: float = 0.0  # seconds of calls without a draft
 
     def took(self, drafted: int, seconds: float) -> None:
-        """Take the time of tokens that were drafted and will be judged."""
+        """Record the time of drafting tokens that will be judged."""
         self.drafted += drafted
         self.times.append((seconds + self.owed) / drafted)
-        self.wasted -= self.owed  # which is in the times now
+        self.wasted -= self.owed  # these seconds are part of ``times`` now
         self.owed = self.lost = 0.0
         self.seconds = _typical(self.times)
 
     def tried(self, drafted: int, accepted: int) -> None:
-        """Take how many tokens of a block stood."""
+        """Record how many tokens of a block were accepted."""
         self.longest = max(self.longest, drafted)
         self.all_stood = accepted == drafted
         self.saw(drafted, accepted)
 
     def saw(self, drafted: int, accepted: int) -> None:
-        """Take how many tokens of a block or of a glance stood."""
+        """Record how many tokens of a block or of a glance were right."""
         while len(self.judged) < drafted:
             self.stood.append(_HOPE[0])
             self.judged.append(_HOPE[1])
@@ -72,23 +75,23 @@ class _Kind:
             self.judged[i] = _MEMORY * self.judged[i] + 1
 
     def chances(self, n: int) -> Iterator[float]:
-        """Yield the probability that the tokens up to each of n places of a block all stand."""
+        """Yield, for each of the first n places of a block, the probability that all tokens up to it are accepted."""
         chance, share = 1.0, _HOPE[0] / _HOPE[1]
         for i in range(n):
-            if i < len(self.judged):  # a place that was never judged is as the one before it
+            if i < len(self.judged):  # a place that was never judged has the share of the place before it
                 share = self.stood[i] / self.judged[i]
             chance *= share
             yield chance
 
     def age(self) -> None:
-        """Have what comes now count more than what was before."""
+        """Give new measurements more weight than the old ones."""
         for i, judged in enumerate(self.judged):
             if judged > _AGED:
                 self.stood[i] *= _AGED / judged
                 self.judged[i] = _AGED
 
     def renewed(self) -> "_Kind":
-        """Return what is known of it at the beginning of another text."""
+        """Return what is known of this kind at the beginning of another text."""
         known = _Kind(self.stood[:], self.judged[:], deque(self.times, _TIMES), self.seconds, longest=self.longest)
         known.waited, known.pause = self.waited, self.pause
         known.glanced, known.plain = self.glanced, self.plain
@@ -97,37 +100,39 @@ class _Kind:
 
 
 class Pace:
-    """Chooses the length of blocks that adds most tokens a second, none included.
+    """Chooses the length of blocks that adds the most tokens a second; the length may be 0.
 
-    A block of k tokens adds E(k) = 1 + a1 + a1 a2 + ... + a1 ... ak tokens, where a_i is the share of tokens at place i
-    that stand when those before them do, and takes v(k + 1) seconds of the target and k times d of the draft. All are
-    running estimates (Leviathan et al. 2023, arXiv 2211.17192, section 3.3, with measured costs in place of assumed
-    ones and a share for each place). Where no draft pays one is tried now and then, and where one does a call without.
-    Between two such tries there are glances: tokens are drafted, which takes little, and compared with those that the
-    text gets without a draft. They say how many would have stood at no call of the target's.
+    A block of k tokens adds E(k) = 1 + a1 + a1 a2 + ... + a1 ... ak tokens. a_i is the share of tokens at place i that
+    are accepted if all before them are. The block takes v(k + 1) seconds of the target and k times d seconds of the
+    draft. All are running estimates (Leviathan et al. 2023, arXiv 2211.17192, section 3.3, with measured instead of
+    assumed costs, and a share for each place).
 
-    ``most``: the longest block. ``fixed``: a length to keep to; what is measured then serves `speed` alone. Drafts have
-    a kind each, any int: the times of a call belong to all, the rest to the kind. ``rows``: most tokens of a call; None
-    is a block of the longest and the token before it.
+    While no draft pays, one is tried now and then; while one pays, a call without a draft is. Between two such tries
+    there are glances: tokens are drafted, which takes little time, and compared with the tokens that the text gets
+    without a draft. They show how many would have been accepted, without an extra call of the target.
+
+    ``most``: the longest block. ``fixed``: a fixed length; the measurements then only serve `speed`. Each draft has a
+    kind, any int. The times of the target's calls belong to all kinds, everything else to one kind. ``rows``: the most
+    tokens of a call; None is the longest block and the token before it.
     """
 
     def __init__(self, most: int, fixed: int | None = None, rows: int | None = None) -> None:
         self.most, self.fixed, self._rows = most, fixed, most + 1 if rows is None else rows
-        self._calls: dict[int, deque[float]] = {}  # by the number of tokens: seconds
-        self._typical: dict[int, float] = {}  # the same, as one number
+        self._calls: dict[int, deque[float]] = {}  # number of tokens in a call -> seconds of such calls
+        self._typical: dict[int, float] = {}  # number of tokens in a call -> typical seconds
         self._n_calls: Counter[int] = Counter()
-        self._costs: list[float] = []  # of calls with 0 tokens to the most; empty where they are to be computed anew
+        self._costs: list[float] = []  # seconds of calls with 0 to the most tokens; empty: recompute
         self._tokens = 0
         self._blocks = 0
         self._plain_at = 0  # number of blocks at the last call without a draft
-        self._plain_again = _PLAIN_AGAIN[0]  # and how many blocks later there is another
+        self._plain_again = _PLAIN_AGAIN[0]  # blocks until the next call without a draft
         self._in_row = 0  # calls without a draft since the last block
-        self._drift = 1.0  # how much slower they have become since; other calls are taken to have become so as well
+        self._drift = 1.0  # how much slower those calls have become; other calls are assumed to have slowed as much
         self._glanced = 0.0  # seconds of glances
         self._kinds: dict[int, _Kind] = {}
 
     def renewed(self) -> "Pace":
-        """Return one for another text, which knows the times and the shares of this one and has counted nothing."""
+        """Return a pace for another text, with the times and shares of this one and with all counts at 0."""
         pace = Pace(self.most, self.fixed, self._rows)
         pace._calls = {n: deque(times, _TIMES) for n, times in self._calls.items()}
         pace._typical = dict(self._typical)
@@ -135,14 +140,14 @@ class Pace:
         pace._kinds = {kind: of.renewed() for kind, of in self._kinds.items()}
         return pace
 
-    # -- what happened --
+    # -- recording what happened --
 
     def stepped(self, seconds: float) -> None:
-        """Take the time of a call without a drafted token, and of its pick."""
+        """Record the time of a call without a drafted token, and of its pick."""
         before = self._typical.get(1)
         self._called(1, seconds)
         self._in_row += 1
-        if before is not None and self._in_row > _TIMES // 2:  # most of the times that count are from after the block
+        if before is not None and self._in_row > _TIMES // 2:  # most of the times that count came after the last block
             self._drift *= self._typical[1] / max(before, _TINY)
         self._tokens += 1
         self._plain_at = self._blocks
@@ -150,14 +155,14 @@ class Pace:
             of.plain += seconds
 
     def passed(self) -> None:
-        """Take a call without a drafted token that was not timed. It counts as one that took the usual time."""
+        """Record a call without a drafted token that was not timed; it counts as one of the usual time."""
         self._tokens += 1
         self._n_calls[1] += 1
         for of in self._kinds.values():
             of.plain += self._typical[1]
 
     def judged(self, kind: int, drafted: int, accepted: int, tokens: int, draft_s: float, seconds: float) -> None:
-        """Take what became of a block: ``tokens`` were added, in ``draft_s`` for the draft and ``seconds`` for the
+        """Record a block: ``tokens`` were added, with ``draft_s`` seconds for the draft and ``seconds`` for the
         target's call and the picks.
         """
         of = self._kinds.setdefault(kind, _Kind())
@@ -174,24 +179,24 @@ class Pace:
         of.took(drafted, draft_s)
         of.tried(drafted, accepted)
         if of.all_stood and of.pause > _PAUSE and self._pays(of, drafted, drafted):
-            of.waited = of.pause  # blocks did not pay, and this one did: the next is tried at once
+            of.waited = of.pause  # blocks had not paid, and this one did: the next try comes at once
 
     def glanced(self, kind: int, drafted: int, accepted: int) -> None:
-        """Take how many tokens of a `glance` the text got."""
+        """Record how many tokens of a `glance` the text got."""
         of = self._kinds[kind]
         of.saw(drafted, accepted)
         of.glances_stood = of.glances_stood + 1 if accepted == drafted else 0
         seconds = self._cost(of, drafted)
-        if of.glances_stood > 1 and (drafted + 1) * self._typical.get(1, 0.0) > _MARGIN * seconds:  # one may be chance
+        if of.glances_stood > 1 and (drafted + 1) * self._typical.get(1, 0.0) > _MARGIN * seconds:  # one may be luck
             of.waited = of.pause
 
     def glancing(self, kind: int, seconds: float) -> None:
-        """Take the time that drafting for a `glance` took, all of it."""
+        """Record the whole time of drafting for a `glance`."""
         self._kinds[kind].glanced += seconds
         self._glanced += seconds
 
     def wasted(self, kind: int, seconds: float) -> None:
-        """Take the time of a draft that gave too few tokens for a block."""
+        """Record the time of a draft that gave too few tokens for a block."""
         of = self._kinds.setdefault(kind, _Kind())
         of.wasted += seconds
         of.owed += seconds
@@ -204,10 +209,10 @@ class Pace:
         self._n_calls[n] += 1
         self._costs = []
 
-    # -- what to do --
+    # -- choosing what to do --
 
     def length(self, kind: int, room: int) -> int:
-        """Return how many tokens to draft now, none to ``room``."""
+        """Return how many tokens to draft now, from 0 to ``room``."""
         if self.fixed is not None:
             return min(self.fixed, room)
         if not self._compares:
@@ -240,9 +245,9 @@ class Pace:
         return best
 
     def glance(self, kind: int, room: int) -> int:
-        """Return how many tokens to draft now, none to ``room``, only to see how many of them the text gets.
+        """Return how many tokens, from 0 to ``room``, to draft now only to see how many of them the text gets.
 
-        To be asked where `length` was asked and nothing is drafted.
+        Ask this after `length`, when nothing is drafted.
         """
         of = self._kinds.get(kind)
         if self.fixed is not None or of is None or not of.judged or not of.waited or of.waited % _GLANCE:
@@ -253,9 +258,9 @@ class Pace:
         return self._surest(of, room) if room > 0 else 0
 
     def rest(self, kind: int) -> int:
-        """Return for how many calls from now on nothing is to be asked, since a draft did not pay a moment ago.
+        """Return for how many of the next calls nothing needs to be asked, because a draft did not pay a moment ago.
 
-        Each of them is one for `passed`.
+        Report each of these calls to `passed`.
         """
         of = self._kinds.get(kind)
         if self.fixed is not None or of is None or of.waited % _GLANCE == 0:
@@ -268,18 +273,18 @@ class Pace:
     def rate(self, kind: int, room: int) -> float:
         """Return the most tokens a second that a kind of draft promises, in blocks of 1 to ``room`` tokens.
 
-        Of kinds that were never judged it is infinite, so that each is tried.
+        For a kind that was never judged it is infinite, so that each kind is tried.
         """
         of = self._kinds.get(kind)
         return self._best(of, min(room, self.most))[1] if of is not None and of.judged else float("inf")
 
     @property
     def _compares(self) -> bool:
-        """Whether calls without a draft were timed, so that others can be compared with them."""
+        """Whether enough calls without a draft were timed to compare others with them."""
         return len(self._calls.get(1, ())) >= _PLAIN_FIRST
 
     def _best(self, of: _Kind, room: int) -> tuple[int, float]:
-        """Return (the length of blocks that promises most tokens a second, 1 to ``room``, how many)."""
+        """Return (the length of blocks, 1 to ``room``, that promises the most tokens a second; that rate)."""
         expected, best, most = 1.0, 1, 0.0
         for k, chance in enumerate(of.chances(room), 1):
             expected += chance
@@ -289,23 +294,24 @@ class Pace:
         return best, most
 
     def _pays(self, of: _Kind, k: int, as_long_as: int) -> bool:
-        """Return whether a block of which k tokens stand pays, if its call takes as long as one with fewer."""
+        """Return whether a fully accepted block of k tokens pays, if its call takes as long as the given length's."""
         seconds = self._typical[as_long_as + 1] + k * of.seconds
         return (k + 1) * self._typical.get(1, 0.0) > _MARGIN * seconds
 
     def _surest(self, of: _Kind, room: int) -> int:
-        """Return the length of blocks that would pay most if all their tokens stood."""
+        """Return the length of blocks that would pay most if all their tokens were accepted."""
         return max(range(1, room + 1), key=lambda k: (k + 1) / self._cost(of, k))
 
     def _cost(self, of: _Kind, k: int) -> float:
-        """Return the seconds of a block of k tokens, as far as they are known."""
+        """Return the estimated seconds of a block of k tokens."""
         costs = self._costs = self._costs or self._line()
         return max(costs[k + 1] + k * of.seconds, _TINY)
 
     def _line(self) -> list[float]:
-        """Return the seconds of calls with 0 tokens to the most: measured, or on a line through those that were.
+        """Return the seconds of calls with 0 to the most tokens: measured, or interpolated between measurements.
 
-        Beyond them it goes on as between the last two; where there is one, all cost the same until another is known.
+        Beyond the largest measured call, the line through the last two continues. With a single measurement, all calls
+        cost the same.
         """
         times = {n: time * (self._drift if n > 1 else 1.0) for n, time in sorted(self._typical.items())}
         costs = [next(iter(times.values()))] * (self._rows + 1)
@@ -317,13 +323,13 @@ class Pace:
                 costs[n] = times[high] + max(slope, 0.0) * (n - high)
         return costs
 
-    # -- what came of it --
+    # -- results --
 
     @property
     def speed(self) -> float | None:
-        """How many times as fast the text came as without a draft, by the usual time of each kind of call.
+        """How many times as fast the text came as without a draft, from the typical time of each kind of call.
 
-        None where fewer than two calls without a draft were timed or no block was, here and in the texts before.
+        None if fewer than two calls without a draft, or no block, were timed in this text and those before it.
         """
         if not self._compares or not self._judged:
             return None
@@ -333,24 +339,24 @@ class Pace:
 
     @property
     def promised(self) -> float | None:
-        """How many times as fast the best block would be now; above 1 it pays. None where `speed` is."""
+        """How many times as fast the best block would be now; above 1 it pays. None whenever `speed` is None."""
         if not self._compares or not self._judged:
             return None
         return max(self._best(of, of.longest)[1] for of in self._judged) * self._typical[1]
 
     @property
     def _judged(self) -> list[_Kind]:
-        """The kinds of which a block was judged, here or in the texts before."""
+        """The kinds that had a block judged, in this text or those before it."""
         return [of for of in self._kinds.values() if of.judged]
 
 
 class SharedPace(Pace):
-    """Chooses one length for the blocks of several texts that are decoded in one call, none included.
+    """Chooses one length for the blocks of several texts that are decoded in one call; the length may be 0.
 
-    All sequences of a call get as many tokens, since llama.cpp computes sequences of different lengths one after the
-    other: with n texts, blocks of k tokens take v(n (k + 1)) seconds, whatever is drafted for how many of them. So the
-    more texts there are, the shorter blocks are, and with enough of them nothing is drafted. ``rows``: most tokens of a
-    call.
+    All sequences of a call get equally many tokens, because llama.cpp computes sequences of different lengths in
+    sequence. With n texts, blocks of k tokens take v(n (k + 1)) seconds, however few of the texts have drafted tokens.
+    The more texts there are, the shorter are the blocks; with enough texts nothing is drafted. ``rows``: the most
+    tokens of a call.
     """
 
     def __init__(self, most: int, fixed: int | None, rows: int) -> None:
@@ -360,7 +366,7 @@ class SharedPace(Pace):
         self._promise: float | None = None  # how many times as fast the best block would be
 
     def went(self, n_texts: int, seconds: float) -> None:
-        """Take the time of a call without drafted tokens, which added a token to each text."""
+        """Record the time of a call without drafted tokens, which added a token to each text."""
         self._called(n_texts, seconds)
         self._plain_at = self._blocks
         self._added(n_texts, n_texts)
@@ -369,10 +375,10 @@ class SharedPace(Pace):
         self, n_texts: int, rows: int, blocks: Sequence[tuple[int, int, int]], draft_s: Mapping[int, float],
         tokens: int, seconds: float,
     ) -> None:  # fmt: skip
-        """Take what became of a call with drafted tokens, and its time.
+        """Record a call with drafted tokens, and its time.
 
-        ``rows``: tokens of the call. ``blocks``: (kind, drafted, accepted) of each text that had some. ``draft_s``:
-        seconds that drafting them took, by kind. ``tokens``: what the call added to all texts.
+        ``rows``: tokens of the call. ``blocks``: (kind, drafted, accepted) of each text that had drafted tokens.
+        ``draft_s``: kind -> seconds of drafting these tokens. ``tokens``: tokens that the call added to all texts.
         """
         self._called(rows, seconds)
         self._blocks += 1
@@ -389,9 +395,10 @@ class SharedPace(Pace):
         self._baseline += tokens * self._costs[n_texts] / n_texts
 
     def shared_length(self, asked: Sequence[tuple[int, int]], n_texts: int) -> int:
-        """Return how many tokens to draft now for each text that can have some; no call has more than ``rows`` then.
+        """Return how many tokens to draft now for each text that can have some; the call stays within ``rows``.
 
-        ``asked``: (kind of draft, most tokens) for each of those, among ``n_texts`` (1 or more) that are decoded.
+        ``asked``: (kind of draft, most tokens) for each of these texts. ``n_texts``: number of texts that are decoded,
+        1 or more.
         """
         room = min(max((room for _, room in asked), default=0), self.most, self._rows // n_texts - 1)
         if room < 1:
@@ -423,7 +430,7 @@ class SharedPace(Pace):
         return best
 
     def _rates(self, asked: Sequence[tuple[_Kind, int]], n_texts: int, room: int) -> list[float]:
-        """Return the tokens a second of all texts with blocks of 0 to ``room`` tokens."""
+        """Return, for blocks of 0 to ``room`` tokens, the tokens a second of all texts together."""
         costs = self._costs = self._costs or self._line()
         gains, draft_s = [0.0] * (room + 1), [0.0] * (room + 1)
         for of, most in asked:
@@ -437,7 +444,7 @@ class SharedPace(Pace):
 
     @property
     def speed(self) -> float | None:
-        """How many times as fast the texts came as without a draft; None where no call of either kind was timed."""
+        """How many times as fast the texts came as without a draft; None until calls of both kinds were timed."""
         if not self._blocks or sum(self._n_calls.values()) == self._blocks:
             return None
         seconds = sum(count * self._typical[n] for n, count in self._n_calls.items())
@@ -446,11 +453,11 @@ class SharedPace(Pace):
 
     @property
     def promised(self) -> float | None:
-        """How many times as fast the best block would have been when a length was last chosen; None before."""
+        """How many times as fast the best block would have been when a length was last chosen; None before that."""
         return self._promise
 
 
 def _typical(times: Collection[float]) -> float:
-    """Return the median of times, of few the minimum."""
+    """Return the median of times, or the minimum if there are few."""
     ordered, n = sorted(times), len(times)
     return ordered[0] if n < _FEW else (ordered[(n - 1) // 2] + ordered[n // 2]) / 2

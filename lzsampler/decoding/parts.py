@@ -1,4 +1,4 @@
-"""The parts of a text, token by token: its thinking, its answer and its tool calls, told apart by the model's marks."""
+"""The parts of a text, token by token: thinking, answer and tool calls, which the model's marks separate."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -21,20 +21,20 @@ _THINKING = {
 _TOOLS = {mark.encode(): closing.encode() for mark, closing in TOOL_MARKS.items()}
 _TOOL = re.compile(b"|".join(map(re.escape, _TOOLS)))
 _LONGEST = max(len(mark) for mark in (*_THINKING, *_THINKING.values(), *_TOOLS, *_TOOLS.values()))
-_BEFORE_THINKING = 200  # characters, as `reasoning.split` has it
+_BEFORE_THINKING = 200  # characters, the same as in `reasoning.split`
 
 
 class PartTracker:
-    """Says of each place of a text in which part the next token falls; it can go back to any earlier place.
+    """Tells in which part of a text the next token falls; it can go back to any earlier place.
 
-    ``opened``: the opening mark of reasoning at the end of the prompt (`reasoning.opened`), "" if there is none.
-    Thinking begins where `reasoning.split` finds it, and only once: a block that opens after the beginning of a text
-    belongs to the answer. A mark belongs to the part that it ends, or in which it opens another. A mark may consist of
-    several tokens; control tokens count as the text that the model shows for them.
+    ``opened``: the opening mark of reasoning at the end of the prompt (`reasoning.opened`), "" if there is no such
+    mark. Thinking begins where `reasoning.split` finds it, and only once: a block that opens after the beginning of a
+    text belongs to the answer. A closing mark belongs to the part that it ends, an opening mark to the part before it.
+    A mark may consist of several tokens. Control tokens count as the text that the model shows for them.
     """
 
     def __init__(self, opened: str = "") -> None:
-        # After each token: the part, the mark that ends it (b"" for none), and what may be the beginning of a mark.
+        # After each token: the part, the mark that ends it (b"" if no mark does), and a possible beginning of a mark.
         begin = ("thinking", MARKS[opened].encode(), b"") if opened else ("begin", b"", b"")
         self._states: list[tuple[str, bytes, bytes]] = [begin]
 
@@ -46,7 +46,7 @@ class PartTracker:
 
     @property
     def closing(self) -> str | None:
-        """What ends the thinking that is open at the end of the text; None if there is none."""
+        """The text that ends open thinking at the end of the text; None if the text is not thinking."""
         part, mark, _ = self._states[-1]
         if part != "thinking":
             return None
@@ -54,12 +54,12 @@ class PartTracker:
         return ANSWER_OF_CHANNELS if closing == _FINAL else closing
 
     def add(self, fragment: str | bytes) -> None:
-        """Take what one token adds to the text, possibly part of a character or nothing."""
+        """Take the text that one token adds, which may be empty or part of a character."""
         data = fragment.encode("utf-8", "surrogatepass") if isinstance(fragment, str) else fragment
         self._states.append(_after(*self._states[-1], data) if data else self._states[-1])
 
     def cut(self, n: int) -> None:
-        """Go back to where the text had ``n`` tokens."""
+        """Go back to the place where the text had ``n`` tokens."""
         n = integer("n", n, 0, len(self._states) - 1)
         del self._states[n + 1 :]
 
@@ -87,7 +87,7 @@ def _after(part: str, mark: bytes, tail: bytes, data: bytes) -> tuple[str, bytes
 
 
 def parts_of(name: str, parts: Sequence[str] | None) -> tuple[Part, ...]:
-    """Return parts in their order, all of them for None; ValueError for an unknown one and for none at all."""
+    """Return the given parts in their usual order, all parts for None; ValueError for an unknown part or no part."""
     if parts is None:
         return PARTS
     if not isinstance(parts, Iterable):

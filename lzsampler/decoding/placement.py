@@ -1,4 +1,4 @@
-"""`placed`: where the penalties of a text work, on the CPU or in llama.cpp's graph."""
+"""`placed`: makes the penalties of a text work on the CPU or in llama.cpp's graph."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,12 +12,12 @@ from .writing import Text
 
 @contextmanager
 def placed(text: Text, config: GenerationConfig) -> Iterator[None]:
-    """Have the sampler of a text work where ``config.sampler`` says, within a ``with`` block.
+    """Have the sampler of a text work in the place that ``config.sampler`` names, within a ``with`` block.
 
-    The block uses the model, the grammar and the draft's model: LzsError where another thread does.
+    The block uses the model, the grammar and the draft's model; it raises LzsError if another thread uses them.
 
-    "auto" is the graph where the logits are computed on a GPU and nothing speaks against it, else the CPU. ValueError
-    for "graph" with explanations, LzsError where llama.cpp or the device cannot do it.
+    "auto" is the graph if the logits are computed on a GPU and the graph is possible, else the CPU. Raises ValueError
+    for "graph" with explanations, and LzsError if "graph" is not possible with llama.cpp or the device.
     """
     with using(text.model, text.grammar, None if config.draft is None else config.draft.model):
         graph = None if config.sampler == "cpu" else _graph(text, config)

@@ -1,4 +1,4 @@
-"""`LoopPolicy`: what to do about a loop, what counts as one, and in which parts of a text."""
+"""`LoopPolicy`: what counts as a loop, what to do about it, and in which parts of a text."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,9 +15,9 @@ from .parts import PARTS, Part, parts_of
 LoopRule = Literal["period", "stuck", "both"]
 
 MAX_RECOVERIES = 1000
-_NO_PRICE = 1e-45  # the smallest number that is not 0 in C: added to a logit that is not 0 it changes nothing
+_NO_PRICE = 1e-45  # the smallest positive number in C: adding it changes no logit except 0
 
-# How files and the command line call the fields of a `LoopPolicy`, which stand among those of `Params` there.
+# The names of a `LoopPolicy`'s fields in files and on the command line, where they stand beside those of `Params`.
 LOOP_KEYS = {
     "on_loop": "action",
     "loop_rule": "rule",
@@ -29,21 +29,22 @@ LOOP_KEYS = {
 
 @dataclass(frozen=True, repr=False)
 class LoopPolicy:
-    """What is done when a text loops, and in which parts of a text this and the penalties apply.
+    """What to do when a text loops, and in which parts of a text this and the penalties apply.
 
     - ``action``: the name of one of the `ACTIONS` of lzsampler.decoding.actions: "off", "stop", "trim", "rewind",
-      "close-think" or "boost"; their classes say what they do. None is "stop" if the `Params` have a detector, and else
-      "off".
+      "close-think" or "boost"; their classes document them. None is "stop" if the `Params` have a detector, and "off"
+      otherwise.
     - ``rule``: what counts as a loop. "period": copies of one pattern (``repetition_detection`` of `Params`, or
-      `STOP_ON_LOOP` where they have none); "stuck": a stretch with next to nothing new in it (``stuck_detection``, or
-      `STOP_ON_STUCK`), whose n-grams are there for the third time: the second copy begins where the first of them was
-      before; "both": the one that is found first. None is the detectors that the `Params` have, and "period" if they
-      have none.
-    - ``max_recoveries``: how often an action that goes on may act on one text, 0..1000; after that the text stops.
+      `STOP_ON_LOOP` if that is not set). "stuck": a stretch with almost no new text (``stuck_detection``, or
+      `STOP_ON_STUCK` if that is not set); its n-grams occur for the third time, and the second copy begins at the
+      previous occurrence of the first of them. "both": the one that is found first. None is the detectors that the
+      `Params` have, and "period" if they have no detector.
+    - ``max_recoveries``: how many times an action that continues a text may act on it, 0..1000; after that the text
+      stops.
     - ``loop_scope`` and ``penalty_scope``: the parts of a text ("thinking", "answer", "tool" for tool calls) in which
-      loops are acted on, and in which penalties apply; None is all of them.
+      loops are acted on, and in which penalties apply; None is all parts.
 
-    Raises ValueError, with the value, for what is out of range.
+    Raises ValueError, with the value, for a value out of range.
     """
 
     action: str | None = None
@@ -58,7 +59,7 @@ class LoopPolicy:
         if self.rule is not None and self.rule not in get_args(LoopRule):
             raise ArgumentError(f"loop_rule must be one of {', '.join(get_args(LoopRule))}, got {self.rule!r}")
         object.__setattr__(self, "max_recoveries", integer("max_recoveries", self.max_recoveries, 0, MAX_RECOVERIES))
-        for name in ("loop_scope", "penalty_scope"):  # the dataclass is frozen; this is its construction
+        for name in ("loop_scope", "penalty_scope"):  # the dataclass is frozen, and this completes its construction
             object.__setattr__(self, name, parts_of(name, getattr(self, name)))
 
     def __repr__(self) -> str:
@@ -69,7 +70,7 @@ class LoopPolicy:
 
     @classmethod
     def of(cls, on_loop: "LoopPolicy | str | None") -> "LoopPolicy":
-        """Return the policy that was given, or that of an action's name."""
+        """Return the given policy, or the policy for the name of an action."""
         if on_loop is None or isinstance(on_loop, str):
             return cls(on_loop)
         if not isinstance(on_loop, LoopPolicy):
@@ -82,14 +83,14 @@ class LoopPolicy:
         return Off if self.action is None else ACTIONS[self.action]
 
     def refuse_beside_grammar(self) -> None:
-        """Raise ValueError for an action that writes what a grammar may refuse."""
+        """Raise ValueError for an action that writes a mark that a grammar may refuse."""
         if self.kind.needs_template:
             raise ArgumentError(
                 f"on_loop={self.action!r} writes a mark that a grammar may refuse: use {names('needs_template', False)}"
             )
 
     def settled(self, params: Params) -> tuple["LoopPolicy", Params]:
-        """Return the policy without None, and the settings with the detectors that it needs and no other."""
+        """Return the policy with action and rule set, and the settings with exactly the detectors that it needs."""
         own = params.repetition_detection, params.stuck_detection
         action = self.action or (Stop if any(own) else Off).name
         rule = self.rule or ("both" if all(own) else "stuck" if own[1] else "period")
@@ -101,13 +102,13 @@ class LoopPolicy:
         return replace(self, action=action, rule=rule), params
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as JSON has them, by the names of `LOOP_KEYS`."""
+        """Return the fields as JSON values, by the names of `LOOP_KEYS`."""
         values = {key: getattr(self, field) for key, field in LOOP_KEYS.items()}
         return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "LoopPolicy":
-        """Return the policy of some fields by the names of `LOOP_KEYS`, as `to_json` has them."""
+        """Return the policy of some fields by the names of `LOOP_KEYS`, in the form of `to_json`."""
         return cls(**{LOOP_KEYS[key]: value for key, value in values.items()})
 
 
@@ -115,12 +116,12 @@ DEFAULT_POLICY = LoopPolicy()
 
 
 def unpriced(params: Params) -> Params:
-    """Return settings whose penalties change no logit but are not off, so that a sampler can go back to ``params``."""
+    """Return settings whose penalties change no logit but stay on, so that a sampler can go back to ``params``."""
     changes: dict[str, Any] = {
         penalty.strength: _NO_PRICE for penalty in PENALTIES if penalty.method is None and penalty.is_on(params)
     }
     if params.dry_multiplier:
-        changes["dry_base"] = 1.0  # or a long repetition would make something of it
+        changes["dry_base"] = 1.0  # otherwise a long repetition would amplify the tiny multiplier
     if counts(params):
         changes |= {
             "repetition_penalty": None,

@@ -1,4 +1,4 @@
-"""`Proposer`: drafts blocks of tokens for a text that is `Begun`, with a draft model or by matches."""
+"""`Proposer`: drafts blocks of tokens for a `Begun` text, with a draft model or by matches."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,26 +11,26 @@ from .draft import Draft, Speculated, common_length
 from .lookup import Lookup
 from .pacing import Pace
 
-BY_MODEL = 0  # the kind of a block that the model drafted; what a match gave has the kinds above
-USUAL = 2  # tokens that a draft model has to decode before it drafts: after a block that stood, its last and one more
-_LONG = 5  # the kind of matches of 16 tokens and more; of 1 it is 1, of 2 and 3 it is 2, of 4 to 7 it is 3
+BY_MODEL = 0  # the kind of a block that the model drafted; blocks from matches have the kinds above
+USUAL = 2  # tokens that a draft model usually decodes before it drafts: the last two of an accepted block
+_LONG = 5  # the kind of matches of 16 tokens and more; 1 token is kind 1, 2 and 3 are kind 2, 4 to 7 are kind 3
 
 
 class Taker(Protocol):
-    """What takes drafted tokens one after the other: a `Speculation`, or what stands for one."""
+    """Takes drafted tokens in sequence: a `Speculation`, or an object with the same methods."""
 
     def draft_at(self, logits: Any, p_min: float = 0.0) -> int | None:
-        """Draft the next token by a draft model's logits; None where it is not sure enough."""
+        """Draft the next token from a draft model's logits; None if its probability is below ``p_min``."""
 
     def draft_token(self, token: int) -> None:
-        """Draft a token that was found elsewhere; LzsError where nothing can come after those before it."""
+        """Draft a token from another source; LzsError if no token can follow the ones before it."""
 
     def discard(self) -> None:
         """Take the drafted tokens back."""
 
 
 class Figured(Protocol):
-    """What has figures of a draft."""
+    """Has figures of a draft."""
 
     @property
     def figures(self) -> Speculated:
@@ -45,14 +45,14 @@ class Begun:
 
     @property
     def n_actions(self) -> int:
-        """How often something was done to the text that may have cut it."""
+        """How many actions on loops the text has had; each may have cut it."""
         return 0
 
     def known(self, past: Sequence[int]) -> int:
-        """Return how many tokens of a context the prompt and the text begin with; never all, for the last's logits."""
+        """Return how many tokens a context shares with prompt and text; the last is left out, to get its logits."""
         tokens = [*self.prompt, *self.tokens[:-1]]
         n = min(len(past), len(tokens))
-        return n if past[:n] == tokens[:n] else common_length(past, tokens)  # the usual case, at the speed of C
+        return n if past[:n] == tokens[:n] else common_length(past, tokens)  # usually equal, and lists compare fast
 
     def after(self, n: int) -> list[int]:
         """Return the tokens of prompt and text after the first ``n``."""
@@ -61,7 +61,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A block that was drafted, and with what. ``seconds``: what drafting took that the next block takes as well."""
+    """A drafted block and its kind. ``seconds``: the drafting time, without work that the next block does not need."""
 
     tokens: list[int]
     kind: int
@@ -72,7 +72,7 @@ class Proposal:
 class Glance:
     """Tokens that were drafted only to see whether the text gets them after its first ``begin`` tokens.
 
-    ``n_actions``: that of the text by then.
+    ``n_actions``: the text's number of actions at that time.
     """
 
     tokens: list[int]
@@ -81,7 +81,7 @@ class Glance:
     n_actions: int
 
     def stood(self, text: Begun) -> int | None:
-        """Return how many of the tokens the text got; None where that is not known yet."""
+        """Return how many of the tokens the text got; None if that is not known yet."""
         n = 0
         for token in self.tokens:
             if self.begin + n == len(text.tokens):
@@ -93,7 +93,7 @@ class Glance:
 
 
 class Proposer:
-    """Drafts blocks for a text, by the draft model, by matches, or by the one that promises more."""
+    """Drafts blocks for a text, by the draft model, by matches, or by the source that promises more."""
 
     def __init__(
         self, text: Begun, draft: Draft, taker: Taker, pace: Pace, figures: Speculated, is_eog: Callable[[int], bool]
@@ -101,14 +101,14 @@ class Proposer:
         self._text, self._draft, self._taker, self._pace, self._figures = text, draft, taker, pace, figures
         self._is_eog = is_eog
         self._found = Found(text, draft.lookup) if draft.lookup else None
-        self._aside_s = 0.0  # seconds of the last proposal that say nothing of the next
+        self._aside_s = 0.0  # seconds of the last proposal that are not typical of the next one
         self._glance: Glance | None = None
-        self._rest = 0  # tokens for which nothing is drafted or looked at
+        self._rest = 0  # tokens for which nothing is drafted, not even for a glance
 
     def rests(self) -> bool:
-        """Return whether nothing is to be proposed behind this token, and its call not to be timed.
+        """Return whether to propose nothing after this token and not to time its call.
 
-        To be asked once for each token, before `propose`.
+        Call this once for each token, before `propose`.
         """
         if not self._rest:
             return False
@@ -116,7 +116,7 @@ class Proposer:
         return True
 
     def propose(self, room: int, n_past: int) -> Proposal | None:
-        """Draft up to ``room`` tokens behind ``n_past`` of the target's; None where there are none, or too few."""
+        """Draft up to ``room`` tokens after the target's first ``n_past``; None if there are too few."""
         clock, least = self._draft.clock, max(self._draft.n_min, 1)
         for kind, propose in self._sources(room, n_past, self._pace.length):
             before, self._aside_s = clock(), 0.0
@@ -128,12 +128,12 @@ class Proposer:
             self._taker.discard()
             self._pace.wasted(kind, seconds - self._aside_s)
         self._watch(room, n_past)
-        if self._found is None:  # the kind of a match is known when it is found
+        if self._found is None:  # with lookup, the kind of a match is known only once it is found
             self._rest = self._pace.rest(BY_MODEL)
         return None
 
     def _watch(self, room: int, n_past: int) -> None:
-        """Draft tokens now and then where no block is judged, only to see how many of them the text gets."""
+        """While no block is judged, draft tokens now and then only to see how many of them the text gets."""
         text, pace, clock = self._text, self._pace, self._draft.clock
         if self._glance is not None:
             stood = self._glance.stood(text)
@@ -153,21 +153,21 @@ class Proposer:
                 self._glance = Glance(tokens, kind, len(text.tokens), text.n_actions)
 
     def stands(self, n: int) -> None:
-        """Have the draft model forget all but the first ``n`` tokens."""
+        """Have the draft model forget all tokens after the first ``n``."""
         if self._draft.model is not None:
             purge(self._draft.model, n)
 
     def _sources(
         self, room: int, n_past: int, length: Callable[[int, int], int]
     ) -> list[tuple[int, Callable[[], list[int]]]]:
-        """Return the kinds of draft that are worth a try for up to ``room`` tokens, and what drafts them, in order.
+        """Return the kinds of draft to try for up to ``room`` tokens, best first, each with its drafting function.
 
-        ``length`` says how many tokens of a kind to draft, none to a number of them.
+        ``length``: takes a kind and a maximum, and returns how many tokens to draft, from 0 to the maximum.
         """
         draft, pace, least = self._draft, self._pace, max(self._draft.n_min, 1)
         sources: list[tuple[int, Callable[[], list[int]]]] = []
         if draft.model is not None:
-            own = min(room, draft.model.n_ctx - n_past)  # it does not decode the last token of a block
+            own = min(room, draft.model.n_ctx - n_past)  # the draft model does not decode the last token of a block
             if (n := length(BY_MODEL, own)) >= least:
                 sources.append((BY_MODEL, partial(self._by_model, draft.model, n)))
         if self._found is not None and room > 0:
@@ -182,11 +182,11 @@ class Proposer:
         return taken(self._taker, tokens, self._is_eog)
 
     def _by_model(self, model: Model, n: int) -> list[int]:
-        """Draft a block with the draft model, none to ``n`` tokens."""
+        """Draft a block of up to ``n`` tokens with the draft model."""
         text = self._text
         purge(model, text.known(model.past))
         missing = text.after(model.n_past)
-        if len(missing) > USUAL:  # the prompt, or what came while nothing was drafted: no block after it takes so long
+        if len(missing) > USUAL:  # the prompt, or text that came without a draft: later blocks do not take this long
             before = self._draft.clock()
             model.decode(missing[:-1])
             self._aside_s = self._draft.clock() - before
@@ -205,11 +205,11 @@ class Proposer:
 
 
 def taken(taker: Taker, tokens: list[int], is_eog: Callable[[int], bool]) -> list[int]:
-    """Draft tokens that followed a match, as far as the grammar goes along, and return them."""
+    """Draft the tokens that followed a match, up to the first that the grammar refuses, and return them."""
     for n, token in enumerate(tokens):
         try:
             taker.draft_token(token)
-        except LzsError:  # after a token that is not allowed, nothing is
+        except LzsError:  # no token can follow one that is not allowed
             return tokens[:n]
         if is_eog(token):
             return tokens[: n + 1]
@@ -217,13 +217,13 @@ def taken(taker: Taker, tokens: list[int], is_eog: Callable[[int], bool]) -> lis
 
 
 def purge(model: Model, n: int) -> None:
-    """Have a model keep the first ``n`` tokens of its context, if it has more."""
+    """Have a model keep only the first ``n`` tokens of its context, if it has more."""
     if n < model.n_past:
         model.keep(n)
 
 
 class Found:
-    """The matches of a text's end in its prompt and in itself, of ``least`` tokens or more."""
+    """Finds matches, of ``least`` tokens or more, of a text's end in its prompt and in itself."""
 
     def __init__(self, text: Begun, least: int) -> None:
         self._text, self._least = text, least
@@ -231,12 +231,12 @@ class Found:
         self._n_actions = 0
 
     def find(self, n: int) -> tuple[int, list[int]]:
-        """Return (the kind of draft, ``n`` tokens that followed the longest match); (0, []) where there is none.
+        """Return (the kind of draft, the ``n`` tokens that followed the longest match); (0, []) without a match.
 
-        The longer a match is, the surer is what follows: it is a kind of its own.
+        The longer a match is, the likelier its continuation is right, so lengths have kinds of their own.
         """
         text, lookup = self._text, self._lookup
-        if text.n_actions != self._n_actions:  # which may have cut the text
+        if text.n_actions != self._n_actions:  # an action may have cut the text
             self._n_actions = text.n_actions
             lookup.rewind(lookup.n)
         lookup.append(text.after(lookup.n))

@@ -1,35 +1,35 @@
-"""Reasoning inside a text, which the marks of its model separate from the answer."""
+"""Reasoning inside a text, which the model's marks separate from the answer."""
 
 import re
 
 from ..llama.marks import MARKS
 
-Place = tuple[int, int]  # where a part begins and ends
+Place = tuple[int, int]  # the begin and the end of a part
 
 _OPENING = tuple(MARKS)
 _END = "</think>"
-ANSWER_OF_CHANNELS = "<|end|><|start|>assistant<|channel|>final<|message|>"  # what gpt-oss writes after its analysis
+ANSWER_OF_CHANNELS = "<|end|><|start|>assistant<|channel|>final<|message|>"  # gpt-oss writes this after its analysis
 _ANALYSIS = re.compile(r"\s*(?:<\|start\|>assistant)?<\|channel\|>analysis[^<]{0,80}<\|message\|>")
 _FINAL = re.compile(r"(?:<\|end\|>|<\|return\|>)?(?:<\|start\|>assistant)?<\|channel\|>final[^<]{0,80}<\|message\|>")
 _FINAL_END = re.compile(r"(?:<\|return\|>|<\|end\|>)\s*\Z")
 
 
 def opened(prompt: str) -> str:
-    """Return the opening mark at the end of a prompt, after which reasoning follows; "" if there is none."""
+    """Return the mark at the end of a prompt that opens reasoning; "" without such a mark."""
     end = prompt[-200:].rstrip()
     return next((mark for mark in _OPENING if end.endswith(mark)), "")
 
 
 def closing(mark: str, template: str | None, prompt: str = "") -> str:
-    """Return what ends open reasoning: its closing mark, with the line breaks that the chat template has around it.
+    """Return the text that ends open reasoning: its closing mark, with the line breaks of the chat template.
 
     Templates write the reasoning of earlier turns as the model was trained to write it, most of them as
-    ``'\\n</think>\\n\\n'``. ``template``: the source of the template, None if the model has none. ``prompt``: where
-    the template has no line breaks those of the prompt count, which may show by example how reasoning ends.
+    ``'\\n</think>\\n\\n'``. ``template``: the source of the template, None if the model has no template. ``prompt``: if
+    the template has no line breaks, those of the prompt count, which may show by example how reasoning ends.
     """
     opening = next((name for name, closing in MARKS.items() if closing == mark), "")
     around = rf"({re.escape(opening)})?((?:\\n|\n)*){re.escape(mark)}((?:\\n|\n)*)"
-    # Not where a template writes an empty block, for models that are asked not to think.
+    # Empty blocks are skipped: a template writes them for models that are asked not to think.
     for source in (template or "", prompt):
         found = [breaks for empty, *breaks in re.findall(around, source) if not (opening and empty)]
         before, after = max(found, key=lambda breaks: len(breaks[0]) + len(breaks[1]), default=("", ""))
@@ -39,19 +39,19 @@ def closing(mark: str, template: str | None, prompt: str = "") -> str:
 
 
 def split(text: str, opened: str = "") -> tuple[str | None, str | None]:
-    """Return (reasoning, answer) of what a model wrote, each unchanged; None for a part that is not there.
+    """Return (reasoning, answer) of a model's text, each unchanged; None for a part that is missing.
 
-    ``opened``: the mark at the end of the prompt. A block that is never closed, which is what a loop usually looks
-    like, is reasoning to the end. If a text has `</think>` without `<think>` before it, the prompt opened the block:
-    everything before is reasoning. Only the first block is reasoning, so a model that repeats whole blocks loops in its
-    answer. Empty reasoning, which a model writes if it is asked not to think, counts as none.
+    ``opened``: the mark at the end of the prompt. A block that is never closed is reasoning to the end; a loop usually
+    looks like that. If a text has `</think>` without `<think>` before it, the prompt opened the block: everything
+    before `</think>` is reasoning. Only the first block is reasoning, so a model that repeats whole blocks loops in its
+    answer. Empty reasoning counts as None: a model writes it if it is asked not to think.
     """
     reasoning, answer = split_places(text, opened)
     return reasoning and text[slice(*reasoning)], answer and text[slice(*answer)]
 
 
 def split_places(text: str, opened: str = "") -> tuple[Place | None, Place | None]:
-    """Return where the parts are that `split` returns."""
+    """Return the places (begin, end) of the parts that `split` returns."""
     if opened:
         return _until(text, 0, MARKS[opened])
     begin = text[:200].lstrip()
@@ -67,7 +67,7 @@ def split_places(text: str, opened: str = "") -> tuple[Place | None, Place | Non
             mark_at_end = _FINAL_END.search(text, final.end()) if final else None
             answer_end = mark_at_end.start() if mark_at_end else len(text)
             return _parts(text, (start, end), (final.end(), answer_end) if final else None)
-    if begin.startswith("analysis") and "assistantfinal" in text:  # gpt-oss, its marks lost in detokenising
+    if begin.startswith("analysis") and "assistantfinal" in text:  # gpt-oss, whose marks detokenization removed
         return _until(text, text.index("analysis") + len("analysis"), "assistantfinal")
     at = text.find(_END)
     if at >= 0 and "<think>" not in text[:at]:
@@ -76,7 +76,7 @@ def split_places(text: str, opened: str = "") -> tuple[Place | None, Place | Non
 
 
 def _until(text: str, start: int, mark: str) -> tuple[Place | None, Place | None]:
-    """Return the reasoning from ``start`` to a mark, and the answer after it; all is reasoning if there is no mark."""
+    """Return the reasoning from ``start`` to a mark, and the answer after it; without the mark all is reasoning."""
     end = text.find(mark, start)
     if end < 0:
         return _parts(text, (start, len(text)), None)
@@ -90,6 +90,6 @@ def _parts(text: str, reasoning: Place, answer: Place | None) -> tuple[Place | N
 
 
 def split_reasoning(text: str, opened: str = "") -> tuple[str | None, str]:
-    """Return (reasoning, content) as `split` finds them, both without the white space around them."""
+    """Return (reasoning, content) as `split` finds them, both stripped of surrounding white space."""
     reasoning, answer = split(text, opened)
     return None if reasoning is None else reasoning.strip(), (answer or "").strip()

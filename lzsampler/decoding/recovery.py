@@ -1,7 +1,7 @@
-"""`Recovery`: decides token by token what to do about the loops of a text, for whoever writes it.
+"""`Recovery`: decides token by token what to do about the loops of a text.
 
-It knows the tokens and what a sampler has found in them, and nothing of models and caches: `generate`, `generate_many`
-and the drop-in carry out what it says. It draws nothing, so that a text depends on its seed alone.
+It knows the tokens and what a sampler has found in them, but no model and no cache: `generate`, `generate_many` and
+the drop-in carry out its decisions. It draws no random numbers, so a text depends on its seed alone.
 """
 
 import codecs
@@ -19,15 +19,16 @@ _SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
 
 
 class Recovery:
-    """The state of what is done about the loops of one text.
+    """The state of the recoveries of one text.
 
-    ``policy`` and ``params``: as `LoopPolicy.settled` returns them. ``temperature``: that of the text's own settings.
-    ``limit``: the most tokens that the text can have. ``whole``: the first place at or after a number of tokens that is
-    not inside a character. ``fresh``: `fresh_start` for its text. ``closing``: the tokens that end the thinking after
-    so many tokens of the text, none for a text that is not thinking.
+    ``policy`` and ``params``: as `LoopPolicy.settled` returns them. ``temperature``: the temperature of the text's own
+    settings. ``limit``: the most tokens that the text can have. ``whole``: takes a number of tokens and returns the
+    first place from there on that is not inside a character. ``fresh``: `fresh_start` for this text. ``closing``: takes
+    a number of tokens and returns the tokens that end the thinking after them; none if the text is not thinking there.
 
-    After each token for which `watching` or something was found, call `step`. Between two tokens, `forbidden` are the
-    tokens that may not be picked next, and `draws` is how to draw instead of by the setting's own, if any.
+    Call `step` after each token if `watching` is true or the sampler has found a loop. Between two tokens,
+    `forbidden` holds the tokens that may not be picked next, and `draws` how to draw the next token if not by the
+    text's own settings.
     """
 
     def __init__(
@@ -50,24 +51,24 @@ class Recovery:
         self._limit, self.whole, self.fresh, self.closing = limit, whole, fresh, closing
         self._detect = Params(repetition_detection=params.repetition_detection, stuck_detection=params.stuck_detection)
         self._n_vocab = n_vocab
-        # The text's own sampler finds one loop, and no other as long as its tokens stay: this one looks on from there.
+        # The text's own sampler reports only its first loop while those tokens stay; this one detects later loops.
         self._watch: Sampler | None = None
         self._watch_from = 0
 
     @property
     def draws(self) -> Draw | None:
-        """How the next token is drawn; None by the text's own settings."""
+        """How the next token is drawn; None for the text's own settings."""
         return self._action.draws
 
     @property
     def watching(self) -> bool:
-        """Whether `step` is needed after the next token whatever the sampler finds."""
+        """Whether `step` must be called after the next token even if the sampler finds nothing."""
         return self._action.forbids or self._action.draws is not None or self._watch is not None
 
     def step(self, tokens: Sequence[int], found: Loop | Stuck | None, part: Part = "answer") -> Decision | None:
-        """Return what to do after the last of ``tokens``; None to go on as it is.
+        """Return what to do after the last of ``tokens``; None to continue unchanged.
 
-        ``found``: what the text's sampler has found. ``part``: the part of the text in which the next token falls.
+        ``found``: the loop that the text's sampler has found. ``part``: the part in which the next token falls.
         """
         self.forbidden = self._action.forbidden(tokens)
         if self._action.draws is not None:
@@ -83,7 +84,7 @@ class Recovery:
         return self._act(tokens, found)
 
     def give_up(self, tokens: Sequence[int]) -> None:
-        """Record that nothing can be picked but what is forbidden, which ends the text."""
+        """Record that only forbidden tokens could be picked, which ends the text."""
         self._stop(tokens, self.actions[-1].found)
 
     def _act(self, tokens: Sequence[int], found: Loop | Stuck) -> Decision | None:
@@ -113,12 +114,12 @@ class Recovery:
         return LoopingText(tokens, copy, line, word, self._limit, self.whole, self.closing)
 
     def _second_copy(self, tokens: Sequence[int], found: Loop | Stuck) -> tuple[int, int]:
-        """Return where the second copy of what was found begins, and how many tokens it has."""
+        """Return (the place where the second copy of the loop begins, its number of tokens)."""
         if isinstance(found, Loop):
             return found.start + found.period, found.period
         detection = self._detect.stuck_detection
         assert isinstance(detection, StuckDetection)
-        # The stretch begins with an n-gram that is there for the min_count-th time.
+        # The stretch begins with the min_count-th occurrence of an n-gram.
         n, start = detection.ngram_size, found.start
         copies = [i for i in range(self._watch_from, start) if tokens[i : i + n] == tokens[start : start + n]]
         second = [*copies, start][-min(detection.min_count - 1, len(copies) + 1)]
@@ -137,7 +138,7 @@ class Recovery:
         self.actions.append(ActionTaken(Stop.name, n, found, n))
         return Decision(n, end=True)
 
-    # -- looking on where the text's sampler does not --
+    # -- detecting loops after the first --
 
     def _look_from(self, n: int) -> None:
         if self._watch is None:
@@ -161,8 +162,8 @@ class Recovery:
 def whole_character(tokens: Sequence[int], n: int, piece: Callable[[int], bytes]) -> int:
     """Return ``n``, or the next place up to three tokens later at which the text is not inside a character.
 
-    Where tokens are bytes a copy of a loop may end inside a character, which the beginning of the next one completes; a
-    character has 4 bytes at most. ``piece``: the bytes of a token.
+    If tokens are bytes, a copy of a loop may end inside a character, which the beginning of the next copy completes. A
+    character has at most 4 bytes. ``piece``: returns the bytes of a token.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     for token in tokens[:n]:
@@ -175,14 +176,14 @@ def whole_character(tokens: Sequence[int], n: int, piece: Callable[[int], bytes]
 
 
 def fresh_start(tokens: Sequence[int], n: int, reach: int, piece: Callable[[int], bytes]) -> tuple[int, int]:
-    """Return where a line begins, or else a sentence, within ``reach`` tokens from the ``n``-th on; else (n, n).
+    """Return where a line, or else a sentence, begins within ``reach`` tokens from the ``n``-th on; else (n, n).
 
-    There a text can go elsewhere more easily than in the middle of a sentence, which is where most loops are closed.
-    The second place is that of its first word, the first one comes before the marks in front of it, such as those of a
-    list. ``piece``: the bytes of a token.
+    A text changes direction more easily at such a place than inside a sentence, where most loops are completed. The
+    first place comes before leading marks, such as a list's; the second is that of the first word. ``piece``: returns
+    the bytes of a token.
     """
     texts = [piece(token).decode("utf-8", "replace") for token in tokens[: n + reach]]
-    begins, kind = 0, ""  # the place after what ended last with no word since, and what it was
+    begins, kind = 0, ""  # the place after the last line or sentence end without a word since, and which of the two
     sentence = None
     for at, text in enumerate(texts):
         if any(map(str.isalpha, text)):

@@ -17,7 +17,8 @@ from ..util.signals import uninterrupted
 class Sequences:
     """A llama.cpp context over a model's weights with ``n_sequences`` caches; for one thread at a time.
 
-    ``n_ctx``: tokens of a cache, None for as many as the model's own context has. ``capacity``: tokens of a decode.
+    ``n_ctx``: tokens of a cache; None for as many as the model's own context has. ``capacity``: the most tokens of a
+    decode.
     """
 
     def __init__(self, model: Model, n_sequences: int, n_threads: int, n_ctx: int | None = None) -> None:
@@ -27,17 +28,17 @@ class Sequences:
         self.capacity = max(model.n_batch, n_sequences)
         params = llama_cpp.llama_context_default_params()
         n_ctx = model.n_ctx if n_ctx is None else n_ctx
-        params.n_ctx = n_sequences * -(-n_ctx // 256) * 256  # llama.cpp pads each to that, and says so otherwise
+        params.n_ctx = n_sequences * -(-n_ctx // 256) * 256  # llama.cpp pads each to 256, and prints a line if it must
         params.n_seq_max = n_sequences
         params.n_batch = self.capacity
         params.n_ubatch = max(min(model.n_batch, MAX_UBATCH), n_sequences)
         params.n_threads = params.n_threads_batch = n_threads
         params.kv_unified = False
-        params.flash_attn_type = TYPES[model.flash_attn]  # as in the model's own context, or texts would differ
-        model.in_use.share()  # the weights, which are not to be freed until `close`
+        params.flash_attn_type = TYPES[model.flash_attn]  # as in the model's own context, otherwise texts would differ
+        model.in_use.share()  # the weights must not be freed before `close`
         try:
             self._open(params, n_ctx)
-        except BaseException:  # Ctrl-C, too, while llama.cpp gets the memory
+        except BaseException:  # also Ctrl-C while llama.cpp allocates the memory
             model.in_use.leave()
             raise
 
@@ -69,22 +70,22 @@ class Sequences:
         llama_cpp.llama_memory_clear(self._memory, True)
 
     def stop(self) -> None:
-        """End the decode that another thread is in, with KeyboardInterrupt there; the context is then to be closed."""
+        """End the decode that another thread is in, with KeyboardInterrupt there; close the context after that."""
         self._decoder.stop()
 
     def _keep(self, number: int, n: int) -> bool:
-        """Forget all but the first ``n`` tokens of a sequence; return False where the model cannot."""
+        """Forget all tokens of a sequence after the first ``n``; return False if the model cannot."""
         return bool(llama_cpp.llama_memory_seq_rm(self._memory, number, n, -1))
 
     def _copy_sequence(self, source: int, target: int) -> None:
-        """Have a sequence hold what another one has."""
+        """Copy the contents of one sequence to another."""
         llama_cpp.llama_memory_seq_rm(self._memory, target, -1, -1)
         llama_cpp.llama_memory_seq_cp(self._memory, source, target, -1, -1)
 
     def _decode(self, batch: list[tuple[int, int, int]], *, wanted: int) -> list[Any]:
-        """Decode (token, place, number of the sequence) each, and return the logits of the last ones.
+        """Decode a batch of (token, place, number of the sequence), and return the logits of its last ``wanted``.
 
-        They are a ``float *`` to n_vocab numbers each, one behind the other, valid until the next decode.
+        Each is a ``float *`` to n_vocab numbers. They are consecutive in memory, and valid until the next decode.
         """
         n = len(batch)
         self._tokens[:n], self._places[:n], numbers = zip(*batch, strict=True)

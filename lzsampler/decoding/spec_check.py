@@ -1,4 +1,4 @@
-"""`spec_check`: whether a draft leaves the texts and the distribution of a model as they are, and what of it stands."""
+"""`spec_check`: whether a draft leaves a model's texts and distribution unchanged, and how much of it is accepted."""
 
 import math
 import warnings
@@ -21,16 +21,16 @@ from .generate import generate
 from .generation import Generation
 from .verification import SpecMode
 
-LENGTHS = tuple(range(1, 9))  # of blocks
+LENGTHS = tuple(range(1, 9))  # of blocks, in tokens
 TEMPERATURES = (0.0, 0.8)
 _SEED = 11
 _IMPOSSIBLE = 1e-6  # a probability
-_LOW_P = 0.01  # a distribution that fits so badly is drawn anew
-_MORE = 4  # times as often
-_WRONG_P = 0.0001  # and, if it then fits as badly as this, is another one
-_LEAST_EXPECTED = 5.0  # of a bin of the chi-square
+_LOW_P = 0.01  # a distribution with a smaller p is drawn again
+_MORE = 4  # with this many times as many texts
+_WRONG_P = 0.0001  # a distribution whose p is then smaller than this differs
+_LEAST_EXPECTED = 5.0  # counts expected in a bin of the chi-square
 _CHOICES = Params(temperature=1.2, presence_penalty=1.0)  # a penalty that changes inside a block
-_LIKELY, _FAVOUR = 3, 30.0  # so many tokens get so much that all others are impossible: few texts, and no cut to round
+_LIKELY, _FAVOUR = 3, 30.0  # 3 tokens get a bias of 30, which makes all others impossible: few texts, and no truncation
 _PASSAGE = (
     "On Monday the baker sold forty loaves of bread, nine cakes and a basket of apples. On Tuesday the rain kept "
     "everyone at home, and he sold nothing at all."
@@ -41,10 +41,11 @@ _QUESTION = "What is 12 + 30?"
 
 @dataclass(frozen=True)
 class Kept:
-    """What stood of a draft in texts of one kind, over all lengths of blocks.
+    """How much of a draft was accepted in texts of one kind, over all lengths of blocks.
 
-    ``text``: "story", "task" or "copy". ``draft``: "model" or "lookup". ``acceptance``: the share of its tokens that
-    stood, None where there were none; ``tokens_per_call``: what a call of the target added on average.
+    ``text``: "story", "task" or "copy". ``draft``: "model" or "lookup". ``acceptance``: the share of drafted tokens
+    that were accepted, None if nothing was drafted. ``tokens_per_call``: tokens that a call of the target added, on
+    average.
     """
 
     text: str
@@ -56,7 +57,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Difference:
-    """A text that is not the one without a draft; ``at``: its first token that differs, from 0."""
+    """A text that differs from the one without a draft; ``at``: its first token that differs, from 0."""
 
     text: str
     draft: DraftKind
@@ -78,16 +79,17 @@ class Fit:
 
     @property
     def wrong(self) -> bool:
-        """Whether it is another distribution: so bad a fit comes once in 10,000 times by chance."""
+        """Whether the distribution differs; by chance a fit is this bad once in 10,000 times."""
         return self.p < _WRONG_P
 
 
 @dataclass(frozen=True)
 class SpecCheck:
-    """What `spec_check` found. ``texts``: number of texts with a draft, which have ``tokens`` tokens together.
+    """The result of `spec_check`.
 
-    ``differences``: the texts that are not the same. ``rounding``: how the target's logits depend on how many tokens
-    are decoded together, and ``why``, in words; "" where they do not.
+    ``texts``: number of texts with a draft, which have ``tokens`` tokens together. ``differences``: the texts that
+    differ from those without a draft. ``rounding``: how the target's logits depend on the number of tokens that are
+    decoded together. ``why``: that dependence in words; "" if the logits do not depend on it.
     """
 
     texts: int
@@ -100,7 +102,7 @@ class SpecCheck:
 
     @property
     def same(self) -> bool:
-        """Whether no difference was found: in no text, no distribution, and no logits, on which longer texts rest."""
+        """Whether no text, no distribution and no logits differ; longer texts rest on the logits."""
         return not self.differences and not any(fit.wrong for fit in self.fits) and not self.why
 
     @property
@@ -113,9 +115,7 @@ class SpecCheck:
                 f"of {self.rounding.positions}; the distribution fits (p = {fits})"
             )
         said = [
-            f"the distribution with a {fit.draft} draft is another one (p = {fit.p:.1g})"
-            for fit in self.fits
-            if fit.wrong
+            f"the distribution with a {fit.draft} draft differs (p = {fit.p:.1g})" for fit in self.fits if fit.wrong
         ]
         if self.differences:
             first = self.differences[0]
@@ -140,14 +140,16 @@ def spec_check(
     runs: int = 150,
     on_progress: Callable[[int, int], object] | None = None,
 ) -> SpecCheck:
-    """Compare texts and distributions with and without a draft: of a draft model, if there is one, and of `lookup`.
+    """Compare texts and distributions with and without a draft: a draft model, if given, and a lookup.
 
-    A story, a task and a passage that is copied, of ``max_tokens`` (2..4096) tokens at temperature 0 and 0.8 with the
-    default penalty, in modes "gumbel" and "match" by turns, must be those without a draft for each length of blocks
-    from 1 to 8. The target's logits must not depend on how many tokens are decoded together (`rounding`), on which
-    longer texts rest. ``runs`` (50..100,000) texts of three tokens in mode "mrs" must have the target's distribution:
-    where they fit badly, they are drawn anew, four times as many. ``on_progress`` is called with texts that are done,
-    and of how many. The contexts are emptied. Raises as `generate`.
+    The texts are a story, a task and a passage that is copied, of ``max_tokens`` (2..4096) tokens each, at temperature
+    0 and 0.8 with the default penalty. For each length of blocks from 1 to 8, in modes "gumbel" and "match" by turns,
+    they must equal the texts without a draft. The target's logits must not depend on how many tokens are decoded
+    together (`rounding`), because longer texts rest on that.
+
+    ``runs`` (50..100,000) texts of three tokens in mode "mrs" must have the target's distribution; if they fit badly,
+    four times as many are drawn again. ``on_progress`` is called with the number of texts that are done and of all
+    texts. The contexts are emptied. Raises like `generate`.
     """
     max_tokens, runs = integer("max_tokens", max_tokens, 2, 4096), integer("runs", runs, 50, 100_000)
     sources: list[dict[str, Any]] = [] if model is None else [{"model": model}]
@@ -210,7 +212,7 @@ def _as_text(target: Model, prompt: str | Messages) -> str:
 
 
 def _written(*arguments: Any, **more: Any) -> Generation:
-    """`generate` without a `RoundingWarning`, as the verdict says it, and without half a text: Ctrl-C raises."""
+    """`generate` without a `RoundingWarning`, which the verdict replaces; an interrupted text raises for Ctrl-C."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RoundingWarning)
         made = generate(*arguments, **more)
@@ -227,14 +229,14 @@ def _kept(text: str, draft: DraftKind, temperature: float, made: Sequence[Genera
 
 
 def _fit(target: Model, draft: Draft, runs: int, progress: _Progress) -> Fit:
-    """Compare the first two tokens of texts with a draft with the law of the target."""
+    """Compare the first two tokens of texts with a draft with the target's distribution."""
     asked = target.tokenize(_STORY)
     target.keep(0)
     target.decode(asked)
     likely = np.argsort(-target.logits(), kind="stable")
     few = [token for token in likely[: 10 * _LIKELY].tolist() if not target.is_eog(token)][:_LIKELY]
     params = replace(_CHOICES, logit_bias=dict.fromkeys(few, _FAVOUR))
-    asked = [*few, *asked]  # so that a lookup finds what the text goes on with
+    asked = [*few, *asked]  # so that a lookup finds the tokens that continue the text
     if draft.lookup:
         draft = replace(draft, lookup=1)
     law: dict[tuple[int, ...], float] = {(): 1.0}
@@ -259,7 +261,7 @@ def _fit(target: Model, draft: Draft, runs: int, progress: _Progress) -> Fit:
 def _next(
     target: Model, params: Params, asked: list[int], text: tuple[int, ...], share: float
 ) -> list[tuple[tuple[int, ...], float]]:
-    """Return the texts with one token more, and their probabilities."""
+    """Return the texts that are one token longer, with their probabilities."""
     target.keep(0)
     target.decode([*asked, *text])
     sampler = Sampler(target.n_vocab, params)
@@ -270,13 +272,13 @@ def _next(
 
 
 def _chi_square(counts: Counter[tuple[int, ...]], law: dict[tuple[int, ...], float], n: int, draft: DraftKind) -> Fit:
-    """Compare counts of texts with their law; those that are rare count together."""
+    """Compare counts of texts with their expected distribution; rare texts share a bin."""
     bins = [(counts[text], n * p) for text, p in law.items() if n * p >= _LEAST_EXPECTED]
     rest = n - sum(expected for _, expected in bins)
     if rest >= 1:
         bins.append((n - sum(count for count, _ in bins), rest))
     chi2 = sum((count - expected) ** 2 / expected for count, expected in bins)
-    if not set(counts) <= set(law):  # a text that cannot come
+    if not set(counts) <= set(law):  # a text that is impossible
         chi2 = math.inf
     df = max(len(bins) - 1, 1)
     return Fit(draft, n, chi2, df, _chance(chi2, df))

@@ -1,6 +1,7 @@
-"""`Speculator`: writes a text whose tokens a draft proposes.
+"""`Speculator`: writes a text with tokens that a draft proposes.
 
-Two contexts of llama.cpp stay at the tokens that stand: what falls is purged from both, and none is decoded twice.
+The contexts of draft and target stay at the accepted tokens: rejected tokens are purged from both, and no token is
+decoded twice.
 """
 
 from ..errors import ArgumentError
@@ -11,10 +12,10 @@ from .writing import Text
 
 
 class Speculator:
-    """Writes a text whose tokens a draft proposes. The prompt is in the target's context.
+    """Writes a text with tokens that a draft proposes. The prompt is already in the target's context.
 
-    Tokens are decoded one by one where something steers the sampler from token to token: while a loop is acted on,
-    where penalties or actions apply in parts of a text only, and for explanations.
+    Tokens are decoded one by one while something steers the sampler from token to token: while a loop is acted on, if
+    penalties or actions apply in only some parts of a text, and for explanations.
     """
 
     def __init__(self, text: Text, draft: Draft) -> None:
@@ -34,7 +35,7 @@ class Speculator:
         return self._figures
 
     def follow(self, token: int) -> int | None:
-        """Decode a token that was taken, and take those after it, as `Text.follow` does with one."""
+        """Decode a token that was taken, and take one or more tokens after it, as `Text.follow` takes one."""
         text = self._text
         if text.forces:
             self._say(False)
@@ -77,7 +78,7 @@ class Speculator:
         self._proposed = proposed
 
     def _block(self, token: int) -> Verified | None:
-        """Decode a token and a block of drafted ones; None where nothing was drafted, or too little."""
+        """Decode a token and a drafted block; None if too few tokens were drafted."""
         text, figures = self._text, self._figures
         before = figures.draft_s
         try:
@@ -104,7 +105,7 @@ class Speculator:
         judged = clock()
         text.sampling_s += judged - decoded
         text.decode_s += decoded - before
-        # The last token is to be decoded next, also where it was drafted: where a loop ended the block.
+        # The last token is decoded next, even if it was drafted, which happens when a loop ended the block.
         n = len(drafted.tokens)
         stand = target.n_past - n - 1 + len(made.tokens)
         purge(target, stand)
@@ -115,7 +116,7 @@ class Speculator:
 
 
 def speculation_of(text: Text, draft: Draft) -> Speculation:
-    """Return what drafts and judges tokens of a text; ValueError for one without a sampler of its own."""
+    """Return the `Speculation` for the tokens of a text; ValueError for a text without a sampler of its own."""
     if text.own is None:
         raise ArgumentError("a draft needs the sampler of the text's own settings")
     return Speculation(

@@ -1,7 +1,7 @@
-"""`compare`: the same texts written in several ways that take turns, such as with and without a draft, and timed.
+"""`compare`: writes the same texts in several ways that take turns, such as with and without a draft, and times them.
 
-A machine with other work slows all of them down, so that what is compared is the ratio within a pair: of two texts of
-one prompt and one seed, written one right after the other.
+A machine with other work slows all ways down. So `compare` compares within a pair: two texts of one prompt and one
+seed, one written right after the other.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,11 +21,11 @@ from .generate import generate
 from .generation import Generation
 
 Quartiles = tuple[float, float, float]
-"""The lower quartile, the median and the upper one."""
+"""(lower quartile, median, upper quartile)."""
 
 
 class ClockedModel(Model):
-    """A `Model` that adds up the seconds of its decodes in ``decode_s``, for a draft: its picks are timed elsewhere."""
+    """A draft's `Model` that adds up the seconds of its decodes in ``decode_s``; its picks are timed elsewhere."""
 
     decode_s = 0.0
 
@@ -38,9 +38,9 @@ class ClockedModel(Model):
 
 @dataclass(frozen=True)
 class Way:
-    """A way of writing texts: a model, its settings, and maybe a draft.
+    """A way of writing texts: a model, its settings, and perhaps a draft.
 
-    The draft's model should be a `ClockedModel`: else the time of its decodes counts as that of everything else.
+    The draft's model should be a `ClockedModel`; otherwise the time of its decodes counts as ``other_share``.
     """
 
     model: Model
@@ -50,14 +50,16 @@ class Way:
 
 @dataclass(frozen=True)
 class Timed:
-    """Figures of a way over its texts, in medians with quartiles over pairs.
+    """Figures of one way over its texts; those with quartiles are over pairs.
 
-    ``ms``: milliseconds a token after the first, which the prompt gives; ``ms_whole``: with the prompt. ``speedup`` and
-    ``speedup_whole``: how many times as many tokens a second as the first way has for the same prompt. ``tokens``: of
-    all texts. ``same``: the share of texts that are the first way's. ``acceptance`` and ``tokens_per_call`` are those
-    of `Speculated`, 0 and 1 without a draft; ``drafted_per_call``: tokens that the draft proposes for a call of the
-    target. The shares of the time without the prompt: ``draft_share`` of the draft's decodes, its prompt included, and
-    ``other_share`` of everything that is no decode, both medians over texts, and ``target_share``, what is left.
+    ``ms``: milliseconds for each token after the first, which the prompt gives. ``ms_whole``: milliseconds a token,
+    with the prompt. ``speedup`` and ``speedup_whole``: the tokens a second, as a multiple of the first way's for the
+    same prompt. ``tokens``: of all texts. ``same``: the share of texts that equal the first way's.
+
+    ``acceptance`` and ``tokens_per_call``: as in `Speculated`; 0 and 1 without a draft. ``drafted_per_call``: tokens
+    that the draft proposes for a call of the target. Three shares of the time without the prompt: ``draft_share`` of
+    the draft's decodes, including its prompt, and ``other_share`` of everything except decodes, both medians over
+    texts; ``target_share`` is the remainder.
     """
 
     ms: Quartiles
@@ -85,10 +87,11 @@ def compare(
 ) -> dict[str, Timed]:
     """Write ``pairs`` texts in each of the ways, which take turns, and return their figures.
 
-    Text i has prompt i, from the first again after the last, and a seed of its own in all ways. ``max_tokens``: the
-    most tokens of a text, from 2; it ends where the model ends it, unless ``ignore_eos``. ``on_progress`` is called
-    with the number of texts that are written, and of all. Each way writes one text before the first pair, so that
-    caches and threads are warm. ValueError for no ways, no prompts and numbers out of range; else raises as `generate`.
+    Text i has prompt i (after the last prompt the first follows again) and the same seed in all ways. ``max_tokens``:
+    the most tokens of a text, from 2. The model may end a text earlier, unless ``ignore_eos`` is true. ``on_progress``
+    is called with the number of texts that are written and of all texts. Each way writes one text before the first
+    pair, to warm up caches and threads. Raises ValueError without ways or prompts and for numbers out of range;
+    otherwise like `generate`.
     """
     check_counts(pairs, max_tokens)
     if not ways or not prompts:
@@ -109,7 +112,7 @@ def compare(
 
 
 def check_counts(pairs: int, max_tokens: int) -> None:
-    """Raise ValueError for numbers that `compare` does not take."""
+    """Raise ValueError for numbers that `compare` does not accept."""
     integer("pairs", pairs, 2, 10_000)
     integer("max_tokens", max_tokens, 2, 2**20)
 
@@ -117,7 +120,7 @@ def check_counts(pairs: int, max_tokens: int) -> None:
 @dataclass(frozen=True)
 class _Run:
     tokens: tuple[int, ...]
-    steps: int  # tokens that were decoded and drew another one: neither the prompt's nor the last one
+    steps: int  # decoded tokens that drew another token: neither the prompt's nor the last one
     whole: float  # seconds
     prompt: float
     target: float
@@ -135,7 +138,7 @@ def _run(way: Way, prompt: Prompt, max_tokens: int, ignore_eos: bool) -> _Run:
     clock = draft if isinstance(draft, ClockedModel) else None
     before = 0.0 if clock is None else clock.decode_s
     if draft is not None:
-        draft.keep(0)  # or it would know the prompt from the text before
+        draft.keep(0)  # otherwise it would know the prompt from the text before
     config = GenerationConfig(way.params, max_tokens=max_tokens, ignore_eos=ignore_eos, draft=way.draft)
     made: Generation = generate(way.model, prompt, config)
     if made.finish_reason == "interrupted":
@@ -190,8 +193,10 @@ def _quartiles(values: list[float]) -> Quartiles:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a decode of a model costs. ``ms``: of one token, milliseconds, in quartiles; ``relative``: number of tokens
-    that are decoded together -> the time of that decode, as a multiple of that of one token, in quartiles over rounds.
+    """What a decode of a model costs.
+
+    ``ms``: milliseconds of one token's decode, in quartiles. ``relative``: number of tokens that are decoded together
+    -> the time of that decode as a multiple of one token's, in quartiles over rounds.
     """
 
     ms: Quartiles
@@ -201,10 +206,10 @@ class Cost:
 def decode_cost(
     models: dict[str, Model], past: Tokens, sizes: Sequence[int] = (2, 4, 8), rounds: int = 20
 ) -> dict[str, Cost]:
-    """Time decodes of one and of several tokens behind ``past``; models and sizes take turns in each of the rounds.
+    """Time decodes of one and of several tokens after ``past``; models and sizes take turns in each of the rounds.
 
-    ``sizes``: tokens of a decode, each up to the ``n_batch`` of the models. All rows of logits are computed, as for
-    tokens that are verified. Raises as `Model.decode_rows`, and ValueError for rounds below 2.
+    ``sizes``: tokens of a decode, each at most the ``n_batch`` of the models. All rows of logits are computed, as when
+    drafted tokens are verified. Raises like `Model.decode_rows`, and ValueError for fewer than 2 rounds.
     """
     integer("rounds", rounds, 2, 10_000)
     every = (1, *sizes)

@@ -1,4 +1,4 @@
-"""`Steering`: how the sampler of a text picks a token: by the part of the text, its grammar, and actions on loops."""
+"""`Steering`: changes a text's sampler by the part of the text, its grammar, and the actions on loops."""
 
 from collections.abc import Sequence
 
@@ -15,11 +15,11 @@ from .recovery import Recovery
 
 
 class Steering:
-    """The sampler of a text's own settings, set anew where the next token is to be picked in another way.
+    """The sampler of a text's own settings, changed whenever the next token is to be picked in another way.
 
-    ``waits``: whether the grammar begins after the thinking. ``parts``: says in which part of the text the next token
-    falls; None where nobody asks. ``penalty_scope``: the parts in which penalties apply. ``grammar_from``: the token
-    with which the grammar begins, None before.
+    ``waits``: whether the grammar begins after the thinking. ``parts``: tells in which part of the text the next token
+    falls; None if no setting depends on it. ``penalty_scope``: the parts in which penalties apply. ``grammar_from``:
+    the number of the token with which the grammar begins, None before that.
     """
 
     def __init__(
@@ -48,17 +48,17 @@ class Steering:
 
     @property
     def steady(self) -> bool:
-        """Whether the sampler stays as it is from token to token, unless something is done about a loop."""
+        """Whether the sampler stays unchanged from token to token, unless something is done about a loop."""
         return self.parts is None and not self._masked
 
     def add(self, fragment: str | bytes) -> bool:
-        """Take what a token adds to the text, where there are ``parts``; return whether to `steer` anew."""
+        """Take the text that a token adds, if there are ``parts``; return whether to call `steer`."""
         assert self.parts is not None
         self.parts.add(fragment)
         return self.grammar_from is None or (self.parts.part in self._priced) != self._in_force[1]
 
     def cut(self, n: int, keep: int) -> None:
-        """Take back all but the first ``keep`` of ``n`` tokens."""
+        """Take back all tokens after the first ``keep`` of ``n``."""
         self.sampler.rewind(n - keep)
         if self.grammar_from is not None and keep < self.grammar_from:
             self.grammar_from = None  # the rewind removed it
@@ -67,7 +67,7 @@ class Steering:
         self._masked = True  # a rewind brings back old masks
 
     def steer(self, n: int, recovery: Recovery | None) -> None:
-        """Have the sampler pick the token after the first ``n`` as its part of the text and the recovery want it."""
+        """Set up the sampler for the token after the first ``n``, by its part of the text and the recovery."""
         if self.grammar_from is None and self.parts is not None and self.parts.part != "thinking":
             self.sampler.set_grammar(self._grammar)
             self.grammar_from = n
@@ -84,7 +84,7 @@ class Steering:
 
 
 def _without(tokens: Sequence[int], n_vocab: int) -> npt.NDArray[np.uint32]:
-    """Return the mask that allows all tokens but these."""
+    """Return the mask that allows all tokens except these."""
     words = np.full((n_vocab + 31) // 32, 0xFFFFFFFF, np.uint32)
     for token in tokens:
         words[token // 32] &= np.uint32(~(1 << token % 32) & 0xFFFFFFFF)

@@ -1,4 +1,4 @@
-"""`TextSampler`: what a text needs of a sampler other than `Sampler`."""
+"""`TextSampler`: the methods that a text needs of a sampler other than `Sampler`."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -10,20 +10,20 @@ from .._check import Tokens, row_of
 
 
 class TextSampler(Protocol):
-    """What a text needs of a sampler other than `Sampler`."""
+    """The methods that a text needs of a sampler other than `Sampler`."""
 
     def prime(self, tokens: Tokens) -> None:
         """Take the prompt."""
 
     def sample(self, logits: npt.NDArray[np.float32]) -> int:
-        """Pick a token; ValueError when the logits are not numbers."""
+        """Pick a token; ValueError when logits are nan."""
 
     def accept(self, token: int) -> None:
         """Take a token into the text."""
 
 
 def step_of(sampler: TextSampler, n_vocab: int) -> Callable[[Any], tuple[int, bool]]:
-    """Return what `Sampler.step_at` does, for another sampler."""
+    """Return a function that does for another sampler what `Sampler.step_at` does."""
 
     def step_at(logits: Any) -> tuple[int, bool]:
         token = sampler.sample(row_of(logits, n_vocab))

@@ -1,25 +1,25 @@
-"""`TextStream`: the text of tokens as it becomes certain, up to a stop string."""
+"""`TextStream`: turns the bytes of tokens into text as soon as it is certain, up to a stop string."""
 
 import codecs
 from collections.abc import Sequence
 
 
 class TextStream:
-    """What tokens add goes in, text comes out: whole characters, and nothing that may turn out to be a stop string."""
+    """Takes what tokens add, and returns whole characters that cannot turn out to be part of a stop string."""
 
     def __init__(self, stop: Sequence[str]) -> None:
         self.stop = tuple(stop)
         self.found: str | None = None
         self._begins = {string[0] for string in stop}
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._inside = False  # a character
-        self.passes = not self.stop  # whether whole characters come out as they are
+        self._inside = False  # whether the last byte lies inside a character
+        self.passes = not self.stop  # whether whole characters pass unchanged
         self._held = ""
 
     def feed(self, fragment: str | bytes) -> str:
         """Return the text that is certain now; `found` is the stop string once one is complete.
 
-        ``fragment``: whole characters as a str, or bytes, which may be part of one.
+        ``fragment``: a str of whole characters, or bytes, which may be part of a character.
         """
         if self._inside or isinstance(fragment, bytes):
             fragment = self._decode(fragment.encode("utf-8") if isinstance(fragment, str) else fragment)
@@ -40,7 +40,7 @@ class TextStream:
         return text
 
     def end(self) -> str:
-        """Return what was held back when no more comes; half a character becomes U+FFFD."""
+        """Return the text that was held back, at the end; an incomplete character becomes U+FFFD."""
         self._held += self._decode(b"", final=True)
         return self._release(final=True)
 
@@ -57,5 +57,5 @@ class TextStream:
 
 
 def _overlap(text: str, string: str) -> int:
-    """Return the length of the longest end of ``text`` that ``string`` begins with, less than all of ``string``."""
+    """Return the length of the longest proper prefix of ``string`` that ``text`` ends with."""
     return next((n for n in range(min(len(text), len(string) - 1), 0, -1) if text.endswith(string[:n])), 0)

@@ -1,4 +1,4 @@
-"""`Together`: drafts for texts that are decoded in one call, as `generate_many` does it."""
+"""`Together`: drafts for the texts that `generate_many` decodes in one call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from .writing import Text
 
 
 class Shared:
-    """What drafts and judges the tokens of one text among several."""
+    """Drafts and judges the tokens of one text among several."""
 
     def __init__(self, text: Text, draft: Draft, pace: SharedPace) -> None:
         self.text, self.speculation = text, speculation_of(text, draft)
@@ -25,12 +25,12 @@ class Shared:
 
     @property
     def figures(self) -> Speculated:
-        """The figures of the text so far; how fast it was is that of all texts that were decoded with it."""
+        """The figures of the text so far; its speed is that of all texts that were decoded together."""
         self.counted.rated(self._pace)
         return self.counted
 
     def judge(self, rows: Any) -> tuple[Verified, int | None]:
-        """Judge the block by rows that follow each other; return it, and the last token; None when the text is over."""
+        """Judge the block by consecutive rows; return it with its last token, which is None when the text has ended."""
         text, drafted = self.text, len(self.speculation.drafted)
         try:
             made = self.speculation.verify_at(rows)
@@ -47,9 +47,9 @@ class Shared:
 
 @dataclass(frozen=True)
 class Place:
-    """A text that is decoded: the number of its cache, and how many tokens of it are there.
+    """A text that is decoded: the number of its cache, and how many of its tokens are there.
 
-    ``shared``: None where it cannot have drafted tokens now, as where several texts share a cache.
+    ``shared``: None if the text cannot have drafted tokens now, for example because several texts share the cache.
     """
 
     number: int
@@ -63,20 +63,20 @@ class _Source:
     shared: Shared
     kind: int
     room: int
-    tokens: list[int]  # that were found
+    tokens: list[int]  # tokens from a match; empty for the draft model
 
 
 class Together:
-    """Drafts for the texts of a context: blocks of one length for all, by what was measured there (`SharedPace`).
+    """Drafts for the texts of a context, in blocks of one length for all, which `SharedPace` chooses.
 
-    ``n_caches`` and ``rows``: of the context. A draft model has a cache for each of them.
+    ``n_caches`` and ``rows``: those of the target's context. A draft model has a cache for each of the target's.
     """
 
     def __init__(self, draft: Draft, n_caches: int, rows: int, n_threads: int) -> None:
         self._draft = draft
         self.pace = SharedPace(draft.most, draft.fixed, rows)
         self._slots = None if draft.model is None else _Slots(draft.model, n_caches, n_threads)
-        self.seconds: dict[int, float] = {}  # that the last drafts took, by kind
+        self.seconds: dict[int, float] = {}  # kind -> seconds of the last drafts
 
     def close(self) -> None:
         """Free the draft model's context."""
@@ -89,12 +89,12 @@ class Together:
             self._slots.clear()
 
     def copied(self, source: int, target: int) -> None:
-        """Have a cache of the draft hold what another one has, as it is with those of the target."""
+        """Copy one cache of the draft to another, as was done with the target's."""
         if self._slots is not None:
             self._slots.copy(source, target)
 
     def propose(self, places: Sequence[Place]) -> list[tuple[int, list[int]]]:
-        """Draft tokens for each text, and return (kind, tokens), with no tokens where there are none."""
+        """Draft tokens for each text, and return (kind, tokens) each; the tokens may be empty."""
         self.seconds = {}
         draft, least = self._draft, max(self._draft.n_min, 1)
         sources = [source for place in places if place.shared is not None for source in self._source(place)]
@@ -119,7 +119,7 @@ class Together:
         return [made.get(place.number, (0, [])) for place in places]
 
     def _source(self, place: Place) -> list[_Source]:
-        """Return what can draft for a text: a match, or else the draft model; nothing where there is no room."""
+        """Return the source that can draft for a text: a match, or else the draft model; empty without room."""
         shared = place.shared
         assert shared is not None
         draft = self._draft
@@ -168,7 +168,7 @@ class Together:
 
 
 class _Slots(Sequences):
-    """The draft model's context: a cache for each of the target's, and the tokens that it holds."""
+    """The draft model's context: one cache for each of the target's, and the tokens that it holds."""
 
     def __init__(self, model: Model, n: int, n_threads: int) -> None:
         super().__init__(model, n, min(n_threads, model.n_threads))
@@ -180,12 +180,12 @@ class _Slots(Sequences):
         self._past = [[] for _ in self._past]
 
     def copy(self, source: int, target: int) -> None:
-        """Have a cache hold what another one has."""
+        """Copy the contents of one cache to another."""
         self._copy_sequence(source, target)
         self._past[target] = self._past[source][:]
 
     def bring(self, texts: Sequence[tuple[int, Text]]) -> None:
-        """Bring caches to all but the last tokens of texts, where more than usual are missing, such as a prompt."""
+        """If more than the usual number of tokens are missing, such as a prompt, decode all except the last."""
         for number, text in texts:
             past = self._past[number]
             known = text.known(past)
@@ -197,7 +197,7 @@ class _Slots(Sequences):
                 self._add(number, missing[:-1])
 
     def begin(self, texts: Sequence[tuple[int, Text]]) -> list[Any]:
-        """Decode what is missing of each text, and return the logits after them."""
+        """Decode the missing tokens of each text, and return the logits after them."""
         last = []
         for number, text in texts:
             *missing, token = text.after(len(self._past[number]))
@@ -207,7 +207,7 @@ class _Slots(Sequences):
         return self.step(last)
 
     def step(self, tokens: Sequence[tuple[int, int]]) -> list[Any]:
-        """Decode a token in each of some caches, and return the logits after them."""
+        """Decode one token in each of some caches, and return the logits after them."""
         rows = self._decode([(token, len(self._past[number]), number) for number, token in tokens], wanted=len(tokens))
         for number, token in tokens:
             self._past[number].append(token)

@@ -1,4 +1,4 @@
-"""Transcripts: a line of JSON for each generation, as `lzs generate --save` writes it (docs/transcript.md)."""
+"""Transcripts: one line of JSON for each generation, as `lzs generate --save` writes it (docs/transcript.md)."""
 
 import errno
 import json
@@ -22,8 +22,8 @@ from .draft import Draft
 from .generation import Generation
 
 VERSION = 1
-_LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # JSON lets them stand, line readers cut there
-_NOT_A_DISK = {errno.EINVAL, errno.ENOTSUP, errno.EROFS}  # what fsync says to a pipe or a terminal
+_LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # JSON allows these, line readers split there
+_NOT_A_DISK = {errno.EINVAL, errno.ENOTSUP, errno.EROFS}  # errors of fsync for a pipe or a terminal
 
 
 def record(
@@ -35,17 +35,17 @@ def record(
     *,
     dry_breakers: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return the transcript of one `generate` call, with its arguments, ready for `to_line` or `json.dumps`.
+    """Return the transcript of one `generate` call, from its arguments and result, for `to_line` or `json.dumps`.
 
     ``generation``: the text, or the error of a request that failed, as `generate_many` yields it. ``repetition``: the
     figures of ``generation.text``, as `Repetition.to_json` of `lzsampler.auditing.repetition` returns them; None for
-    a failed request. ``dry_breakers``: strings to write in the place of the ids, of which there may be thousands.
-    Separators are those of the model, and are not written.
+    a failed request. ``dry_breakers``: DRY's sequence breakers as strings, written in place of their ids, of which
+    there may be thousands. Separators come from the model, and are not written.
     """
     asked = [] if isinstance(prompt, str) else [dict(message) for message in prompt]
     header = model.header
     params = config.params_for(model)
-    if not isinstance(generation, Exception):  # or it may fail again
+    if not isinstance(generation, Exception):  # a failed request may fail here again
         loops, params = config.loops.settled(params)
         config = replace(config, on_loop=loops)
     return {
@@ -88,7 +88,7 @@ def _made(
     grammar: Grammar | None,
     draft: Draft | None,
 ) -> dict[str, Any]:
-    """Return what a transcript holds of a text that did not fail."""
+    """Return the fields of a transcript for a text that did not fail."""
     answer = {"role": "assistant", "content": generation.content}
     if generation.reasoning is not None:
         answer["reasoning_content"] = generation.reasoning
@@ -125,7 +125,7 @@ def _under(grammar: Grammar, generation: Generation) -> dict[str, Any]:
 
 
 def to_line(transcript: dict[str, Any]) -> str:
-    """Return a transcript as one line of JSON, with no line end of any kind in it.
+    """Return a transcript as one line of JSON, which contains no line end of any kind.
 
     Lone surrogates, which UTF-8 cannot represent, are written as JSON escapes such as ``\\ud800``.
     """
@@ -134,16 +134,16 @@ def to_line(transcript: dict[str, Any]) -> str:
 
 
 class TranscriptFile:
-    """A file that transcripts are appended to. It is opened at once, so that a path that cannot be written shows early.
+    """A file that transcripts are appended to. It is opened at once, so that an unwritable path shows early.
 
     Several processes may append to one file. A new file that got no transcript stays, empty: another process may be
-    about to append to it, so that removing it could lose what that process wrote. Raises LzsError, in one line, when
+    about to append to it, and removing the file could lose that process's lines. Raises LzsError, in one line, when
     the file cannot be written.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        binary: int = getattr(os, "O_BINARY", 0)  # or Windows writes a carriage return before each line feed
+        binary: int = getattr(os, "O_BINARY", 0)  # without it Windows writes a carriage return before each line feed
         try:
             self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | binary, 0o666)
         except OSError as error:
@@ -151,9 +151,9 @@ class TranscriptFile:
         self._is_regular = stat.S_ISREG(os.fstat(self._file).st_mode)
 
     def append(self, transcript: dict[str, Any]) -> None:
-        """Write one line, and return when it is on the disk. LzsError, with nothing added to the file, on failure.
+        """Write one line, and return when it is on the disk. On failure raise LzsError, with the file unchanged.
 
-        A last line of the file that was not ended is ended first, so that no line is added to it.
+        If the file's last line has no line end, one is added first.
         """
         line = (to_line(transcript) + "\n").encode("utf-8")
         if not self._ends_a_line():
@@ -161,7 +161,7 @@ class TranscriptFile:
         written = 0
         try:
             written = os.write(self._file, line)
-            if written < len(line):  # what a full disk does first
+            if written < len(line):  # a full disk first writes a part
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             try:
                 os.fsync(self._file)
@@ -180,13 +180,13 @@ class TranscriptFile:
             with self.path.open("rb") as file:
                 file.seek(-1, os.SEEK_END)
                 return file.read(1) == b"\n"
-        except OSError:  # it may be written but not read
+        except OSError:  # the file may be writable but not readable
             return True
 
     def _take_back(self, n: int) -> None:
         """Remove the last ``n`` bytes that this object wrote.
 
-        Where another process has written after them they are blanked, as white space before a line does no harm.
+        If another process has written after them, they become spaces, which are harmless before a line.
         """
         end = os.lseek(self._file, 0, os.SEEK_CUR)
         if os.fstat(self._file).st_size == end:

@@ -1,6 +1,6 @@
-"""`Speculation`: blocks of drafted tokens for a `Sampler`, judged by the target's logits; `Verified`.
+"""`Speculation`: blocks of drafted tokens for a `Sampler`, judged by the target's logits; and `Verified`.
 
-It knows logits and no model: `lzsampler.decoding.speculative` has the loop over two of llama.cpp's.
+It knows logits but no model: `lzsampler.decoding.speculative` runs it with two llama.cpp contexts.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,10 +24,10 @@ MAX_DRAFT: int = lib.LZS_MAX_DRAFT
 
 @dataclass(frozen=True)
 class Verified:
-    """What became of a block.
+    """The result of judging a block.
 
-    ``tokens``: what it adds to the text, at least one. The first ``n_accepted`` of them were drafted. ``ended``: the
-    last one is a token that ends texts. ``looping``: the sampler has found a loop, or the text is stuck.
+    ``tokens``: the tokens that the block adds to the text, at least one. The first ``n_accepted`` of them were drafted.
+    ``ended``: whether the last one ends the text. ``looping``: whether the sampler has found a loop or a stuck text.
     """
 
     tokens: tuple[int, ...]
@@ -39,18 +39,18 @@ class Verified:
 class Speculation:
     """Drafts blocks of tokens for the text of a `Sampler`, and verifies them by a target's logits.
 
-    The tokens have the distribution that they have without a draft, with the penalties, masks and truncation of each
-    position; docs/speculative.md says why. ``mode``: "gumbel", where draft and target draw with the same noise, and
-    "match", where the draft gives its best token, leave even the text as it is for a seed, whatever the draft; "mrs" is
-    modified rejection sampling (arXiv 2211.17192), which accepts a little more.
+    The tokens have the same distribution as without a draft, with the penalties, masks and truncation of each position;
+    docs/speculative.md explains why. ``mode``: in "gumbel" draft and target draw with the same noise; in "match" the
+    draft gives its best token. Both leave even the text of a seed unchanged, whatever the draft. "mrs" is modified
+    rejection sampling (arXiv 2211.17192), which accepts slightly more.
 
     ``max_draft``: most tokens of a block, 0..32. ``n_draft_vocab``: number of logits in a row of the draft, 1..2**30;
-    None is that of the target. Tokens that only one vocabulary has are never drafted. ``ends``: tokens that end a text,
-    and so a block. All memory is taken here.
+    None is that of the target. Tokens that are in only one vocabulary are never drafted. ``ends``: tokens that end a
+    text, and so a block. The constructor allocates all memory.
 
-    A block is drafted by `draft` and `draft_token`, each of which moves the sampler on, and ends with `verify` or
-    `discard`. Masks may be set in between, as between two steps. One thread at a time uses it and its sampler;
-    another one gets an LzsError meanwhile.
+    `draft` and `draft_token` draft a block, and each moves the sampler on; `verify` or `discard` ends the block. Masks
+    may be set in between, as between two steps. One thread at a time may use a `Speculation` and its sampler; another
+    thread gets an LzsError meanwhile.
     """
 
     def __init__(
@@ -84,29 +84,29 @@ class Speculation:
 
     @property
     def memory(self) -> int:
-        """Bytes that it takes, the sampler not included."""
+        """Bytes that it takes, without the sampler."""
         return int(lib.lzs_speculation_memory(self.handle))
 
     @property
     @one_thread
     def drafted(self) -> tuple[int, ...]:
-        """The tokens of the block, which are the last ones of the sampler's."""
+        """The tokens of the block, which are the sampler's last ones."""
         tokens = lib.lzs_drafted(self.handle, self._n)
         return tuple(ffi.unpack(tokens, self._n[0])) if self._n[0] else ()
 
     def draft(self, logits: npt.ArrayLike, p_min: float = 0.0) -> int | None:
         """Draft the next token from ``n_draft_vocab`` logits of the draft, and return it.
 
-        None, with nothing drafted, where the draft gives its best token a probability below ``p_min`` (0..1), among its
-        ten best at temperature 1, as llama.cpp has it. ValueError when the block has ``max_draft`` tokens, or when the
-        sampler was changed since the last draft; else takes and raises what `Sampler.sample` does. When it raises,
-        nothing has changed, and the tokens drafted before can be verified.
+        Returns None, with nothing drafted, if the draft gives its best token a probability below ``p_min`` (0..1),
+        among its ten best at temperature 1, as in llama.cpp. Raises ValueError when the block has ``max_draft`` tokens,
+        or when the sampler was changed since the last draft; otherwise takes and raises the same as `Sampler.sample`.
+        An error changes nothing, and the tokens drafted before can still be verified.
         """
         return self.draft_at(ffi.from_buffer("float[]", logits_array(logits, self.n_draft_vocab)), p_min)
 
     @one_thread
     def draft_at(self, logits: Any, p_min: float = 0.0) -> int | None:
-        """`draft` for logits that lie outside numpy: a ``float *`` of `lzsampler._ffi`, which is not checked."""
+        """`draft` for logits outside numpy: a ``float *`` of `lzsampler._ffi`, which is not checked."""
         status = lib.lzs_draft(self.handle, logits, p_min, self._token)
         if status:
             if not 0 <= p_min <= 1:
@@ -117,9 +117,9 @@ class Speculation:
 
     @one_thread
     def draft_token(self, token: int) -> None:
-        """Draft a token that was found elsewhere, such as in the prompt; ValueError as `draft`.
+        """Draft a token from another source, such as the prompt; raises ValueError like `draft`.
 
-        To find it, the text so far may be looked at, and nothing that is drawn.
+        The source may depend on the text so far, but not on the sampler's random draws.
         """
         token = integer("token", token, 0, self.sampler.n_vocab - 1)
         status = lib.lzs_draft_token(self.handle, token)
@@ -127,27 +127,28 @@ class Speculation:
             self._refuse(status, None, "")
 
     def verify(self, rows: npt.ArrayLike | Sequence[npt.ArrayLike]) -> Verified:
-        """Judge the block, and put the sampler where its text then ends.
+        """Judge the block, and leave the sampler at the new end of its text.
 
-        ``rows``: float32[n + 1, n_vocab], the target's logits for each of the n drafted tokens and for the token after
-        them, only read; without a drafted token this is `Sampler.step`. The block ends behind a token of ``ends``, and
-        behind the one with which a loop is found or the text is stuck.
+        ``rows``: float32[n + 1, n_vocab], read only: the target's logits for each of the n drafted tokens and for the
+        token after them. Without a drafted token this is `Sampler.step`. The block ends after a token of ``ends``, and
+        after the token with which a loop or a stuck text is found.
 
-        It ends before a row that cannot be judged (NaN, nothing allowed), too: the next call will raise its error,
-        unless it is the first row of this one. ValueError for another number of rows, and when the sampler was changed
-        since the last draft; else raises as `Sampler.sample`. When it raises, nothing has changed: `discard` the block.
+        It also ends before a row that cannot be judged (NaN, or no token allowed): the next call raises that row's
+        error. If it is the first row, this call raises the error. Raises ValueError for another number of rows, and
+        when the sampler was changed since the last draft; otherwise like `Sampler.sample`. An error changes nothing:
+        `discard` the block.
         """
         array = np.ascontiguousarray(rows, np.float32)
         expected = (len(self.drafted) + 1, self.sampler.n_vocab)
         if array.shape != expected:
             raise ArgumentError(
-                f"rows must have shape {expected}: one for each drafted token and one, got {array.shape}"
+                f"rows must have shape {expected}: one for each drafted token and one more, got {array.shape}"
             )
         return self.verify_at(ffi.from_buffer("float[]", array))
 
     @one_thread
     def verify_at(self, rows: Any) -> Verified:
-        """`verify` for rows outside numpy that follow each other: a ``float *`` to all, which are not checked."""
+        """`verify` for consecutive rows outside numpy: a ``float *`` to the first, which is not checked."""
         drafted, n_vocab = self.drafted, self.sampler.n_vocab
         pointers = ffi.new("float *[]", [rows + i * n_vocab for i in range(len(drafted) + 1)])
         status = lib.lzs_verify(self.handle, pointers, len(pointers), self._verified)
@@ -157,9 +158,9 @@ class Speculation:
 
     @one_thread
     def verify_by(self, verify: Callable[[Any, int, Any], int]) -> Verified:
-        """`verify` for rows that something else has and judges.
+        """`verify` for rows that another object holds and judges.
 
-        ``verify``: gets an ``lzs_speculation *``, the number of rows and an ``lzs_verified *`` to fill in, and returns
+        ``verify``: takes an ``lzs_speculation *``, the number of rows and an ``lzs_verified *`` to fill in, and returns
         an `lzs_status`.
         """
         drafted = self.drafted
@@ -177,7 +178,7 @@ class Speculation:
 
     @one_thread
     def discard(self) -> None:
-        """Take the drafted tokens back. Where the sampler was changed since, they are only forgotten."""
+        """Take the drafted tokens back. If the sampler was changed since, they are only forgotten."""
         lib.lzs_undraft(self.handle)
 
     def _refuse(self, status: int, row: npt.NDArray[np.float32] | None, whose: str) -> None:

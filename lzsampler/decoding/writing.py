@@ -1,4 +1,4 @@
-"""`Text`: a text that is being written, token by token, by whoever decodes."""
+"""`Text`: a text that is being written token by token; its caller decodes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -27,15 +27,15 @@ from .text_stream import TextStream
 
 
 class Text(Begun):
-    """A text that is being written: its prompt, its sampler, and what there is so far, which no interrupt loses.
+    """A text that is being written: its prompt, its sampler, and its tokens so far, which no interrupt loses.
 
-    Whoever decodes gives the logits after the prompt, and then after each token, to `take`, and sets the times. The
-    arguments are those of `generate`, which says what is raised. ``sampler``: one at its beginning that takes the place
-    of that of ``config.params``; nothing is done about its loops, and there is no grammar. `follow` alone goes forward
-    through forced tokens.
+    The caller decodes: it passes the logits after the prompt, and then after each token, to `take`, and sets the times.
+    The arguments and errors are those of `generate`. ``sampler``: a new sampler that replaces that of
+    ``config.params``; lzsampler then does nothing about loops, and there is no grammar. Only `follow` takes forced
+    tokens without sampling.
 
-    When a text was cut, ``behind`` says how many tokens of prompt and text the model has to go back to, and ``ahead``
-    which tokens it then has to decode before the one that `take` returned; else ``behind`` is None.
+    After a cut, ``behind`` is the number of tokens of prompt and text that the model has to go back to. ``ahead`` holds
+    the tokens that it then has to decode before the one that `take` returned. Otherwise ``behind`` is None.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class Text(Begun):
         self.model, self.on_explanation = model, on_explanation
         self.max_tokens = config.max_tokens if config.max_tokens >= 0 else INT32_MAX
         self.grammar, self._plain, self._prompt_text = config.grammar, isinstance(prompt, str), text
-        # A value may hold a mark of thinking in a string, where it ends no thought.
+        # A value may have a thinking mark inside a string, where it ends no thinking.
         thought = opened(text)
         self._is_value = self.grammar is not None and self.grammar.is_value and not (config.waits and thought)
         self._opened = "" if self._is_value else thought
-        # An explanation is about every token, and whether one is forced only a mask says.
+        # An explanation covers every token, and only a mask can tell that a token is forced.
         masks = self.grammar is not None and not self.grammar.picks_first
         self.forces = config.fast_forward and masks and on_explanation is None
         self.tokens: list[int] = []
@@ -83,7 +83,7 @@ class Text(Begun):
         self._stepper: Stepper | None = None
         self.finish_reason: FinishReason = "interrupted"
         self.over = False
-        self.error: ValueError | LzsError | None = None  # that ended it, among the texts of `generate_many`
+        self.error: ValueError | LzsError | None = None  # the error that ended this text of `generate_many`
         self.found: Loop | Stuck | None = None
         self.forced = 0
         self.behind: int | None = None
@@ -91,12 +91,12 @@ class Text(Begun):
         self.prompt_s = self.decode_s = self.sampling_s = self.total_s = 0.0
 
     def _own_sampler(self, config: GenerationConfig) -> Sampler:
-        """Return the sampler of the text's own settings, with what steers it and what is done about its loops."""
+        """Return the sampler of the text's own settings, and set up its steering and its recovery."""
         model = self.model
         loops, params = config.loops.settled(config.params_for(model))
         if self.grammar is None:
             warn_without_grammar(params, stacklevel=5)
-        # Only where it is asked which part of the text it is.
+        # Parts are tracked only if a setting depends on them.
         everywhere = loops.loop_scope == loops.penalty_scope == PARTS
         asked = loops.kind.needs_template or config.waits or not everywhere
         self._steering = Steering(
@@ -121,13 +121,13 @@ class Text(Begun):
         return self._steering.sampler
 
     def use_graph(self, graph: GraphSampler) -> None:
-        """Pick from what the graph gives, in which the sampler works from now on."""
+        """Pick from the results of the graph, in which the sampler works from now on."""
         self.graph, self._step_at = graph, graph.step_at
 
     def take(self, logits: Any, room: bool) -> int | None:
-        """Pick the next token and return it, to be decoded; None when the text is over.
+        """Pick the next token and return it, to be decoded; None when the text has ended.
 
-        ``logits``: a ``float *`` of `lzsampler._ffi` to n_vocab numbers, only read. ``room``: whether the context has
+        ``logits``: a ``float *`` of `lzsampler._ffi` to n_vocab numbers, read only. ``room``: whether the context has
         room for one more token.
         """
         if self.max_tokens == 0:
@@ -151,7 +151,7 @@ class Text(Begun):
         return self._taken(token, looping, room)
 
     def follow(self, token: int) -> int | None:
-        """Decode a token that was taken by the model itself, and take the one after it, as `take` does."""
+        """Decode a token that was taken, and take the next one, as `take` does."""
         span = self.forward(token)
         if span is None:
             return None
@@ -159,15 +159,15 @@ class Text(Begun):
             return self.take_after(span)
         if self.behind is not None:
             self._go_back(self.behind)
-        # An explanation comes between the decode and the pick; so does the question what is wrong when a pick fails.
+        # An explanation needs the logits before the pick. So does the check of a failed pick.
         if self.on_explanation is not None or (self._recovery is not None and self._recovery.forbidden):
             return self.take_after(span)
         return self.add(*self.step(span[0]))
 
     def forward(self, token: int) -> list[int] | None:
-        """Add the tokens that the grammar forces behind one that was taken; return all that are to be decoded now.
+        """Add the tokens that the grammar forces after one that was taken; return all tokens to decode now.
 
-        None when the text is over. Where ``behind`` says that it was cut, it is the last token alone.
+        None when the text has ended. After a cut (see ``behind``) only the last token is returned.
         """
         span, own = [token], self.own
         while self.forces and own is not None and self.behind is None:
@@ -193,7 +193,7 @@ class Text(Begun):
         return self.take(logits, self.model.n_past < self.model.n_ctx)
 
     def step(self, token: int) -> tuple[int, bool]:
-        """Decode a token that was taken, and return the arguments of `add` for the one after it, while `steady`."""
+        """Decode a token that was taken, and return the arguments of `add` for the one after it; for `steady` texts."""
         if self._stepper is None:
             own = self.own
             assert own is not None
@@ -204,25 +204,25 @@ class Text(Begun):
             raise self.failure(error) from error
 
     def add(self, token: int, looping: bool) -> int | None:
-        """Add a token that the sampler has taken, and return it, to be decoded; None when the text is over.
+        """Add a token that the sampler has taken, and return it, to be decoded; None when the text has ended.
 
-        ``looping``: as `Sampler.step_at` has it.
+        ``looping``: as `Sampler.step_at` returns it.
         """
         return self._taken(token, looping, len(self.prompt) + len(self.tokens) < self.model.n_ctx)
 
     @property
     def own(self) -> Sampler | None:
-        """The sampler of the text's own settings; None where another one takes its place."""
+        """The sampler of the text's own settings; None if another one replaces it."""
         return None if self._steering is None else self._steering.sampler
 
     @property
     def n_actions(self) -> int:
-        """How often something was done about a loop, which may have cut the text."""
+        """How many actions on loops the text has had; each may have cut it."""
         return 0 if self._recovery is None else len(self._recovery.actions)
 
     @property
     def steady(self) -> bool:
-        """Whether nothing steers the sampler from token to token, so that several can be taken at a time."""
+        """Whether nothing steers the sampler from token to token, so that several tokens can be taken at a time."""
         recovery, own = self._recovery, self.own
         acts = recovery is not None and (recovery.watching or recovery.forbidden)
         found = recovery is not None and own is not None and (own.loop or own.stuck)
@@ -230,12 +230,12 @@ class Text(Begun):
         return not (acts or found or steered) and self.on_explanation is None and self.behind is None
 
     def draft_room(self, n_past: int) -> int:
-        """Return how many tokens can be drafted behind ``n_past``: the text, the context and a batch have an end."""
+        """Return how many tokens can be drafted after ``n_past``, within the text, the context and a batch."""
         model = self.model
         return min(self.max_tokens - len(self.tokens) - 1, model.n_ctx - n_past - 1, model.n_batch - 1)
 
     def failure(self, error: ValueError) -> LzsError:
-        """Return the error for logits that are not numbers: no argument of the user's, but a model that broke."""
+        """Return the error for logits that are nan: the model failed, and no argument of the user's."""
         return LzsError(f"the model failed after {counted(len(self.tokens), 'token')}: {error}")
 
     def _taken(self, token: int, looping: bool, room: bool) -> int | None:
@@ -272,7 +272,7 @@ class Text(Begun):
         if self._steering is not None:
             self._steering.steer(len(self.tokens), self._recovery)
 
-    # -- what is done about a loop --
+    # -- carrying out the recovery's decisions --
 
     def _ordered(self, recovery: Recovery) -> Decision | None:
         assert self._steering is not None
@@ -300,7 +300,7 @@ class Text(Begun):
         return None
 
     def _cut(self, keep: int) -> None:
-        """Take back all but the first tokens."""
+        """Take back all tokens after the first ``keep``."""
         assert self._steering is not None
         self._steering.cut(len(self.tokens), keep)
         del self.tokens[keep:]
@@ -329,7 +329,7 @@ class Text(Begun):
         return tokens
 
     def _go_back(self, n_past: int) -> None:
-        """Take the model's context back to where the text was cut, and decode what was written there."""
+        """Take the model's context back to the cut, and decode the tokens that were written there."""
         self.behind = None
         before = perf_counter()
         known = keep_some(self.model, min(n_past, self.model.n_past))  # forced tokens were not decoded yet
@@ -340,11 +340,11 @@ class Text(Begun):
         self.decode_s += perf_counter() - before
 
     def interrupt(self) -> None:
-        """End the text where it is."""
+        """End the text where it is, as interrupted."""
         self._finish("interrupted")
 
     def generation(self) -> Generation:
-        """Return what was written."""
+        """Return the text and its figures."""
         text, stop_string = self._out.text, self._out.stream.found
         reasoning, content = (None, text.strip()) if self._is_value else split_reasoning(text, self._opened)
         decode_s, sampling_s = self.decode_s, self.sampling_s
@@ -397,7 +397,7 @@ def without_end(model: Model, params: Params) -> Params:
 
 
 def keep_some(model: Model, n: int) -> int:
-    """Keep the first ``n`` tokens of the context, or none where the model cannot; return how many there are."""
+    """Keep the first ``n`` tokens of the context, or none if the model cannot; return how many are kept."""
     try:
         model.keep(n)
     except LzsError:  # a recurrent model cannot go back part of the way, and its context is empty now

@@ -1,4 +1,4 @@
-"""The penalties inside applications of llama-cpp-python: `attach` for a `llama_cpp.Llama`, `LZLlama` in its place."""
+"""Penalties for applications of llama-cpp-python: `attach` changes a `llama_cpp.Llama`, `LZLlama` replaces it."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

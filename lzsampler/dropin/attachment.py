@@ -1,10 +1,13 @@
 """The penalties inside an application of llama-cpp-python: `attach` puts them into a `llama_cpp.Llama`.
 
 `LZLlama` (lzllama.py) has the same hooks from the start. They put our chain sampler into every sampler chain that
-`Llama` builds, before truncation, and take care of what llama-cpp-python (0.3.17 to 0.3.36, `llama.py`) does not: the
-prompt reaches the penalties when ``history="all"``; a chain is freed when its text ends, not when the garbage collector
-comes; no chain outlives its text to serve a later low-level `sample`; tokens given to `generate().send()`, which it
-takes for drafts, cannot end the process; `logit_bias` and `logits_processor` work together.
+`Llama` builds, before truncation. They also add what llama-cpp-python (0.3.17 to 0.3.36, `llama.py`) lacks:
+
+- the prompt reaches the penalties when ``history="all"``;
+- a chain is freed when its text ends, not when the garbage collector comes;
+- no chain outlives its text to serve a later low-level `sample`;
+- tokens given to `generate().send()`, which llama-cpp-python takes for drafts, cannot end the process;
+- `logit_bias` and `logits_processor` work together.
 """
 
 import dataclasses
@@ -54,22 +57,22 @@ class AttachSettings(PenaltySettings, total=False):
 
 
 class Attachment:
-    """The penalties of one `llama_cpp.Llama`: what `attach` returns, and `LZLlama.lz`. A context manager that detaches.
+    """The penalties of one `llama_cpp.Llama`: `attach` returns it, and `LZLlama.lz` holds it.
 
-    `params` and the flags may be set at any time and hold from the next text on. `stats` counts what has happened since
-    it was made. One thread at a time uses it and the model; another one gets an LzsError meanwhile. A stream is in use
-    while it makes a chunk, and not between two.
+    It is a context manager that detaches. `params` and the flags may be set at any time, and apply from the next text
+    on. `stats` counts what happened since it was made. One thread at a time may use it and the model; another thread
+    gets an LzsError meanwhile. A stream uses them while it makes a chunk, but not between two chunks.
     """
 
     def __init__(self, llm: Any, settings: Settings, *, restore: type | None) -> None:
         self._llm = weakref.ref(llm)
         self._settings = settings
         self._restore = restore
-        self._call: Settings | None = None  # of the call that is going on, where it has arguments of its own
-        self.text: SampledText | None = None  # the one whose chain is being built
-        self.latest: SampledText | None = None  # the one that began last
+        self._call: Settings | None = None  # of the current call, if it has arguments of its own
+        self.text: SampledText | None = None  # the text whose chain is being built
+        self.latest: SampledText | None = None  # the text that began last
         self._drafter: Drafter | None = None
-        self._draft_model: Model | None = None  # that was opened for this
+        self._draft_model: Model | None = None  # the draft model that this object opened
         self._schemas = Schemas()
         self.outcomes = Outcomes()
         self.stats = Stats()
@@ -83,13 +86,13 @@ class Attachment:
 
     @params.setter
     def params(self, params: Params) -> None:
-        if params is not None:  # which would mean the default: the setting below refuses it
+        if params is not None:  # None would mean the default here; the assignment below refuses it
             penalties_from("attach", params, {}, ())  # warns of params that do nothing
         self._settings = dataclasses.replace(self._settings, params=params)
 
     @property
     def grammar(self) -> Grammar | None:
-        """What the texts of calls without a grammar of their own have to match; see `attach`."""
+        """The grammar for calls that give none; see `attach`."""
         return self._settings.grammar
 
     @grammar.setter
@@ -100,12 +103,12 @@ class Attachment:
     @cached_property
     @any_thread
     def token_bytes(self) -> TokenBytes:
-        """The bytes of the model's tokens, so that this can be given where a `Grammar` is made; read once."""
+        """The bytes of the model's tokens, read once, so that a `Grammar` can be made for this object."""
         return token_bytes(self._llm())
 
     @property
     def fast_grammar(self) -> bool:
-        """Whether a grammar is asked about the picked token only; see `attach`."""
+        """Whether a grammar checks only the picked token; see `attach`."""
         return self._settings.fast_grammar
 
     @fast_grammar.setter
@@ -114,7 +117,7 @@ class Attachment:
 
     @property
     def on_loop(self) -> LoopPolicy:
-        """What is done about a loop; it may be set to the name of an action, too. See `attach`."""
+        """What to do about a loop, as a `LoopPolicy`; the name of an action may be assigned too. See `attach`."""
         return self._settings.loops
 
     @on_loop.setter
@@ -132,7 +135,7 @@ class Attachment:
 
     @property
     def draft(self) -> Draft | None:
-        """What proposes tokens; see `attach`."""
+        """The draft, which proposes tokens; see `attach`."""
         return self._settings.draft
 
     @draft.setter
@@ -158,7 +161,7 @@ class Attachment:
         return f"<Attachment to {self._llm()!r}: {', '.join(given) or 'all penalties off'}; {done}>"
 
     def detach(self) -> None:
-        """Give the model back as it was; a second call does nothing. ValueError on an `LZLlama`."""
+        """Restore the model's original class; a second call does nothing. ValueError for an `LZLlama`."""
         if self._restore is None:
             raise ArgumentError("an LZLlama cannot be detached: set lz.params = Params() to switch its penalties off")
         with self.in_use:
@@ -178,10 +181,10 @@ class Attachment:
     # -- for the hooks --
 
     def use_draft(self, llm: Any, draft: Draft | str | Path | None) -> None:
-        """Take a draft, or open the file of a draft model; nothing stays open where it cannot be used."""
+        """Use a draft, or open the file of a draft model; on an error no file stays open."""
         refuse_closed(llm)
         if draft == "lookup":
-            raise ArgumentError("draft='lookup' is of the command line: give Draft(lookup=3)")
+            raise ArgumentError("draft='lookup' is for the command line: give Draft(lookup=3)")
         if isinstance(draft, str | Path):
             draft = open_draft(llm, draft)
             self._draft_model = draft.model
@@ -193,25 +196,25 @@ class Attachment:
             raise
 
     def close_draft(self) -> None:
-        """Close the draft model that was opened for this, if there is one."""
+        """Close the draft model that this object opened, if any."""
         if self._draft_model is not None:
             self._draft_model.close()
             self._draft_model = None
 
     def drafter(self, llm: Any) -> Drafter | None:
-        """Return what drafts for the call that is going on; raises as `attach` for a draft that cannot be used."""
+        """Return the drafter of the current call; raise like `attach` for a draft that cannot be used."""
         draft = self.current().draft
         if draft is not None and (self._drafter is None or self._drafter.draft is not draft):
             self._drafter = Drafter(llm, draft)
         return None if draft is None else self._drafter
 
     def current(self) -> Settings:
-        """Return the settings of the call that is going on."""
+        """Return the settings of the current call."""
         return self._call or self._settings
 
     @contextmanager
     def using(self, settings: Settings) -> Iterator[None]:
-        """Use settings for the call that is going on, and the model alone, within a ``with`` block."""
+        """Within a ``with`` block, apply settings to the current call, and reserve the model for this thread."""
         with using(self, settings.grammar, None if settings.draft is None else settings.draft.model):
             refuse_closed(self._llm())
             before, self._call = self._call, settings
@@ -222,9 +225,9 @@ class Attachment:
 
     @one_thread
     def run(self, name: str, method: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Call a method of `Llama` without the keywords that are ours, which hold for that call, streamed or not.
+        """Call a method of `Llama` without our keywords, which apply to that call, streamed or not.
 
-        TypeError for a keyword that neither has.
+        TypeError for a keyword that neither lzsampler nor `Llama` has.
         """
         refuse_closed(self._llm())
         ours = taken(keywords, ours_beside(name))
@@ -242,8 +245,8 @@ class Attachment:
     def steps(self, chunks: Generator[Any, Any, Any], settings: Settings) -> Generator[Any, Any, None]:
         """Yield chunks or tokens, each made under the call's settings.
 
-        A stream goes on long after its call returned, and some chat handlers begin only with the first chunk. Between
-        two chunks the model is free for others, and any thread may close a stream that was given up.
+        A stream continues long after its call returned, and some chat handlers begin only with the first chunk. Between
+        two chunks other code may use the model, and any thread may close an abandoned stream.
         """
         sent = None
         try:
@@ -259,7 +262,7 @@ class Attachment:
 
     @contextmanager
     def building(self, text: SampledText) -> Iterator[None]:
-        """Give the chains that are built within a ``with`` block to a text."""
+        """Within a ``with`` block, assign the chains that are built to a text."""
         before, self.text = self.text, text
         try:
             yield
@@ -268,7 +271,7 @@ class Attachment:
 
 
 def _shows(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a hook the signature of the method of `Llama` behind it, with our keywords, and its docstring."""
+    """Give a hook the signature of the `Llama` method that it overrides, with our keywords, and its docstring."""
     theirs = getattr(llama_cpp.Llama, method.__name__)
     beside = ours_beside(method.__name__)
     added = settings([name for name in PENALTY_FIELDS if name in beside], given=False)
@@ -286,44 +289,42 @@ class Hooks(OneThread):
 
     @_shows
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        """`Llama.__call__`, with the keywords of `attach` for this call alone."""
+        """`Llama.__call__`, with the keywords of `attach` for this call only."""
         return self.lz.run("__call__", super().__call__, arguments, keywords)  # type: ignore[misc]
 
     @_shows
     def create_completion(self, *arguments: Any, **keywords: Any) -> Any:
-        """`Llama.create_completion`, with the keywords of `attach` for this call alone."""
+        """`Llama.create_completion`, with the keywords of `attach` for this call only."""
         return self.lz.run("create_completion", super().create_completion, arguments, keywords)  # type: ignore[misc]
 
     @_shows
     def create_chat_completion(self, *arguments: Any, **keywords: Any) -> Any:
-        """`Llama.create_chat_completion`, with the keywords of `attach` for this call alone."""
+        """`Llama.create_chat_completion`, with the keywords of `attach` for this call only."""
         method = super().create_chat_completion  # type: ignore[misc]
         made = self.lz.run("create_chat_completion", method, arguments, keywords)
         return self.lz.outcomes.of_chat(made)
 
     @_shows
     def generate(self, *arguments: Any, **keywords: Any) -> Any:
-        """`Llama.generate`, with the keywords of `attach` for this text alone."""
+        """`Llama.generate`, with the keywords of `attach` for this text only."""
         lz, ours = self.lz, taken(keywords, ours_beside("generate"))
         refuse_unknown("generate", super().generate, keywords)  # type: ignore[misc]
         ours |= taken_grammar(keywords)
         with lz.in_use:
             settings = merged(self, lz.current(), ours)
-            with lz.using(settings):  # taken at once: what comes back can be sent tokens
+            with lz.using(settings):  # the keywords are taken now: the returned generator can be sent tokens
                 return lz.steps(self._generate(*arguments, **keywords), settings)
 
     @one_thread
     def sample(self, *arguments: Any, **keywords: Any) -> Any:
-        """`Llama.sample`; outside of a `generate`, all tokens of the context are the text that penalties see."""
+        """`Llama.sample`; outside of `generate`, penalties take all tokens of the context as the text."""
         if self._sampler is not None:  # type: ignore[attr-defined]
             return super().sample(*arguments, **keywords)  # type: ignore[misc]
         settings = self.lz.current()
         if settings.grammar is not None:
-            raise ArgumentError(
-                "sample() does not know where the text begins that the grammar is about: use generate()"
-            )
+            raise ArgumentError("sample() does not know where the text of the grammar begins: use generate()")
         params = dataclasses.replace(settings.params, history="all")
-        whole = dataclasses.replace(settings, params=params, sampler="cpu")  # the logits are there already
+        whole = dataclasses.replace(settings, params=params, sampler="cpu")  # the logits are already computed
         text = SampledText(whole, self._input_ids.tolist())  # type: ignore[attr-defined]
         try:
             with self.lz.building(text):
@@ -339,7 +340,7 @@ class Hooks(OneThread):
         make = super()._init_sampler  # type: ignore[misc]
         bound = inspect.signature(make).bind(*arguments, **keywords)
         bound.apply_defaults()
-        own = dataclasses.replace(self.lz.current(), sampler="cpu")  # of the caller's own chain
+        own = dataclasses.replace(self.lz.current(), sampler="cpu")  # for a chain that the caller builds
         text = self.lz.text or SampledText(own, ())
         return text.build(self, make, bound.arguments)
 
@@ -355,7 +356,7 @@ class Hooks(OneThread):
             bound.arguments["stopping_criteria"] = llama_cpp.StoppingCriteriaList(rest) if rest else None
         prompt = [int(token) for token in bound.arguments["tokens"]]
         bound.arguments["tokens"] = prompt
-        if not bound.arguments.get("reset", True):  # it goes on with what is in the context
+        if not bound.arguments.get("reset", True):  # the text continues the tokens in the context
             prompt = [*self._input_ids.tolist(), *prompt]  # type: ignore[attr-defined]
         settings = self.lz.current()
         drafter = self.lz.drafter(self)
@@ -369,7 +370,7 @@ class Hooks(OneThread):
             loops.refuse_beside_grammar()
 
         def begin(text: SampledText) -> Generator[int, Sequence[int] | None, None]:
-            """Let llama-cpp-python go on after the tokens that a text has."""
+            """Have llama-cpp-python continue after the tokens that a text has."""
             whole = {"tokens": [*prompt, *text.tokens], "reset": True} if text.tokens else {}
             plain = make(**{**bound.arguments, **whole, **text.changes()})
             if drafter is None:
@@ -393,19 +394,19 @@ class Hooks(OneThread):
         lz.latest = text
         tokens = None
         try:
-            for kept in end.script:  # what stayed of a text that was cut, for a caller that begins anew
+            for kept in end.script:  # tokens that stay after a cut, for a caller that begins anew
                 text.tokens.append(kept)
                 yield kept
             tokens, token = self._begun(begin, text)
             while token is not None:
-                text.check()  # before a token that the grammar does not allow is given to anyone
+                text.check()  # before the caller gets a token that the grammar does not allow
                 text.tokens.append(token)
                 stats.tokens += 1
                 at = self.n_tokens  # type: ignore[attr-defined]
                 sent = yield token
                 if lz.latest is not text or self.n_tokens != at:  # type: ignore[attr-defined]
                     raise LzsError(  # llama.cpp would end the process
-                        "another call used this model between two tokens of a stream, which cannot go on: "
+                        "another call used this model between two tokens of a stream, which cannot continue: "
                         "read a stream to its end first, or use another model"
                     )
                 if sent and drafter is None and not self._logits_all:  # type: ignore[attr-defined]
@@ -438,7 +439,7 @@ class Hooks(OneThread):
     def _begun(
         self, begin: Callable[[SampledText], Generator[int, Sequence[int] | None, None]], text: SampledText
     ) -> tuple[Generator[int, Sequence[int] | None, None], int | None]:
-        """Begin the tokens after those that a text has, with the seed of this place."""
+        """Begin the tokens after those that a text has, with the seed for this place."""
         text.check()
         text.close(self, self.lz.stats)
         before, tokens = self._seed, begin(text)  # type: ignore[has-type]
@@ -489,7 +490,7 @@ class Hooks(OneThread):
                             self.lz.outcomes.put(chunk, made)
                     yield chunk
                 return
-            except TextCut as cut:  # the caller of generate() has to forget tokens: it begins anew with those that stay
+            except TextCut as cut:  # `_create_completion` has to forget tokens: it begins anew with those that stay
                 end.script = cut.tokens
                 keywords["seed"] = self._seed
 
@@ -505,7 +506,7 @@ class Hooks(OneThread):
 
 
 def _bias(logit_bias: Mapping[Any, float]) -> Callable[..., npt.NDArray[np.single]]:
-    """Return a logits processor that adds biases; llama-cpp-python's own is lost where there is another processor."""
+    """Return a logits processor that adds biases; llama-cpp-python drops its own if there is another processor."""
     tokens = np.array([int(token) for token in logit_bias], np.intp)
     values = np.array([float(value) for value in logit_bias.values()], np.single)
 
@@ -529,52 +530,52 @@ def attach(
     sampler: Place = "auto",
     **penalties: "Unpack[AttachSettings]",
 ) -> Attachment:
-    """Put penalties into a `llama_cpp.Llama`; all of its methods keep working, with them.
+    """Put penalties into a `llama_cpp.Llama`; all of its methods keep working, and apply the penalties.
 
     ``params``: the LZ penalty and the others of `Params`, ``history``, ``exempt``, ``logit_bias`` and
-    ``repetition_detection``. ``penalties``: the same fields as keywords, which replace those of ``params``; without
-    ``params`` they begin from the default penalty (``PRESETS["default"]``; ``**PRESETS["paper"]`` is the paper's). As
-    keywords, ``exempt`` and ``dry_breakers`` may hold strings beside token ids. LZ gets the separators of the model's
-    vocabulary, and DRY llama.cpp's breakers, unless others are given. What llama-cpp-python does
-    itself (temperature, top-k, top-p, min-p, seed) stays in the arguments of its calls. Our chain sampler comes after
-    its `penalties` and before grammar and truncation.
+    ``repetition_detection``. ``penalties``: the same fields as keywords, which replace those of ``params``. Without
+    ``params`` they start from the default penalty (``PRESETS["default"]``; ``**PRESETS["paper"]`` is the paper's). As
+    keywords, ``exempt`` and ``dry_breakers`` may hold strings as well as token ids. Unless you give others, LZ gets the
+    separators of the model's vocabulary, and DRY llama.cpp's sequence breakers. The settings that llama-cpp-python
+    handles (temperature, top-k, top-p, min-p, seed) stay arguments of its calls. Our chain sampler comes after its
+    `penalties` and before grammar and truncation.
 
-    The calls of the model (`__call__`, `create_completion`, `create_chat_completion`, `generate`) take the keywords of
-    this function as well, each for that call alone, but for names that they have themselves.
+    The calls of the model (`__call__`, `create_completion`, `create_chat_completion`, `generate`) also take the
+    keywords of this function, each for that call only, except names that these calls already have.
 
     With the paper's rule the first ``lz_buffer`` (32) new tokens of a text have no LZ penalty, unless
     ``history="all"`` counts the prompt.
 
-    ``grammar``: texts must match it, from their first new token on, unless the call has a ``grammar`` of its own, which
-    may be a `Grammar` or a `LlamaGrammar`. Its masks are those of lzsampler, which take microseconds. It is made for
-    ``token_bytes(llm)``, or for the `Attachment`. A JSON schema in the ``response_format`` of a chat completion becomes
-    such a grammar too; ValueError, with the keyword and its place, for what is not supported.
+    ``grammar``: texts must match it from their first new token on. A ``grammar`` of a call, a `Grammar` or a
+    `LlamaGrammar`, replaces it. lzsampler computes its masks, in microseconds. Make the `Grammar` for
+    ``token_bytes(llm)``, or for the `Attachment`. A JSON schema in the ``response_format`` of a chat completion also
+    becomes such a grammar; an unsupported schema raises ValueError with the keyword and its place.
 
-    ``fast_grammar``: a `LlamaGrammar` is asked about the picked token only, and masks the others only where that one is
-    refused, as llama.cpp's `common_sampler` does and llama-cpp-python does not. Truncation then comes before the
+    ``fast_grammar``: a `LlamaGrammar` first checks only the picked token, and masks the others only if it refuses that
+    one. llama.cpp's `common_sampler` does the same; llama-cpp-python does not. Truncation then comes before the
     grammar: with top-k or top-p, a text may differ from that of llama-cpp-python, always within the grammar.
 
-    ``on_loop``: what to do about a loop: the name of an action, or a `LoopPolicy`, without scopes; with
-    ``repetition_detection`` or ``stuck_detection``, and nothing else, a text ends when it loops. The ``finish_reason``
-    of a text that ends in a loop is ``loop_finish_reason``: "stop" or "length", which strict clients of OpenAI's
-    interface accept, or "repetition". What happened is in ``choice["lzsampler"]`` of each response whose call looks for
-    loops, and of the last chunk of a stream: ``finish_reason``, ``loop``, ``stuck`` and ``actions`` of a transcript.
-    "trim", "rewind" and "close-think" take text back: ValueError for a stream, and the last two for `generate` as well.
+    ``on_loop``: what to do about a loop: the name of an action, or a `LoopPolicy` without scopes. If you only set
+    ``repetition_detection`` or ``stuck_detection``, a text ends when it loops. The ``finish_reason`` of a text that
+    ends in a loop is ``loop_finish_reason``: "stop" or "length", which strict clients of OpenAI's interface accept, or
+    "repetition". A call that looks for loops adds ``choice["lzsampler"]`` to its response, or to the last chunk of its
+    stream: ``finish_reason``, ``loop``, ``stuck`` and ``actions`` as in a transcript. "trim", "rewind" and
+    "close-think" take text back: they raise ValueError for a stream, and the last two for `generate` as well.
     "close-think" cannot be used with a grammar.
 
-    ``draft``: a `Draft` (mode "gumbel"), or the file of a draft model, which is opened here and closed by `detach`:
-    proposes tokens, which changes the speed and no text of a seed (docs/speculative.md). It warns by a
-    `RoundingWarning` where llama.cpp rounds otherwise for several tokens than for one, as without ``flash_attn=True``,
-    and of a draft model that is not the smaller one.
+    ``draft``: a `Draft` (mode "gumbel"), or the file of a draft model, which `attach` opens and `detach` closes. The
+    draft proposes tokens, which changes the speed but no text of a seed (docs/speculative.md). `attach` warns with a
+    `RoundingWarning` if llama.cpp rounds differently for several tokens than for one, as without ``flash_attn=True``.
+    It also warns of a draft model that is at least as large as the model.
 
-    ``sampler``: where our penalties and masks work: on the "cpu", or in llama.cpp's "graph" with as many samplers of
-    the chain behind them as can (docs/graph.md); "auto" is the graph where the model's last layer is on a GPU, and
-    neither ``logits_all``, ``fast_grammar`` nor a logits processor needs the logits. The first text with a draft there
-    makes a new context.
+    ``sampler``: where our penalties and masks work: on the "cpu", or in llama.cpp's "graph", with as many of the
+    chain's later samplers as possible (docs/graph.md). "auto" is the graph if the model's last layer is on a GPU, and
+    neither ``logits_all``, ``fast_grammar`` nor a logits processor needs the logits. In the graph, the first text with
+    a draft makes a new context.
 
-    Raises TypeError for what is not a `Llama`, for an unknown keyword and for a value of the wrong type, ValueError for
-    a model that is attached already and for `Params` that cannot be used here, and as `generate` for a draft. Warns
-    when ``params`` switch no penalty on although they set something for penalties.
+    Raises TypeError for an object that is not a `Llama`, for an unknown keyword and for a value of the wrong type;
+    ValueError for a model that is already attached and for `Params` that cannot be used here; and like `generate` for a
+    draft. Warns when ``params`` set something for penalties but switch no penalty on.
     """
     if not isinstance(llm, llama_cpp.Llama):
         raise ArgumentTypeError(f"llm must be a llama_cpp.Llama, got {type(llm).__name__}")
@@ -591,7 +592,7 @@ def attach(
 
 attach.__signature__ = with_keywords(attach, settings(PENALTY_FIELDS, given=True))  # type: ignore[attr-defined]
 
-_classes: dict[type, type] = {}  # class of a model: the same with our hooks
+_classes: dict[type, type] = {}  # class of a model -> the same class with our hooks
 
 
 def _attached(llm: Any, settings: Settings, draft: Draft | str | Path | None) -> Attachment:
@@ -607,7 +608,7 @@ def _attached(llm: Any, settings: Settings, draft: Draft | str | Path | None) ->
 
 
 def _reduced(llm: Any, protocol: object) -> tuple[Any, ...]:
-    """Return what pickle and copy make a copy from: the state of the plain model, whose class they can find by name."""
+    """Return the data for pickle and copy: the state of the plain model, whose class they can find by its name."""
     handle: Attachment = llm.lz
     return _attached_again, (handle._restore, llm.__getstate__(), handle._settings)
 

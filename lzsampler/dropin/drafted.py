@@ -1,15 +1,15 @@
 """`Drafter`: drafted tokens for the texts of a `llama_cpp.Llama`, judged by its own sampler chain.
 
-`Llama.generate` takes a ``draft_model``, and its check is exact, but it has a price (llama-cpp-python 0.3.36): the
-logits of every token of the prompt are computed and copied, and those of a whole context are kept (`Llama.scores`, 4
-bytes times context times vocabulary); a text that passes ``n_batch`` fails; logits processors are shown tokens that may
-fall; and what drafts does not know the sampler. So the prompt and the first token are left to it, and the loop over the
+`Llama.generate` takes a ``draft_model`` and checks it exactly, but at a cost (llama-cpp-python 0.3.36). It computes and
+copies the logits of every token of the prompt, and keeps those of a whole context (`Llama.scores`, 4 bytes times
+context times vocabulary). A text that passes ``n_batch`` fails. Logits processors see tokens that may be rejected. The
+draft does not know the sampler. So llama-cpp-python only decodes the prompt and the first token; the loop over the
 others is here.
 
-The chain picks from the target's rows one after the other and takes what it picks, as it does without a draft. A
-drafted token stands where it is the picked one. The chain sees none that falls, so that nothing is taken back but
-tokens in llama.cpp's cache. The draft model's tokens are picked by a copy of the chain, with the same penalties and the
-same random numbers to come, so that both often pick the same.
+The chain picks from the target's rows in sequence and accepts each pick, as without a draft. A drafted token is
+accepted if it is the picked one. The chain sees no rejected token, so that only tokens in llama.cpp's cache are taken
+back. A copy of the chain picks the draft model's tokens, with the same penalties and the same random numbers to come,
+so that both often pick the same.
 """
 
 import ctypes
@@ -33,12 +33,12 @@ from ..llama.binding import llama_cpp
 from ..llama.model import Model
 from .sampled import SampledText
 
-_AMONG = 10  # best tokens among which p_min counts, as in llama.cpp
+_AMONG = 10  # p_min is a probability among this many best tokens, as in llama.cpp
 _Tokens = Generator[int, Sequence[int] | None, None]
 
 
 def open_draft(llm: Any, path: str | Path) -> Draft:
-    """Return a draft with the model of a file, which is opened as its target was; close its model."""
+    """Return a draft with the model of a file, opened with the target's settings; the caller closes its model."""
     model = Model(
         path,
         n_ctx=llm.n_ctx(),
@@ -50,10 +50,10 @@ def open_draft(llm: Any, path: str | Path) -> Draft:
 
 
 class Drafter:
-    """Drafts for the texts of a model, whose lengths of blocks are chosen by what was measured in all of them.
+    """Drafts for the texts of a model; `Pace` chooses the lengths of blocks from the measurements of all texts.
 
-    Raises as `refuse_draft`, and ValueError for a model with a ``draft_model``. Warns where a text may not be the one
-    without a draft, and of a draft that is as large as the model.
+    Raises like `refuse_draft`, and ValueError for a model with a ``draft_model``. Warns if a text may differ from the
+    one without a draft, and of a draft that is at least as large as the model.
     """
 
     def __init__(self, llm: Any, draft: Draft) -> None:
@@ -78,15 +78,15 @@ class Drafter:
 
     @property
     def _closed(self) -> bool:
-        """Whether the draft model was closed, as by `detach` while a stream goes on, which then has none."""
+        """Whether the draft model was closed, as by `detach` during a stream, which then continues without a draft."""
         return self.draft.model is not None and self.draft.model.closed
 
     def tokens(
         self, llm: Any, plain: _Tokens, text: SampledText, criteria: Callable[..., bool] | None, most: int | None
     ) -> _Tokens:
-        """Yield the tokens of `Llama.generate`, ``plain``, of which the first alone is taken from it.
+        """Yield the tokens of `Llama.generate`, ``plain``, which itself only makes the first one.
 
-        ``text``: has each token when the next one is asked for. ``most``: how many tokens will be, where that is known.
+        ``text``: has each token by the time the next one is asked for. ``most``: the most tokens of the text, if known.
         """
         n_vocab = llm.n_vocab() if self.draft.model is None else min(llm.n_vocab(), self.draft.model.n_vocab)
         copy = _ChainCopy(text, n_vocab)
@@ -116,7 +116,7 @@ class Drafter:
                     token = yield from self._block(llm, text, token, made, criteria)
 
     def _step(self, llm: Any, token: int, criteria: Callable[..., bool] | None, *, timed: bool) -> int | None:
-        """Decode a token, and return the one after it; None where a criterion ends the text."""
+        """Decode a token, and return the one after it; None if a criterion ends the text."""
         clock = self.draft.clock
         before = clock()
         llm.eval([token])
@@ -131,10 +131,10 @@ class Drafter:
     def _block(
         self, llm: Any, text: SampledText, token: int, made: Proposal, criteria: Callable[..., bool] | None
     ) -> Generator[int, Sequence[int] | None, int | None]:
-        """Decode a token and a block behind it, yield what stands of it, and return the token after that.
+        """Decode a token and the block after it, yield the accepted tokens, and return the token after those.
 
-        None where a criterion ends the text. Between two tokens the model says that it has those before them, and only
-        those, as `Llama.generate` has it.
+        None if a criterion ends the text. Between two tokens the model's ``n_tokens`` counts exactly the tokens before
+        them, as in `Llama.generate`.
         """
         clock, n_past = self.draft.clock, llm.n_tokens
         before = clock()
@@ -161,11 +161,11 @@ class Drafter:
             self._figures.judged(len(drafted), stood, stood + done)
             if llm.n_tokens < n_past + 1 + len(drafted):
                 llm._ctx.kv_cache_seq_rm(-1, llm.n_tokens, -1)
-                llm._requires_eval = True  # the last logits are those after a token that fell
+                llm._requires_eval = True  # the last logits are those after a rejected token
 
 
 def _decode(llm: Any, tokens: list[int]) -> None:
-    """Decode tokens as `Llama.eval` does, with the logits after each of them; ``n_tokens`` stays."""
+    """Decode tokens as `Llama.eval` does, with the logits after each of them; ``n_tokens`` is unchanged."""
     n = llm.n_tokens
     llm._ctx.kv_cache_seq_rm(-1, n, -1)
     llm._batch.set_batch(batch=tokens, n_past=n, logits_all=True)
@@ -178,7 +178,7 @@ def _decode(llm: Any, tokens: list[int]) -> None:
 
 
 def _ended(llm: Any, criteria: Callable[..., bool] | None) -> bool:
-    """Ask the stopping criteria as `Llama.generate` does: the last token is not among those that they see."""
+    """Ask the stopping criteria, which do not see the last token, as in `Llama.generate`."""
     return criteria is not None and bool(criteria(llm._input_ids, llm._scores[0, :]))
 
 
@@ -197,7 +197,7 @@ class _Begun(Begun):
 
 
 class _ChainCopy:
-    """What drafts with a copy of a text's chain, over ``n`` candidates."""
+    """Drafts with a copy of a text's chain, over ``n`` candidates."""
 
     def __init__(self, text: SampledText, n: int) -> None:
         self._text, self._n = text, n
@@ -205,7 +205,7 @@ class _ChainCopy:
         self._candidates = np.zeros(0, [("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
     def draft_at(self, logits: Any, p_min: float = 0.0) -> int | None:
-        """Draw the next token by a draft model's logits; None where it is not sure enough."""
+        """Draw the next token from a draft model's logits; None if its probability is below ``p_min``."""
         row = row_of(logits, self._n)
         if p_min > 0 and _surest(row) < p_min:
             return None
@@ -225,10 +225,10 @@ class _ChainCopy:
         return token
 
     def draft_token(self, token: int) -> None:
-        """Take a token that was found: nothing is drawn after it."""
+        """Take a token from a match: nothing is drawn after it."""
 
     def discard(self) -> None:
-        """Forget the drafted tokens: the next ones begin with the chain as it is then."""
+        """Forget the drafted tokens: the next ones begin with the chain as it is at that time."""
         if self._copy is not None:
             llama_cpp.llama_sampler_free(self._copy)
             self._copy = None

@@ -1,4 +1,4 @@
-"""The keywords of calls of an attached model: which are ours, and what `Settings` they make."""
+"""The keywords of an attached model's calls: which are ours, and which `Settings` they make."""
 
 import dataclasses
 import inspect
@@ -15,7 +15,7 @@ from ..params import PENALTY_FIELDS, PRESETS, SEPARATORS, Params, changed, uses_
 from .response import refuse_other_vocabulary
 from .settings import FLAGS, OURS, Settings
 
-TOKENS_OF: dict[str, Callable[[Any, Any], tuple[int, ...]]] = {  # fields that may hold strings here
+TOKENS_OF: dict[str, Callable[[Any, Any], tuple[int, ...]]] = {  # fields that may hold strings as well as ids
     "exempt": exempt_ids,
     "dry_breakers": dry_breaker_ids,
 }
@@ -23,13 +23,13 @@ TOKENS_OF: dict[str, Callable[[Any, Any], tuple[int, ...]]] = {  # fields that m
 
 @cache
 def ours_beside(method: str) -> tuple[str, ...]:
-    """Return those of our keywords that a method of `Llama` gets: all but the names that it has itself."""
+    """Return those of our keywords that a method of `Llama` gets: all except the names that it already has."""
     theirs = inspect.signature(getattr(llama_cpp.Llama, method)).parameters
     return tuple(name for name in OURS if name not in theirs)
 
 
 def refuse_unknown(name: str, method: Callable[..., Any], keywords: Iterable[str]) -> None:
-    """Raise TypeError, with the keyword that may have been meant, for one that a method of a model does not take."""
+    """Raise TypeError for a keyword that a method of a model does not take, with the keyword that may be meant."""
     theirs = _keywords_of(getattr(method, "__func__", method))
     for given in keywords if theirs else ():
         if given not in theirs:
@@ -38,7 +38,7 @@ def refuse_unknown(name: str, method: Callable[..., Any], keywords: Iterable[str
 
 @cache
 def _keywords_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of a function's arguments; none if it takes any keyword, as one of a subclass may."""
+    """Return the names of a function's arguments; empty if it takes any keyword, as a subclass's method may."""
     parameters = inspect.signature(function, follow_wrapped=False).parameters
     if any(parameter.kind == inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
         return ()
@@ -46,12 +46,12 @@ def _keywords_of(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def taken(keywords: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Take some names out of a call's keywords, and return them with their values."""
+    """Remove some names from a call's keywords, and return them with their values."""
     return {name: keywords.pop(name) for name in names if name in keywords}
 
 
 def taken_grammar(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Take a `Grammar` out of a call's keywords, and return it by its name; a `LlamaGrammar` stays there."""
+    """Remove a `Grammar` from a call's keywords, and return it by its name; a `LlamaGrammar` stays there."""
     grammar = keywords.get("grammar")
     if isinstance(grammar, str | bytes):
         how = "Grammar.regex(...) of lzsampler, or LlamaGrammar.from_string(...)"
@@ -60,10 +60,11 @@ def taken_grammar(keywords: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -> dict[str, Any]:
-    """Return fields of `Params` with token ids in the place of strings, to replace those of ``params``.
+    """Return fields of `Params`, with token ids for strings, to replace those of ``params``.
 
-    Where ``fields`` switch DRY on, and it has no breakers yet, it gets llama.cpp's. Where they, or the defaults without
-    ``params``, switch the LZ penalty on, and it was off before, it gets the separators of the vocabulary.
+    If ``fields`` switch DRY on and no sequence breakers are set, llama.cpp's are added. If the LZ penalty was off in
+    ``params`` and is now on, through ``fields`` or, without ``params``, by default, the separators of the vocabulary
+    are added.
     """
     made = dict(fields)
     for name, tokens_of in TOKENS_OF.items():
@@ -91,7 +92,7 @@ def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -
 
 
 def merged(llm: Any, before: Settings, ours: Mapping[str, Any]) -> Settings:
-    """Return settings with some of `OURS` in place of theirs, for one call."""
+    """Return the settings of one call: ``before``, with some of `OURS` replaced."""
     flags = {name: ours[name] for name in FLAGS if name in ours}
     refuse_other_vocabulary(llm, flags.get("grammar"))
     params = ours.get("params", before.params)

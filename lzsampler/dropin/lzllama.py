@@ -24,24 +24,25 @@ from .settings import FLAGS, OURS, Settings
 
 _THEIRS = [p.name for p in inspect.signature(llama_cpp.Llama).parameters.values() if p.kind != p.VAR_KEYWORD]
 
-_IGNORED = ("f16_kv", "mul_mat_q", "n_parts", "rpc_servers")  # by Llama; llama_cpp.server and LangChain pass them
+_IGNORED = ("f16_kv", "mul_mat_q", "n_parts", "rpc_servers")  # Llama ignores them; its server and LangChain pass them
 
 
 class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
     """`llama_cpp.Llama` with the LZ penalty.
 
     ``model_path`` may be the name of a model, such as "smollm2" (`lzsampler.models`); ./smollm2 is a file of that name.
-    It takes all of the arguments of `Llama` and the keywords of `attach`: the penalties of `Params` by their names
-    (LZ has the default settings unless others are given; ``exempt`` and ``dry_breakers`` may hold strings beside token
-    ids) and ``params``, ``grammar``, ``fast_grammar``, ``on_loop``, ``loop_finish_reason``, ``draft`` and
-    ``sampler``. So do `__call__`, `create_completion`,
-    `create_chat_completion` and `generate`, for one call, but for names that they have themselves: there
-    ``frequency_penalty``, ``presence_penalty`` and ``logit_bias`` are llama-cpp-python's own, added to these.
-    ``flash_attn`` is "auto" unless given, as in llama.cpp; with False texts are rounded as those of a plain `Llama`.
-    `lz` is the `Attachment`.
+    `LZLlama` takes all arguments of `Llama` and the keywords of `attach`: the penalties of `Params` by their names, and
+    ``params``, ``grammar``, ``fast_grammar``, ``on_loop``, ``loop_finish_reason``, ``draft`` and ``sampler``. LZ has
+    the default settings unless you give others; ``exempt`` and ``dry_breakers`` may hold strings as well as token ids.
 
-    Raises as `Llama` and as `attach`. An unknown keyword is a TypeError, where `Llama` ignores it. One thread at a time
-    uses it; another one gets an LzsError meanwhile. A stream is in use while it makes a chunk, and not between two.
+    `__call__`, `create_completion`, `create_chat_completion` and `generate` take these keywords for one call, except
+    names that they already have: there ``frequency_penalty``, ``presence_penalty`` and ``logit_bias`` are
+    llama-cpp-python's own, and are added to ours. ``flash_attn`` defaults to "auto", as in llama.cpp; with False the
+    logits are rounded as in a plain `Llama`. `lz` is the `Attachment`.
+
+    Raises like `Llama` and `attach`. An unknown keyword raises TypeError, although `Llama` ignores it. One thread at a
+    time may use it; another thread gets an LzsError meanwhile. A stream uses it while it makes a chunk, but not between
+    two chunks.
     """
 
     def __init__(self, model_path: str, **keywords: Any) -> None:
@@ -49,9 +50,9 @@ class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
         for name in keywords:
             if name not in (*_THEIRS, *_IGNORED):
                 raise unknown_keyword("LZLlama", name, (*OURS, *_THEIRS))
-        # Strings become ids when there is a vocabulary; everything else is checked before the weights are loaded.
+        # Strings become ids once there is a vocabulary; everything else is checked before the weights are loaded.
         late = taken(ours, TOKENS_OF)
-        draft = ours.pop("draft", None)  # the file of one is opened as this model was
+        draft = ours.pop("draft", None)  # a draft's file is opened with this model's settings, so later
         flags, params = taken(ours, FLAGS), ours.pop("params", None)
         now = None if isinstance(draft, str | Path) else draft
         before = Settings(penalties_from("LZLlama", params, ours, ()), **flags, draft=now)
@@ -60,7 +61,7 @@ class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
             with uninterrupted(), quiet:
                 super().__init__(str(path), **keywords)
         except ValueError:
-            if path.is_file():  # llama.cpp's reason is in its log alone, and the header of the file often shows it
+            if path.is_file():  # llama.cpp gives its reason only in its log, but the file's header often shows it
                 try:
                     refuse_without_weights(gguf.read(path))
                 except LzsError as error:
@@ -74,7 +75,7 @@ class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
         self.lz.use_draft(self, draft)
 
     def close(self) -> None:
-        """Free the model; also when the constructor did not get to the end."""
+        """Free the model, even if the constructor failed."""
         if "_stack" in self.__dict__:
             super().close()
         if "lz" in self.__dict__:
@@ -83,7 +84,7 @@ class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
         chosen = vars(self.lz._settings)
-        # the strengths twice, as what was chosen: Params with none alone would be warned of
+        # The strengths are stored as explicit settings too: Params without strengths alone would cause a warning.
         strengths = {name: getattr(self.lz.params, name) for name in ("lz_penalty", "lz_run_penalty")}
         return {**state, **chosen, **strengths, "flash_attn": flash_attention_of(self)}
 

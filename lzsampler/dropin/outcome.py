@@ -1,4 +1,4 @@
-"""What became of the loops of a text, as ``choice["lzsampler"]`` of a response has it."""
+"""What was done about the loops of a text, in the form of ``choice["lzsampler"]`` of a response."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -10,15 +10,15 @@ from ..detection import Loop
 
 _KEY = "lzsampler"
 _KEPT = 64  # outcomes of completions that a chat may still ask for
-_CHAT = "chat"  # what llama-cpp-python puts before the id of a completion to make that of a chat completion
+_CHAT = "chat"  # the prefix that turns the id of a completion into the id of llama-cpp-python's chat completion
 
 
 def outcome(recovery: Recovery, finish_reason: str, *, ended: bool) -> dict[str, Any]:
-    """Return what became of the loops of a text, ready for JSON, with the keys of a transcript.
+    """Return what was done about the loops of a text, ready for JSON, with the keys of a transcript.
 
-    ``finish_reason``: that of the response. ``ended``: whether a loop ended the text; then ``loop`` or ``stuck`` is
-    what was found, and the finish reason here is "repetition", whatever the response has. Each action says in ``did``
-    what was done, in a line.
+    ``finish_reason``: that of the response. ``ended``: whether a loop ended the text; then ``loop`` or ``stuck``
+    holds that loop, and the finish reason here is "repetition", whatever the response has. In each action, ``did``
+    is a line that says what was done.
     """
     found = recovery.actions[-1].found if ended else None
     is_loop = isinstance(found, Loop)
@@ -31,19 +31,19 @@ def outcome(recovery: Recovery, finish_reason: str, *, ended: bool) -> dict[str,
 
 
 class Outcomes:
-    """The outcomes of the last completions by their ids: chat handlers make new choices, which lose them."""
+    """The outcomes of the latest completions by id. Chat handlers build new choices, which lack them."""
 
     def __init__(self) -> None:
         self._kept: dict[str, dict[str, Any]] = {}
 
     def put(self, chunk: dict[str, Any], made: dict[str, Any]) -> None:
-        """Give an outcome to the choice of a completion, and keep it."""
+        """Add an outcome to the choice of a completion, and keep it."""
         chunk["choices"][0][_KEY] = self._kept[chunk["id"]] = made
         while len(self._kept) > _KEPT:
             del self._kept[next(iter(self._kept))]
 
     def of_chat(self, made: Any) -> Any:
-        """Return a chat completion, or its chunks, with the outcome of the completion that it was made of."""
+        """Return a chat completion, or its chunks, with the outcome of the completion that it was made from."""
         if isinstance(made, dict):
             self._mark(made)
             return made

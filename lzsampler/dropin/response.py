@@ -1,4 +1,4 @@
-"""The `response_format` of a chat completion as a `Grammar`, where it has a JSON schema."""
+"""The `response_format` of a chat completion as a `Grammar`, if it has a JSON schema."""
 
 import json
 from collections.abc import Mapping
@@ -10,20 +10,20 @@ from ..errors import ArgumentError, ArgumentTypeError
 
 _KEPT = 16  # grammars, with their masks
 _SHAPE = '{"type": "json_schema", "json_schema": {"schema": {...}}}'
-_THEIRS = "grammar=LlamaGrammar.from_json_schema(...) is llama.cpp's own, which passes over what it does not know"
+_THEIRS = "grammar=LlamaGrammar.from_json_schema(...) is llama.cpp's own, which ignores what it does not support"
 
 
 class Schemas:
-    """Grammars of the schemas that calls have asked for; the latest are kept."""
+    """The grammars of schemas that calls asked for; only the latest are kept."""
 
     def __init__(self) -> None:
         self._known: dict[str, Grammar] = {}
 
     def taken(self, vocabulary: HasTokenBytes, keywords: dict[str, Any]) -> dict[str, Grammar]:
-        """Take a schema out of the keywords of a chat completion, and return it as the keyword ``grammar`` of ours.
+        """Remove a schema from the keywords of a chat completion, and return it as our keyword ``grammar``.
 
-        Other formats stay: "text" is none, and "json_object" without a schema is llama.cpp's own grammar of any JSON.
-        ValueError for a schema that is not supported, or that is not there; TypeError for what is not an object.
+        Other formats stay: "text" needs no grammar, and "json_object" without a schema is llama.cpp's own grammar for
+        any JSON. ValueError for a schema that is not supported or missing; TypeError for a format that is no object.
         """
         schema = _schema_of(keywords.get("response_format"))
         if schema is None:
@@ -38,7 +38,7 @@ class Schemas:
         try:
             key = json.dumps(schema)
         except (TypeError, ValueError, RecursionError):
-            key = ""  # it will be refused below
+            key = ""  # no JSON: `Grammar.json_schema` refuses it below
         grammar = self._known.pop(key, None)
         if grammar is None:
             try:
@@ -52,7 +52,7 @@ class Schemas:
 
 
 def _schema_of(response_format: Any) -> Any:
-    """Return the schema of a ``response_format``; None if it asks for none."""
+    """Return the schema of a ``response_format``; None if it needs no schema."""
     if response_format is None:
         return None
     if not isinstance(response_format, Mapping):
@@ -69,7 +69,7 @@ def _schema_of(response_format: Any) -> Any:
 
 
 def refuse_other_vocabulary(llm: Any, grammar: Grammar | None) -> None:
-    """Raise ValueError for a grammar that was made for another vocabulary than that of a `llama_cpp.Llama`."""
+    """Raise ValueError for a grammar whose vocabulary has not the size of a `llama_cpp.Llama`'s."""
     if isinstance(grammar, Grammar) and grammar.vocabulary.n_vocab != llm.n_vocab():
         raise ArgumentError(
             f"grammar must be for the {llm.n_vocab()} tokens of this model, got one for {grammar.vocabulary.n_vocab}: "

@@ -1,8 +1,8 @@
-"""One text of a `llama_cpp.Llama` with our sampler in its chain, and what is done about its loops.
+"""One text of a `llama_cpp.Llama` with our sampler in its chain, and with its loop policy.
 
-llama-cpp-python's `generate` hands out each token at once, and `_create_completion` collects them. Another draw, and a
-token that is forbidden at one place, need another chain: `generate` begins anew after the tokens that are there, whose
-cache it finds. To take tokens back, `_create_completion` begins anew too, and gets those that stay at once.
+llama-cpp-python's `generate` hands out each token at once, and `_create_completion` collects them. A changed draw, or a
+token that is forbidden at one place, needs another chain: `generate` begins anew after the existing tokens, whose cache
+it finds. To take tokens back, `_create_completion` begins anew too, and gets the tokens that stay at once.
 """
 
 import dataclasses
@@ -47,11 +47,11 @@ def _piece(llm: Any, token: int) -> bytes:
 
 
 class LoopEnd:
-    """The stopping criterion that tells `_create_completion` that the text ended, in a loop.
+    """The stopping criterion that tells `_create_completion` that the text ended in a loop.
 
-    ``script``: the tokens with which the text begins anew after a cut. ``recovery``: what was done about its loops so
-    far; None where nobody looks for them.
-    ``most``: tokens that it is to have at most, None where nobody said.
+    ``script``: the tokens with which the text begins anew after a cut. ``recovery``: the recovery of the text's loops
+    so far; None if the call does not look for loops. ``most``: the most tokens of the text; None if the call sets no
+    limit.
     """
 
     def __init__(self, max_tokens: int | None = None) -> None:
@@ -66,7 +66,7 @@ class LoopEnd:
 
 
 class TextCut(Exception):  # noqa: N818 (no error: it goes from `generate` to `_create_completion`)
-    """A text that was given token by token is to be cut: ``tokens`` is all of it now."""
+    """Says that a text that was handed out token by token must be cut; ``tokens``: the whole text after the cut."""
 
     def __init__(self, tokens: list[int]) -> None:
         super().__init__("a text was cut outside of a completion")
@@ -74,13 +74,13 @@ class TextCut(Exception):  # noqa: N818 (no error: it goes from `generate` to `_
 
 
 class NothingAllowed(Exception):  # noqa: N818 (no error: it ends a text)
-    """A grammar allows nothing but what a rewind forbids."""
+    """A grammar allows only tokens that a rewind forbids."""
 
 
 class SampledText:
-    """One text: its prompt, its tokens, the chain that samples it, and what is done about its loops.
+    """One text: its prompt, its tokens, the chain that samples it, and the recovery of its loops.
 
-    ``temperature``: that of the call.
+    ``temperature``: the temperature of the call.
     """
 
     def __init__(self, settings: Settings, prompt: Sequence[int], *, temperature: float = 1.0) -> None:
@@ -94,20 +94,20 @@ class SampledText:
         self.n_draft = 0 if settings.draft is None else settings.draft.most
         self.in_graph = False
         self._block: Block | None = None
-        self.keep = 0  # how many of them stay when a loop has ended the text
+        self.keep = 0  # number of tokens that stay when a loop has ended the text
         self.recovery: Recovery | None = None
-        self._chain: Any = None  # LlamaSampler, or what stands for one
+        self._chain: Any = None  # a LlamaSampler, or a PickFirst
         self._ours: Any = None
         self._handle: Any = None
 
     def build(self, llm: Any, make: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         """Return llama-cpp-python's chain for these arguments of `_init_sampler`, with our sampler in it.
 
-        Raises `NothingAllowed` after a rewind to a place at which the grammar has no other token: llama.cpp would pick
-        one that the grammar refuses, and end the process.
+        Raises `NothingAllowed` after a rewind to a place where the grammar allows no other token. Otherwise llama.cpp
+        would pick a token that the grammar refuses, and end the process.
         """
         grammar = arguments.get("grammar")
-        if grammar is not None:  # that of the call takes the place of ours
+        if grammar is not None:  # the call's grammar replaces ours
             self.grammar = None
         forbidden = self.recovery.forbidden if self.recovery is not None else ()
         if grammar is not None and forbidden and not allows_other(llm, grammar, self.tokens, forbidden):
@@ -122,7 +122,7 @@ class SampledText:
             raise NothingAllowed
         in_graph = self._goes_into_graph(llm, chain, fast)
         self._ours = for_chain(source, llm.n_ctx()) if in_graph else penalties_sampler(source)
-        chain.grammar_of_lzsampler = self.grammar  # which C borrows, for as long as there is a chain
+        chain.grammar_of_lzsampler = self.grammar  # C borrows it as long as the chain exists
         at = insert(chain, self._ours)
         if in_graph:
             self._set(llm, chain)
@@ -133,12 +133,12 @@ class SampledText:
             self._chain = PickFirst(
                 llm, chain, grammar, self._ours if alone else None, n_head=at + 1, n_best=_kept(arguments)
             )
-        for token in self.tokens:  # it is not the first chain of this text
+        for token in self.tokens:  # empty for the first chain of this text
             self._chain.accept(token)
         return self._chain
 
     def _goes_into_graph(self, llm: Any, chain: Any, fast: bool) -> bool:
-        """Return whether the chain is to run in the graph; raises for one that is to, and cannot."""
+        """Return whether the chain runs in the graph; raise if that was requested and is impossible."""
         if self.place == "cpu":
             return False
         asked = self.place == "graph"
@@ -160,7 +160,7 @@ class SampledText:
         return hindrance is None
 
     def _set(self, llm: Any, chain: Any) -> None:
-        """Have the context run the chain from its next decode on, of which there must be one."""
+        """Have the context run the chain from its next decode on; a decode must follow."""
         self.in_graph = set_chain(llm.ctx, chain.sampler, self._ours)
         if not self.in_graph and self.place == "graph":
             chain.close()
@@ -169,7 +169,7 @@ class SampledText:
 
     @contextmanager
     def block(self, llm: Any, tokens: list[int]) -> Iterator[list[int]]:
-        """Within a ``with`` block, have the next decode be of drafted tokens behind another; yield those to decode."""
+        """Within a ``with`` block, prepare a decode of a token and drafted tokens; yield the drafted ones to decode."""
         if not self.in_graph:
             yield tokens
             return
@@ -179,10 +179,10 @@ class SampledText:
             yield possible
 
     def copied(self) -> Any:
-        """Return a copy of the chain as it is now, without the grammar and without Python's samplers.
+        """Return a copy of the current chain, without the grammar and without Python's samplers.
 
-        A `llama_sampler *`, which the caller frees. llama.cpp ends the process where Python's are to be copied, and
-        where a grammar gets a token that it refuses.
+        The copy is a `llama_sampler *`, which the caller frees. llama.cpp ends the process if one of Python's samplers
+        is copied, or if a grammar gets a token that it refuses.
         """
         chain = self._chain.chain if isinstance(self._chain, PickFirst) else self._chain
         left_out = {index for index, _ in chain.custom_samplers}
@@ -196,7 +196,7 @@ class SampledText:
     # -- loops --
 
     def resume(self, llm: Any, end: LoopEnd) -> None:
-        """Take over what was done about the loops of this text before it was cut."""
+        """Take over the recovery of this text from before it was cut."""
         if self.policy.kind is Off:
             return
         self.recovery = end.recovery = end.recovery or Recovery(
@@ -211,16 +211,16 @@ class SampledText:
         self.recovery.closing = lambda n: self._closing(llm, n)
 
     def changes(self) -> dict[str, Any]:
-        """Return the arguments of `Llama.generate` that another draw changes."""
+        """Return the arguments of `Llama.generate` that the action's draw changes."""
         if self.recovery is None or self.recovery.draws is None:
             return {}
-        # The other truncations come before the temperature here, and would leave nothing but the loop.
+        # These truncations come before the temperature here, and would leave only the loop.
         off = {"top_p": 1.0, "min_p": 0.0, "typical_p": 1.0, "mirostat_mode": 0}
         draws = self.recovery.draws
         return {"temp": draws.temperature, "top_k": draws.top_k, **off}
 
     def step(self, llm: Any, stats: Stats) -> tuple[bool, bool]:
-        """Look for a loop after a token; return whether it ends the text, and whether the next token needs a new chain.
+        """Look for a loop after a token; return (whether it ends the text, whether the next token needs a new chain).
 
         Raises `TextCut` when tokens are to be taken back.
         """
@@ -244,7 +244,7 @@ class SampledText:
         return True, False
 
     def give_up(self, stats: Stats) -> None:
-        """End the text where it is, in its loop: nothing but what is forbidden can be picked."""
+        """End the text here, in its loop, because only forbidden tokens can be picked."""
         assert self.recovery is not None
         self.recovery.give_up(self.tokens)
         stats.actions = tuple(self.recovery.actions)
@@ -257,7 +257,7 @@ class SampledText:
         stats.last_loop = last if isinstance(last, Loop) else None
 
     def _params_now(self) -> Params:
-        """Return the settings for the next token, without those that cannot follow a loop."""
+        """Return the settings for the next token, with the forbidden tokens biased to -inf."""
         if self.recovery is None or not self.recovery.forbidden:
             return self.params
         biases: Any = self.params.logit_bias
@@ -279,7 +279,7 @@ class SampledText:
         return tokens
 
     def check(self) -> None:
-        """Raise what went wrong inside our sampler, if anything did."""
+        """Raise the error that occurred inside our sampler, if any."""
         if self._ours is None:
             return
         try:
@@ -290,16 +290,16 @@ class SampledText:
             raise
 
     def close(self, llm: Any, stats: Stats) -> None:
-        """Free the chain now: llama-cpp-python's refers to itself, so that it would wait for the garbage collector."""
+        """Free the chain now: llama-cpp-python's chain refers to itself, so it would wait for the garbage collector."""
         if self._chain is None:
             return
         if isinstance(self._chain, PickFirst):
             stats.refused += self._chain.refused
         stats.sampler = "graph" if self.in_graph else "cpu"
         if self.in_graph:
-            if llm._ctx.ctx is not None:  # the model is open
+            if llm._ctx.ctx is not None:  # the model is still open
                 unset_chain(llm._ctx.ctx)
-            llm._requires_eval = True  # what the last decode left is no row of logits
+            llm._requires_eval = True  # the last decode left no row of logits
             self.in_graph, self._block = False, None
         if llm._sampler is self._chain:
             llm._sampler = None
@@ -308,7 +308,7 @@ class SampledText:
 
 
 def _allows_other(source: Sampler, tokens: Sequence[int], forbidden: Sequence[int]) -> bool:
-    """Return whether the grammar of a sampler at its beginning allows others than the forbidden ones after tokens."""
+    """Return whether the grammar of a new sampler allows, after ``tokens``, a token that is not forbidden."""
     there = source.clone()
     for token in tokens:
         there.accept(token)
@@ -321,9 +321,9 @@ def _allows_other(source: Sampler, tokens: Sequence[int], forbidden: Sequence[in
 
 
 def insert(sampler: Any, ours: Any) -> int:
-    """Put a chain sampler into the chain of a `LlamaSampler`, before all but Python's samplers and `penalties`.
+    """Put a chain sampler into the chain of a `LlamaSampler`, after leading Python samplers and `penalties`.
 
-    Returns its index. The chain is taken apart and built again; `custom_samplers` holds indices, which move.
+    Returns its index. The chain is taken apart and rebuilt, so the indices in `custom_samplers` are adjusted.
     """
     chain = sampler.sampler
     custom = {index for index, _ in sampler.custom_samplers}
@@ -339,13 +339,13 @@ def insert(sampler: Any, ours: Any) -> int:
 
 
 def _name(chain: Any, at: int) -> bytes:
-    """Return a sampler's name, unless it is Python's: those have none, and asking crashes. "?" marks a disabled one."""
+    """Return a sampler's name; it must not be one of Python's, where asking crashes. "?" marks a disabled one."""
     name: bytes = llama_cpp.llama_sampler_name(llama_cpp.llama_sampler_chain_get(chain, at))
     return name.lstrip(b"?")
 
 
 def _kept(arguments: Mapping[str, Any]) -> int:
-    """Return how many candidates the first truncation of a chain keeps: top-k, 1 if greedy, 0 if there is none."""
+    """Return how many candidates the first truncation of a chain keeps: top-k, 1 if greedy, 0 without one."""
     if arguments["temp"] == 0.0:
         return 1
     return max(arguments["top_k"], 0) if arguments["temp"] > 0.0 and arguments["mirostat_mode"] == 0 else 0

@@ -1,4 +1,4 @@
-"""`Settings` of a call of an attached model, and `Stats` of what an attachment has counted."""
+"""`Settings` of a call of an attached model, and `Stats`, the counts of an attachment."""
 
 import inspect
 from dataclasses import dataclass
@@ -32,11 +32,11 @@ _THEIRS = inspect.signature(llama_cpp.Llama.create_completion).parameters
 
 @dataclass
 class Stats:
-    """What an attachment has counted: ``calls`` (texts begun), ``tokens`` accepted, ``loops`` that ended a text.
+    """The counts of an attachment: ``calls`` (texts begun), ``tokens`` accepted, ``loops`` that ended a text.
 
-    ``last_loop``: the last of these loops, in positions of its text's tokens; None if that text was stuck without one.
-    ``recoveries``: how often an action acted and the text went on; ``actions``: what was done in the last text that
-    looped. ``refused``: picks that the grammar refused, with ``fast_grammar``. ``seed``: that of the last text.
+    ``last_loop``: the last of these loops, in positions of its text's tokens; None if that text was stuck without a
+    loop. ``recoveries``: number of actions after which the text continued. ``actions``: the actions in the last text
+    that looped. ``refused``: picks that the grammar refused, with ``fast_grammar``. ``seed``: that of the last text.
     ``speculated``: the figures of the draft over all texts that it drafted for; None without a draft. ``sampler``:
     where the penalties of the last text were applied.
     """
@@ -71,7 +71,7 @@ class Settings:
         for field in sampling_fields(self.params):
             value = getattr(self.params, field)
             how = f"; pass it to the call, as in llm(prompt, {field}={value!r})" if field in _THEIRS else ""
-            raise ArgumentError(f"{field}={value!r} cannot be set here, where llama-cpp-python does the sampling{how}")
+            raise ArgumentError(f"{field}={value!r} cannot be set here, because llama-cpp-python samples{how}")
         if self.grammar is not None and not isinstance(self.grammar, Grammar):
             how = "a LlamaGrammar goes into the calls of the model"
             raise ArgumentTypeError(f"grammar must be a Grammar of lzsampler, got {self.grammar!r:.80}; {how}")
@@ -90,17 +90,17 @@ class Settings:
 
     @property
     def loops(self) -> LoopPolicy:
-        """What is done about loops: ``on_loop`` as a `LoopPolicy`."""
+        """What to do about loops: ``on_loop`` as a `LoopPolicy`."""
         assert isinstance(self.on_loop, LoopPolicy)
         return self.on_loop
 
     def settled(self) -> tuple[LoopPolicy, Params]:
-        """Return what is done about loops, and the params with the detectors that it needs."""
+        """Return the loop policy, and the params with the detectors that it needs."""
         return self.loops.settled(self.params)
 
 
 def _check_draft(draft: object) -> None:
-    """Raise TypeError for what is not a `Draft`, ValueError for one that is not for a `llama_cpp.Llama`."""
+    """Raise TypeError for an object that is not a `Draft`, ValueError for a draft unusable with a `llama_cpp.Llama`."""
     if not isinstance(draft, Draft):
         raise ArgumentTypeError(f"draft must be a Draft, got {draft!r:.100}: Draft(Model(path)) or Draft(lookup=3)")
     if draft.mode != "gumbel":

@@ -1,1 +1,1 @@
-"""A probe of servers: which penalties they apply, to what, and what they do when nothing is asked."""
+"""A probe of servers: which penalties they apply, to which tokens, and what they do by default."""

@@ -12,8 +12,8 @@ from .server_texts import DRAWN, GREEDY, PROMPTS, RUNS, SEEDS, TOKENS, Differenc
 from .window import IDS, window
 
 _REPETITION = ("repetition_penalty", "repeat_penalty")
-_OPENAI = ("frequency_penalty", "presence_penalty")  # what every server of this interface is expected to apply
-# A filter that leaves the likeliest token only, and its value that leaves them all.
+_OPENAI = ("frequency_penalty", "presence_penalty")  # every server with this interface is expected to apply these
+# A filter -> (the value that keeps all tokens, the value that keeps only the likeliest token).
 FILTERS: dict[str, tuple[float, float]] = {"top_k": (0, 1), "min_p": (0.0, 1.0)}
 _COUNTS = "Does {} count the prompt?"
 _ALL = "Is all of the text counted?"
@@ -25,7 +25,7 @@ CHECKS = (  # the names of all findings
     *(*(f"{name}_prompt" for name in COUNTING), "window"),
 )
 
-_STRENGTHS = {  # what an unasked penalty is compared with
+_STRENGTHS = {  # strengths to compare with a penalty that applies by default
     "repetition_penalty": (1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5),
     "repeat_penalty": (1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5),
     "frequency_penalty": (0.1, 0.2, 0.3, 0.5, 1.0, 1.5),
@@ -33,28 +33,28 @@ _STRENGTHS = {  # what an unasked penalty is compared with
     "dry_multiplier": (0.5, 0.8, 1.0),
     "lz_penalty": (0.1, 0.15, 0.2, 0.3),
 }
-_ONE_TOKEN_SEEDS = 16  # first tokens that are drawn in each case below to see whether a prompt is counted
-_ENOUGH = 5.0  # changes expected among these, so that none has a chance of e**-5
-# Prompts and temperatures: a model goes on with a word of theirs often, and not always.
+_ONE_TOKEN_SEEDS = 16  # first tokens to draw for each prompt and temperature below, to see whether a prompt is counted
+_ENOUGH = 5.0  # changes expected among these; the chance to see no change is then e**-5
+# Prompts and temperatures with which a model often, but not always, continues with a word of the prompt.
 _COLOURS = "red blue green red green blue blue red green green blue red blue green red red blue"
 _STORY = (
     "The king and the queen of the land were in the house, and the people of the land said to the king that he was "
     "not to go to the sea, but the king said that he was the king of the land and of the sea, and that"
 )
 _MIXED = ((_COLOURS, 1.0), (_STORY, 1.0), (_COLOURS, 2.0), (_STORY, 2.0))
-_BEST = 5  # likeliest tokens asked for; OpenAI's completions give no more
-_CLOSE = 0.01  # nats, below which two log-probabilities count as one
-_BEHIND = 0.1  # nats, by which a greedy choice is behind another token only if something moved it
+_BEST = 5  # number of likeliest tokens to ask for; OpenAI's completions give no more
+_CLOSE = 0.01  # nats; log-probabilities that differ by less count as equal
+_BEHIND = 0.1  # nats; a greedy choice is this much less likely than another token only if a penalty moved it
 
 
 class Checks:
-    """All questions about one endpoint. `run` yields the findings; ``on_step`` is called with what is done next."""
+    """All questions about one endpoint. `run` yields the findings; ``on_step`` gets the name of each next step."""
 
     def __init__(self, endpoint: Endpoint, on_step: Callable[[str], object]) -> None:
         self.endpoint = endpoint
         self._on_step = on_step
-        self._refused: dict[str, str] = {}  # parameters that the server refuses, and its words
-        self._shows: str | None = None  # "before" or "after" penalties, where there are log-probabilities
+        self._refused: dict[str, str] = {}  # parameter that the server refuses -> the server's message
+        self._shows: str | None = None  # log-probabilities are from "before" or "after" penalties; None if unknown
         self._differences: dict[str, Difference] = {}
         self.texts = Texts(endpoint, {})
 
@@ -95,7 +95,7 @@ class Checks:
         yield self._unless_refused("window", _ALL, partial(self._window, biased, prompt))
 
     def _unless_refused(self, check: str, question: str, find: Callable[[], Finding]) -> Finding:
-        """Return a finding, or that the server refuses what it needs, such as so many tokens."""
+        """Return a finding; if the server refuses a request of it, such as so many tokens, the finding reports that."""
         try:
             return find()
         except Refused as error:
@@ -110,7 +110,7 @@ class Checks:
         return Finding(self.endpoint.kind, check, question, answer, evidence, wrong, value)
 
     def _takes(self, name: str, value: float) -> bool:
-        """Return whether the server takes a parameter, known to it or not; what it says is kept."""
+        """Return whether the server accepts a parameter, even if it ignores it; keep the message of a refusal."""
         try:
             self.endpoint.ask(PROMPTS[0], tokens=1, **{**GREEDY, name: value})
         except Refused as error:
@@ -123,42 +123,42 @@ class Checks:
     def _unknown(self) -> Finding:
         question = "Is an unknown parameter refused?"
         if self._takes(UNKNOWN, 1):
-            return self._finding("unknown_parameters", question, "no", f"{UNKNOWN}=1 is ignored without a word")
+            return self._finding("unknown_parameters", question, "no", f"{UNKNOWN}=1 is silently ignored")
         return self._finding("unknown_parameters", question, "yes", f"{UNKNOWN}=1: {self._refused[UNKNOWN]}")
 
     def _greedy(self) -> Finding:
-        question = "Does temperature 0 give a text again?"
+        question = "Does temperature 0 repeat a text?"
         texts = self.texts
         if not texts.once:
-            shown = f"{len(texts.greedy)} of {len(PROMPTS)} texts of up to {TOKENS} tokens come again"
+            shown = f"{len(texts.greedy)} of {len(PROMPTS)} texts of up to {TOKENS} tokens are repeated"
             return self._finding("temperature_0", question, "yes", shown)
         first, second = texts.once[0]
-        shown = f"{len(texts.once)} of {len(PROMPTS)} texts do not come again: {quoted(first)}, then {quoted(second)}"
+        shown = f"{len(texts.once)} of {len(PROMPTS)} texts are not repeated: {quoted(first)}, then {quoted(second)}"
         return self._finding("temperature_0", question, "no", shown, wrong=True)
 
     def _seed(self) -> Finding:
-        question = "Does a seed give a drawn text again?"
+        question = "Does a seed repeat a drawn text?"
         texts = self.texts
         if "seed" in self._refused:
             return self._finding("seed", question, "no", f"refused: {self._refused['seed']}")
         asked = len(texts.drawn) + len(texts.drawn_once)
         if texts.drawn_once:
             first, second = texts.drawn_once[0]
-            shown = f"{len(texts.drawn_once)} of {asked} texts do not come again with their seed: "
+            shown = f"{len(texts.drawn_once)} of {asked} texts are not repeated with their seed: "
             shown += f"{quoted(first)}, then {quoted(second)}"
             return self._finding("seed", question, "no", shown, wrong=True)
         if texts.seed_repeats:
-            return self._finding("seed", question, "yes", f"{asked} texts come again, and two seeds give two texts")
+            return self._finding("seed", question, "yes", f"{asked} texts are repeated, and two seeds give two texts")
         differs = [text for (prompt, _), text in texts.drawn.items() if text != texts.unused[prompt]]
         if differs:
             shown = f"seeds {SEEDS[0]} and {SEEDS[1]} give one text, {quoted(differs[0])}, which is not the greedy one"
             return self._finding("seed", question, "no", shown, wrong=True)
-        shown = "at temperature 1 every text is the greedy one, so that there is nothing that a seed could repeat"
+        shown = "at temperature 1 every text is the greedy one, so a seed has nothing to repeat"
         return self._finding("seed", question, "cannot tell", shown)
 
     def _default(self) -> Finding:
-        question = "Is nothing asked the same as no penalty?"
-        difference = self.texts.compare({}, "nothing asked")
+        question = "Is no penalty applied by default?"
+        difference = self.texts.compare({}, "no parameters")
         if difference.answer == "no":
             moved = self._moved_choice()
             if moved:
@@ -172,10 +172,9 @@ class Checks:
         return self._finding("default", question, "no", shown, wrong=True)
 
     def _moved_choice(self) -> str:
-        """Return where a greedy choice is not the likeliest token though all penalties are off; "" for nowhere.
+        """Return where a greedy choice is not the likeliest token although all penalties are off; "" if nowhere.
 
-        Only log-probabilities from before the penalties can show it, and a penalty that cannot be switched off shows
-        nowhere else.
+        It needs log-probabilities from before the penalties. A penalty that cannot be switched off shows only here.
         """
         for prompt in () if self.texts.once else self.texts.greedy:
             try:
@@ -191,7 +190,7 @@ class Checks:
         return ""
 
     def _culprit(self, difference: Difference) -> str:
-        """Return which penalty it is that applies unasked, and the strengths that give the same texts."""
+        """Return which penalty applies by default, and the strengths that give the same texts."""
         prompt, sampling = difference.prompt, difference.sampling
         for name, off in self.texts.neutral.items():
             if self.texts.ask(prompt, {name: off}, sampling) == self.texts.ask(prompt, self.texts.neutral, sampling):
@@ -206,7 +205,7 @@ class Checks:
         ]
         if not same:
             return f"{name} applies, with none of the strengths {', '.join(f'{s:g}' for s in _STRENGTHS[name])}"
-        return f"{name} {' or '.join(same)}: {len(cases)} texts are the same with that and with nothing"
+        return f"{name} {' or '.join(same)}: {len(cases)} texts are the same with that and with no parameters"
 
     # -- penalties --
 
@@ -231,19 +230,19 @@ class Checks:
             if silent and name in _REPETITION and repetition:
                 shown += f"; this server calls it {repetition[0]}"
             elif silent and UNKNOWN not in self._refused:
-                shown += "; the server takes unknown parameters without a word"
+                shown += "; the server silently accepts unknown parameters"
             expected = name in _OPENAI or (name in _REPETITION and not repetition)
             yield self._finding(name, f"Is {name} applied?", found.answer, shown, wrong=silent and expected)
 
     def _logprobs(self) -> Finding:
-        """Say whether log-probabilities are given, and whether penalties are in them."""
+        """Find out whether the server gives log-probabilities, and whether penalties are included in them."""
         question = "Are there logprobs with the penalties in them?"
         try:
             answer = self.endpoint.ask(PROMPTS[-1], tokens=8, logprobs=_BEST, **self.texts.neutral, **GREEDY)
         except Refused as error:
             return self._finding("logprobs", question, "no", f"none: {error}")
         if answer.best is None or answer.chosen is None:
-            return self._finding("logprobs", question, "no", f"none come with logprobs={_BEST}")
+            return self._finding("logprobs", question, "no", f"the server sends none for logprobs={_BEST}")
         for name, found in self._differences.items():
             if found.answer == "yes" and found.prompt:
                 moved = self._moved(name, PENALTIES[name][1], found.prompt)
@@ -252,16 +251,16 @@ class Checks:
                 self._shows = "after" if moved >= 0 else "before"
                 if self._shows == "after":
                     return self._finding("logprobs", question, "yes", f"{name} moves them")
-                shown = f"{name} changes the text and not the logprobs: they are those before penalties"
+                shown = f"{name} changes the text but not the logprobs: they are from before the penalties"
                 return self._finding("logprobs", question, "no", shown)
         return self._finding("logprobs", question, "cannot tell", "logprobs come, but no penalty changes a text")
 
     def _moved(self, name: str, strength: float, prompt: str) -> int | None:
-        """Return at which token of a greedy text a penalty moves the log-probabilities first, as `_first_moved`."""
+        """Return the first token of a greedy text whose log-probabilities a penalty moves, as `_first_moved` does."""
         return _first_moved(*self._with_and_without(name, strength, prompt))
 
     def _with_and_without(self, name: str, strength: float, prompt: str) -> tuple[Answer, Answer]:
-        """Return the greedy text without a penalty, then the one with it, both with log-probabilities."""
+        """Return the greedy texts without and with a penalty, both with log-probabilities."""
         without, with_it = (
             self.endpoint.ask(prompt, tokens=TOKENS, logprobs=_BEST, **{**self.texts.neutral, **extra}, **GREEDY)
             for extra in ({}, {name: strength})
@@ -269,19 +268,19 @@ class Checks:
         return without, with_it
 
     def _measured(self, name: str) -> str:
-        """Return by how much a weak penalty moves a token against the others, for evidence; "" when nothing shows."""
+        """Return, as evidence, by how much a weak penalty moves a token relative to the others; "" if not at all."""
         weak, prompt = PENALTIES[name][2], self._differences[name].prompt
         steps, _ = _together(*self._with_and_without(name, weak, prompt)) if prompt else ([], False)
         for i, (a, b) in enumerate(steps):
             shift = {token: b[token] - a[token] for token in a if token in b}
             token, least = min(shift.items(), key=lambda pair: pair[1], default=("", 0.0))
             by = least - max(shift.values(), default=0.0)
-            if by < -_CLOSE:  # it is not where all of the likeliest tokens are penalised alike
+            if by < -_CLOSE:  # no difference shows if all of the likeliest tokens are penalised alike
                 return f"; {name}={weak:g} moves {quoted(token, 12)} by {by:.2f} at token {i}"
         return ""
 
     def _filter(self, name: str) -> Finding:
-        """Ask for drawn texts from which a filter leaves the likeliest tokens only."""
+        """Ask for drawn texts with a filter that keeps only the likeliest token."""
         question = f"Is {name} applied?"
         off, only = FILTERS[name]
         prompt = PROMPTS[-1]
@@ -319,14 +318,14 @@ class Checks:
             shown = f"{bias} changes nothing"
         return self._finding("logit_bias", question, "no", shown)
 
-    # -- what a penalty looks at --
+    # -- which tokens a penalty counts --
 
     def _prompt(self, name: str) -> Finding:
-        """Say whether a penalty counts the prompt: whether it changes the first token, before which there is no other.
+        """Find out whether a penalty counts the prompt: whether it changes the first token, which follows no other.
 
-        By log-probabilities, where penalties are in them; else at temperature 0, after prompts that repeat themselves;
-        then drawn, with seeds, after prompts with whose words a model goes on, so that a change of their share moves
-        some of the draws.
+        If log-probabilities include penalties, they decide. Otherwise the first token is picked at temperature 0, after
+        prompts that repeat themselves. If that does not decide, it is drawn with seeds, after prompts whose words a
+        model often repeats, so that a penalty on these words changes some of the draws.
         """
         check, question = f"{name}_prompt", _COUNTS.format(name)
         strong = {**self.texts.neutral, name: PENALTIES[name][1]}
@@ -348,7 +347,7 @@ class Checks:
                     shown = f"the first token after {quoted(prompt, 12)} is {quoted(got)}, not {quoted(first)}"
                     return self._finding(check, question, "yes", f"{name}={PENALTIES[name][1]:g}: {shown}")
             same += first == got and _in(first, prompt)
-        if same and name != "presence_penalty":  # which alone is too weak to move a word that repeats itself
+        if same and name != "presence_penalty":  # it is too weak to move a word that the prompt repeats
             shown = f"{name}={PENALTIES[name][1]:g} does not move the word that a prompt repeats from the first place"
             return self._finding(check, question, "no", f"{shown}: generated tokens only")
         if not self.texts.seed_repeats:
@@ -365,19 +364,19 @@ class Checks:
                     return self._finding(check, question, "yes", f"{name}={PENALTIES[name][1]:g}: {shown}")
                 seen += _in(first, prompt)
             share = seen / _ONE_TOKEN_SEEDS
-            weaker = share * exp(-2 / temperature)  # two logits less, which is the most that presence_penalty can do
+            weaker = share * exp(-2 / temperature)  # two logits less, the most that presence_penalty can subtract
             expected += _ONE_TOKEN_SEEDS * (share - weaker / (weaker + 1 - share)) if share else 0
         return self._no_prompt(name, expected)
 
     def _no_prompt(self, name: str, expected: float) -> Finding:
-        """Say what it means that no drawn first token changed; ``expected``: how many would if the prompt counted."""
+        """Judge that no drawn first token changed; ``expected``: number of changes if the prompt were counted."""
         check, question = f"{name}_prompt", _COUNTS.format(name)
         drawn = len(_MIXED) * _ONE_TOKEN_SEEDS
         shown = f"none of {drawn} first tokens drawn with seeds changes with {name}={PENALTIES[name][1]:g}"
         if expected >= _ENOUGH:
             also = f"{expected:.0f} would if the prompt were counted"
             return self._finding(check, question, "no", f"{shown}, where {also}: generated tokens only")
-        needed = f"only {expected:.1f} would if the prompt were counted; a model that repeats words would tell"
+        needed = f"only {expected:.1f} would if the prompt were counted; a model that repeats words would decide"
         return self._finding(check, question, "cannot tell", f"{shown}, but {needed}")
 
     def _window(self, bias: bool, prompt: Verdict | None) -> Finding:
@@ -396,7 +395,7 @@ class Checks:
 
 
 def _in(token: str, prompt: str) -> bool:
-    """Return whether a drawn token is in the prompt; one of white space always is."""
+    """Return whether the prompt contains a drawn token; white space always counts as contained."""
     return token.strip() in (*prompt.split(), "")
 
 
@@ -405,7 +404,7 @@ def _alike(texts: list[str]) -> str:
 
 
 def _together(without: Answer, with_it: Answer) -> tuple[list[tuple[dict[str, float], dict[str, float]]], bool]:
-    """Return the likeliest tokens of two texts up to and with the first token that differs, and whether one does."""
+    """Return the likeliest tokens of two texts up to and including the first that differs, and whether one does."""
     if without.best is None or with_it.best is None or without.chosen is None or with_it.chosen is None:
         return [], False
     same = [a[0] == b[0] for a, b in zip(without.chosen, with_it.chosen, strict=False)]
@@ -414,7 +413,7 @@ def _together(without: Answer, with_it: Answer) -> tuple[list[tuple[dict[str, fl
 
 
 def _first_moved(without: Answer, with_it: Answer) -> int | None:
-    """Return at which token log-probabilities move first; -1 where the texts part without that; None: unknown."""
+    """Return the first token whose log-probabilities move; -1 if the texts differ without that; None if unknown."""
     steps, parted = _together(without, with_it)
     for i, (a, b) in enumerate(steps):
         if set(a) != set(b) or any(abs(b[token] - a[token]) > _CLOSE for token in a):

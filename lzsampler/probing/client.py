@@ -1,6 +1,6 @@
-"""HTTP for `probe`: JSON to and from a server, with each way in which a server can fail as one line.
+"""HTTP for `probe`: JSON to and from a server; each way in which a server can fail becomes a one-line error.
 
-A probe asks one question at a time. Each has a connection of its own, and none is asked twice.
+A probe asks one question at a time. Each request has its own connection, and no request is retried.
 """
 
 import json
@@ -21,13 +21,13 @@ from ..errors import ArgumentError, ArgumentTypeError, LzsError
 OnRequest = Callable[[str, str, "dict[str, Any] | None", str], object]
 
 _LONGEST_ANSWER = 16 * 2**20  # bytes
-_BYTES = re.compile(r"bytearray\(b(.*)\)")  # h11 shows what it does not understand as a value of Python
+_BYTES = re.compile(r"bytearray\(b(.*)\)")  # h11 shows input that it does not understand as a Python value
 _SHOWN = 200  # characters of an error's message
-_ENDINGS = ("/chat/completions", "/completions", "/models", "/v1")  # what people copy along with the address
+_ENDINGS = ("/chat/completions", "/completions", "/models", "/v1")  # people often copy these with the address
 
 
-class Refused(LzsError):  # noqa: N818 (it says what the server did)
-    """The server answered a request with an error; ``status`` is that of HTTP, ``reason`` what the server said."""
+class Refused(LzsError):  # noqa: N818 (the name says what the server did)
+    """The server answered a request with an error; ``status`` is the HTTP status, ``reason`` the server's message."""
 
     def __init__(self, status: int, reason: str) -> None:
         self.status = status
@@ -40,9 +40,9 @@ class NotThere(Refused):
 
 
 class _Deadline:
-    """The end of a whole exchange: after ``seconds`` its connection is cut. httpx's own timeout is that of a piece.
+    """A limit for a whole exchange: after ``seconds`` it cuts the connection. httpx's timeout limits only each part.
 
-    ``passed``: whether that has happened; what came before may then look like a whole answer.
+    ``passed``: whether the connection was cut; the data received before may then look like a whole answer.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -59,13 +59,13 @@ class _Deadline:
         self._timer.cancel()
 
     def trace(self, event: str, about: dict[str, Any]) -> None:
-        """Take the socket of a connection that httpx has opened (its extension "trace"), or the one that is TLS's."""
+        """Keep the socket of a connection that httpx opened (its extension "trace"), or that of its TLS."""
         if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
             self._socket = about["return_value"].get_extra_info("socket")
 
     def _cut(self) -> None:
         self.passed = True
-        with suppress(OSError, AttributeError):  # it is not open yet, or not any more
+        with suppress(OSError, AttributeError):  # the socket is not open yet, or already closed
             self._socket.shutdown(socket.SHUT_RDWR)  # type: ignore[union-attr]
 
 
@@ -73,9 +73,9 @@ class Client:
     """The server at an address.
 
     ``url``: with or without ``/v1``. ``timeout``: seconds for a whole answer. ``on_request`` is called after each
-    request with method, path, body and outcome; the key is in none of them. ValueError for an address that is not one,
-    or a key that cannot be sent. `requests` counts. ``shown`` is the address for messages, with that which was given if
-    it is another one.
+    request with method, path, body and outcome; none of them contains the key. `requests` counts requests. ``shown`` is
+    the address for messages; it notes if /v1 was added. ValueError for a malformed address, or a key that cannot be
+    sent.
     """
 
     def __init__(
@@ -100,16 +100,16 @@ class Client:
             if not (api_key.isascii() and api_key.isprintable()):
                 raise ArgumentError("api_key must be printable ASCII characters without line ends")
             self._headers["Authorization"] = f"Bearer {api_key}"
-        self._tls = ssl.create_default_context()  # trusts what the system trusts; httpx has a list of its own
+        self._tls = ssl.create_default_context()  # trusts the system's certificates; httpx has its own list
 
     def get(self, path: str) -> dict[str, Any]:
-        """Return the object at a path below ``/v1``; raises as `post`."""
+        """Return the object at a path below ``/v1``; raises like `post`."""
         return self._ask("GET", path, None)
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Send an object to a path below ``/v1`` and return the answer.
 
-        `NotThere` and `Refused` for an answer that is an error; LzsError for everything else that can go wrong.
+        Raises `NotThere` or `Refused` if the server answers with an error, and LzsError for every other failure.
         """
         return self._ask("POST", path, body)
 
@@ -119,7 +119,7 @@ class Client:
         try:
             data = self._read(method, path, None if body is None else json.dumps(body).encode("utf-8"))
             answer = _object(data, f"{self.base}{path}{self._added}")
-            # Some servers say what is wrong with a status of 200.
+            # Some servers report an error with status 200.
             if answer.get("error") and not {"choices", "data"} & answer.keys():
                 raise Refused(200, _clean(_message(data)))
             outcome = json.dumps(answer, ensure_ascii=False)
@@ -177,7 +177,7 @@ class Client:
         if status == 429:
             return LzsError(f"{self.shown} has had too many requests (HTTP 429): try again later")
         reason = ""
-        with suppress(httpx.HTTPError, LzsError):  # the status says enough
+        with suppress(httpx.HTTPError, LzsError):  # without the body, the status has to suffice
             reason = _clean(_message(self._body(response)))
         if status == 503:
             return LzsError(f"{self.shown} is not ready ({Refused(status, reason)}): try again later")
@@ -185,15 +185,15 @@ class Client:
 
 
 def base_of(url: str) -> str:
-    """Return the address of a server up to and with ``/v1``, its host as DNS has it (IDNA).
+    """Return the address of a server up to and including ``/v1``, with its host in DNS form (IDNA).
 
-    ValueError when ``url`` is not an address of HTTP.
+    ValueError when ``url`` is not an HTTP address.
     """
     if not isinstance(url, str):
         raise ArgumentTypeError(f"url must be a string, got {shown(url)}")
     try:
         parts = urlsplit(url.strip())
-        httpx.URL(url.strip())  # which may refuse more
+        httpx.URL(url.strip())  # httpx may refuse more addresses
         host = (parts.hostname or "").encode("idna").decode("ascii")
         known = parts.scheme in ("http", "https") and (parts.port or 1) > 0 and host != "" and parts.path.isascii()
         known = known and all(c.isprintable() and not c.isspace() for c in url.strip())
@@ -224,7 +224,7 @@ def _object(data: bytes, where: str) -> dict[str, Any]:
 
 
 def _message(data: bytes) -> str:
-    """Return what the body of an error says: OpenAI's {"error": {"message"}}, FastAPI's {"detail"}, or its text."""
+    """Return the message in an error's body: OpenAI's {"error": {"message"}}, FastAPI's {"detail"}, or its text."""
     try:
         said = json.loads(data)
     except (ValueError, RecursionError):
@@ -232,7 +232,7 @@ def _message(data: bytes) -> str:
     for key in ("error", "detail", "message"):
         if isinstance(said, dict) and key in said:
             said = said[key]
-    if isinstance(said, list) and said and isinstance(said[0], dict):  # FastAPI's list of what is wrong
+    if isinstance(said, list) and said and isinstance(said[0], dict):  # FastAPI's list of errors
         where, what = said[0].get("loc"), said[0].get("msg")
         if isinstance(where, list):
             return f"{'.'.join(map(str, where))}: {what}"
@@ -246,7 +246,7 @@ def _clean(text: str) -> str:
 
 def _why(error: BaseException) -> str:
     system: BaseException | None = error
-    while system is not None and not isinstance(system, OSError):  # which httpx wraps, twice
+    while system is not None and not isinstance(system, OSError):  # httpx wraps the system's error twice
         system = system.__cause__ or system.__context__
     error = system or error
     if isinstance(error, ConnectionRefusedError):

@@ -15,9 +15,10 @@ _CONTINUE = "Continue this text. Write only the continuation:\n\n"
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server wrote: its text, and the numbers that came with it, None where they did not.
+    """A server's answer: its text, and the numbers that came with it; None for a number that did not come.
 
-    ``chosen`` and ``best``: for each token its text and log-probability, and those of the likeliest tokens by text.
+    ``chosen``: for each token its text and log-probability. ``best``: for each token the likeliest tokens -> their
+    log-probabilities.
     """
 
     text: str
@@ -28,7 +29,7 @@ class Answer:
 
 
 class Endpoint:
-    """An endpoint of a server, and the model that it is asked for (None: the server's own)."""
+    """An endpoint of a server, and the model to ask for (None: the server's default)."""
 
     def __init__(self, client: Client, kind: Kind, model: str | None) -> None:
         self.client = client
@@ -36,10 +37,10 @@ class Endpoint:
         self.model = model
 
     def ask(self, prompt: str, *, tokens: int, logprobs: int = 0, **parameters: Any) -> Answer:
-        """Return how the server continues a prompt by at most ``tokens`` tokens.
+        """Return the server's continuation of a prompt, of at most ``tokens`` tokens.
 
-        ``logprobs``: how many of the likeliest tokens are asked for. Raises as `Client.post`, and LzsError for an
-        answer that is not a completion.
+        ``logprobs``: number of likeliest tokens to ask for. Raises like `Client.post`, and LzsError for an answer that
+        is not a completion.
         """
         body: dict[str, Any] = {} if self.model is None else {"model": self.model}
         if self.kind == "chat":
@@ -82,12 +83,12 @@ def _count(value: object) -> int | None:
 
 
 def _logprobs(given: Any) -> tuple[tuple[tuple[str, float], ...] | None, tuple[dict[str, float], ...] | None]:
-    """Return the chosen and the likeliest tokens of either form; (None, None) for what is not of these forms.
+    """Return the chosen and the likeliest tokens, from either form; (None, None) for data in neither form.
 
-    Tokens of probability 0 are left out of the likeliest ones.
+    The likeliest tokens leave out tokens of probability 0.
     """
     try:
-        if isinstance(given.get("content"), list):  # of chats, and of llama-server's completions
+        if isinstance(given.get("content"), list):  # the form of chats, and of llama-server's completions
             rows = given["content"]
             chosen = [(row["token"], float(row["logprob"])) for row in rows]
             best = [{top["token"]: float(top["logprob"]) for top in row.get("top_logprobs") or ()} for row in rows]

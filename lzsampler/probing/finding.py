@@ -1,11 +1,11 @@
-"""What a probe finds: answers with their evidence, and what they come to."""
+"""The findings of a probe: answers with their evidence, and the verdict on a server."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Verdict = Literal["yes", "no", "cannot tell"]
-# Name: the value that switches it off, a strong one, and one that is too weak to move a token far down the list. The
-# first two are two names of one penalty.
+# Name -> (the value that switches it off, a strong value, a value too weak to move a token far down the list). The
+# first two are names of one penalty.
 PENALTIES: dict[str, tuple[float, float, float]] = {
     "repetition_penalty": (1.0, 2.0, 1.05),
     "repeat_penalty": (1.0, 2.0, 1.05),
@@ -20,9 +20,9 @@ PENALTIES: dict[str, tuple[float, float, float]] = {
 class Finding:
     """One question about one endpoint of a server.
 
-    ``check`` names the question, ``question`` says it; ``evidence`` is one line: what was asked and what came.
-    ``wrong``: the server says yes to a request and does something else. ``value``: the number that was measured, where
-    there is one (`window`: tokens).
+    ``check`` names the question, and ``question`` is its text. ``evidence`` is one line: the request and the result.
+    ``wrong``: the server accepts a request but does something else. ``value``: the measured number, if there is one
+    (`window`: tokens).
     """
 
     endpoint: str
@@ -36,7 +36,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Probe:
-    """What `lzsampler.probe` returns. ``url``: up to ``/v1``; ``requests``: how many were sent."""
+    """The result of `lzsampler.probe`. ``url``: up to ``/v1``. ``requests``: number of requests that were sent."""
 
     url: str
     model: str | None
@@ -45,21 +45,21 @@ class Probe:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing was found that is wrong: all that was asked is applied, and nothing else."""
+        """Whether no finding is wrong: the server applies everything that was requested, and nothing else."""
         return not self.wrong
 
     @property
     def told(self) -> bool:
-        """Whether it could be told of any penalty that it is applied, or that it is not."""
+        """Whether the probe could decide for at least one penalty if it is applied."""
         return any(f.check in PENALTIES and f.answer != "cannot tell" for f in self.findings)
 
     @property
     def wrong(self) -> tuple[Finding, ...]:
-        """The findings that are wrong."""
+        """The wrong findings."""
         return tuple(finding for finding in self.findings if finding.wrong)
 
     def find(self, check: str, endpoint: str | None = None) -> Finding:
-        """Return the finding of a check, of the first endpoint unless one is named; KeyError when there is none."""
+        """Return the finding of a check, of the first endpoint unless you name one; KeyError without such a finding."""
         for finding in self.findings:
             if finding.check == check and endpoint in (None, finding.endpoint):
                 return finding

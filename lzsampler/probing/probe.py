@@ -1,4 +1,4 @@
-"""`probe`: what an OpenAI-compatible server does with penalties and seeds, found out from outside."""
+"""`probe`: tests from outside what an OpenAI-compatible server does with penalties and seeds."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,7 +9,7 @@ from .endpoint import PATHS, Endpoint, Kind
 from .finding import Finding, Probe
 from .server_texts import GREEDY
 
-_LONGEST_TIMEOUT = 86_400  # seconds, a day; the operating system takes no more than some weeks
+_LONGEST_TIMEOUT = 86_400  # seconds, a day; operating systems accept at most some weeks
 
 
 def probe(
@@ -23,17 +23,17 @@ def probe(
     on_step: Callable[[str], object] | None = None,
     on_finding: Callable[[Finding], object] | None = None,
 ) -> Probe:
-    """Find out what a server that has OpenAI's interface does with penalties, defaults and seeds.
+    """Find out what a server with OpenAI's interface does with penalties, defaults and seeds.
 
-    ``url``: where it listens, such as ``http://localhost:8000/v1``. ``model``: its name, where the server has several;
-    otherwise the first that it lists. ``api_key`` is sent to the server, and to nobody else. ``timeout``: seconds for
-    one answer, at most a day. ``endpoints``: those that are asked; one that the server does not have is left out.
-    ``on_request`` is called after each request with method, path, body (None: none) and what came, in one line;
-    ``on_step`` with what is done next, and ``on_finding`` with each answer as soon as it is known. A few hundred
-    requests of at most 256 tokens are sent, one at a time.
+    ``url``: the server's address, such as ``http://localhost:8000/v1``. ``model``: the name of a model; None is the
+    first that the server lists. ``api_key`` is sent to this server only. ``timeout``: seconds for one answer, at most a
+    day. ``endpoints``: the endpoints to ask; one that the server lacks is left out. ``on_request`` is called after each
+    request with method, path, body (None without a body) and the outcome in one line. ``on_step`` gets the name of each
+    next step, and ``on_finding`` each answer as soon as it is known. The probe sends a few hundred requests of at most
+    256 tokens, one at a time.
 
-    docs/probe.md says what each check does. ValueError for a bad argument. LzsError when the server cannot be reached,
-    refuses the key, does not answer in time, or is not one of OpenAI's interface.
+    docs/probe.md explains each check. Raises ValueError for a bad argument, and LzsError when the server cannot be
+    reached, refuses the key, does not answer in time, or does not have OpenAI's interface.
     """
     if not 0 < timeout <= _LONGEST_TIMEOUT:
         raise ArgumentError(f"timeout must be above 0 and at most {_LONGEST_TIMEOUT} seconds, got {timeout!r}")
@@ -64,7 +64,7 @@ def probe(
 
 
 def _first_model(client: Client) -> str | None:
-    """Return the first model that the server lists; None when it has no list."""
+    """Return the first model that the server lists; None if the server has no list."""
     try:
         listed = client.get("/models").get("data")
     except Refused:

@@ -1,8 +1,8 @@
-"""Texts of a server compared: is what it writes with some parameters what it writes with neutral ones?
+"""Comparisons of a server's texts: does it write the same with some parameters as with neutral ones?
 
-A greedy text that comes again is compared exactly, and so is one that is drawn with a seed that repeats: one difference
-that comes again, too, is proof. Where a server repeats nothing, the share of repeated words decides, by a permutation
-test; that can show a penalty, but not that there is none.
+A greedy text that the server repeats is compared exactly, and so is one drawn with a seed that repeats. One difference
+that is repeated is proof. If the server repeats nothing, a permutation test compares the shares of repeated words. It
+can show that a penalty applies, but not that none does.
 """
 
 import json
@@ -17,7 +17,7 @@ from .finding import Verdict
 
 Parameters = Mapping[str, Any]
 
-# What a model goes on to repeat, and what any model goes on with in words that come again.
+# The first two prompts make a model repeat them; after the others any model writes some words repeatedly.
 RUNS = ("1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "A B C D A B C D A B C D A B C D A B C D")
 PROMPTS = (
     RUNS[0],
@@ -31,14 +31,14 @@ SEEDS = (11, 12)
 DRAWN: Parameters = {"temperature": 1.0, "top_p": 1.0}
 GREEDY: Parameters = {"temperature": 0.0}
 
-_FEWEST_REPEATS = 20  # repeated words without which unchanged texts say nothing
+_FEWEST_REPEATS = 20  # with fewer repeated words, unchanged texts prove nothing
 _SAMPLES = 8  # texts on each side of the permutation test
-_ALPHA = 0.001  # several penalties are tested
+_ALPHA = 0.001  # small, because several penalties are tested
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Whether texts differ, ``evidence`` in one line, and the first prompt where they do, with its sampling."""
+    """Whether texts differ, the ``evidence`` in one line, and the first prompt that differs, with its sampling."""
 
     answer: Verdict
     evidence: str
@@ -49,8 +49,8 @@ class Difference:
 class Texts:
     """The texts that a server writes with neutral penalties.
 
-    ``greedy``: by prompt, those that came again; ``drawn``: by prompt and seed, those that came again with their seed.
-    ``asked_greedy`` and ``asked_drawn``: how many were asked for twice.
+    ``greedy``: prompt -> greedy text, if the server repeated it. ``drawn``: (prompt, seed) -> drawn text, if the server
+    repeated it. ``once`` and ``drawn_once``: pairs of texts that it did not repeat.
     """
 
     def __init__(self, endpoint: Endpoint, neutral: Parameters) -> None:
@@ -60,15 +60,15 @@ class Texts:
         self.drawn: dict[tuple[str, int], str] = {}
         self.once: list[tuple[str, str]] = []  # two greedy texts of one prompt that differ
         self.drawn_once: list[tuple[str, str]] = []
-        self.unused: dict[str, str] = {}  # greedy texts, whether they came again or not
+        self.unused: dict[str, str] = {}  # all greedy texts, repeated or not
 
     def ask(self, prompt: str, parameters: Parameters, sampling: Parameters, tokens: int = TOKENS) -> str:
         """Return a text."""
         return self.endpoint.ask(prompt, tokens=tokens, **{**parameters, **sampling}).text
 
     def prepare(self, *, seeds: bool) -> None:
-        """Ask for the texts, each twice; ``seeds``: also for drawn ones."""
-        self.ask(PROMPTS[0], self.neutral, GREEDY, 8)  # what a server does but once, such as filling a cache
+        """Ask for the texts, each twice; ``seeds``: also for drawn texts."""
+        self.ask(PROMPTS[0], self.neutral, GREEDY, 8)  # first let the server do one-time work, such as filling a cache
         for prompt in PROMPTS:
             first, second = (self.ask(prompt, self.neutral, GREEDY) for _ in range(2))
             self.unused[prompt] = first
@@ -87,12 +87,12 @@ class Texts:
 
     @property
     def seed_repeats(self) -> bool:
-        """Whether a seed gives the same text each time, and another seed another text."""
+        """Whether a seed gives the same text each time, and another seed a different text."""
         pairs = [(self.drawn.get((prompt, SEEDS[0])), self.drawn.get((prompt, SEEDS[1]))) for prompt in PROMPTS[2:]]
         return not self.drawn_once and any(a is not None and b is not None and a != b for a, b in pairs)
 
     def cases(self) -> Iterator[tuple[str, Parameters, str]]:
-        """Yield prompt, sampling and text of everything that came again."""
+        """Yield prompt, sampling and text of every text that the server repeated."""
         for prompt, text in self.greedy.items():
             yield prompt, GREEDY, text
         if self.seed_repeats:
@@ -100,7 +100,7 @@ class Texts:
                 yield prompt, {**DRAWN, "seed": seed}, text
 
     def compare(self, parameters: Parameters, named: str) -> Difference:
-        """Return whether texts with these penalties differ from the neutral ones; ``named``: how evidence says it.
+        """Return whether texts with these parameters differ from the neutral ones; ``named``: their name in evidence.
 
         Raises `Refused` when the server refuses them.
         """
@@ -116,37 +116,37 @@ class Texts:
             if again == (got, text):
                 return Difference("yes", f"{named}: {told_apart(prompt, text, got)}", prompt, sampling)
             steady = False
-        if not steady:  # the text changed by itself: two that came again did so by luck
+        if not steady:  # the text changed without a cause: the repeated texts were repeated by luck
             return self._by_chance(parameters, named)
         texts = [text for _, _, text in cases]
         if len(set(texts)) < 2:
             return Difference("cannot tell", f"{named}: every prompt gets the same text, {quoted(texts[0])}")
         repeats = sum(map(repeated_words, texts))
         if repeats < _FEWEST_REPEATS:
-            few = f"the texts are too short: only {counted(repeats, 'word comes', 'words come')} again in them"
+            few = f"the texts are too short: only {counted(repeats, 'word is', 'words are')} repeated in them"
             return Difference("cannot tell", f"{named}: nothing changes, but {few}")
         return Difference(
             "no", f"{named}: {len(texts)} texts are the same with and without, {counted(repeats, 'repeated word')}"
         )
 
     def _by_chance(self, parameters: Parameters, named: str) -> Difference:
-        """Compare the shares of repeated words; texts of both kinds in turn, so that nothing else divides them."""
+        """Compare the shares of repeated words; texts with and without take turns, so that only this differs."""
         without, with_it = [], []
         for i in range(_SAMPLES):
             prompt = PROMPTS[i % len(PROMPTS)]
             without.append(share_repeated(self.ask(prompt, self.neutral, DRAWN)))
             with_it.append(share_repeated(self.ask(prompt, parameters, DRAWN)))
         p = permutation_p(without, with_it)
-        shares = f"{100 * sum(without) / _SAMPLES:.0f} % of the words come again, {100 * sum(with_it) / _SAMPLES:.0f} %"
+        shares = f"{100 * sum(without) / _SAMPLES:.0f} % of words are repeated, {100 * sum(with_it) / _SAMPLES:.0f} %"
         shown = f"{named}: {shares} with it ({_SAMPLES} texts each, permutation test p = {p:.2g})"
         if p < _ALPHA:
             return Difference("yes", shown)
-        needed = "the texts of this server do not come again; a seed or temperature 0 that repeats would tell"
+        needed = "this server does not repeat texts; a seed or temperature 0 that repeats would decide"
         return Difference("cannot tell", f"{shown}; {needed}")
 
 
 def told_apart(prompt: str, text: str, got: str) -> str:
-    """Return where two texts of a prompt part, in one line."""
+    """Return where two texts of a prompt diverge, in one line."""
     at = common_length(text, got)
     start = max(0, at - 8)
     dots = "..." if start else ""
@@ -157,28 +157,28 @@ def told_apart(prompt: str, text: str, got: str) -> str:
 
 
 def quoted(text: str, longest: int = 40) -> str:
-    """Return the beginning of a text in quotation marks, as JSON writes it."""
+    """Return the beginning of a text in quotation marks, in JSON's notation."""
     return json.dumps(text if len(text) <= longest else text[:longest] + "...", ensure_ascii=False)
 
 
 def common_length(a: str, b: str) -> int:
-    """Return how many characters two texts have in common at their beginning."""
+    """Return the length of the longest common prefix of two texts, in characters."""
     return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def repeated_words(text: str) -> int:
-    """Return how many words of a text came before in it."""
+    """Return how many words of a text occurred in it before."""
     words = text.split()
     return len(words) - len(set(words))
 
 
 def share_repeated(text: str) -> float:
-    """Return the share of words that came before, 0..1; 0 for a text without words."""
+    """Return the share of words that occurred before, 0..1; 0 for a text without words."""
     return repeated_words(text) / max(1, len(text.split()))
 
 
 def permutation_p(a: list[float], b: list[float]) -> float:
-    """Return the two-sided p of a difference of means, by all ways to divide the numbers (exact)."""
+    """Return the exact two-sided p of a difference of means, over all ways to divide the numbers."""
     everything = [*a, *b]
     total, n = sum(everything), len(a)
     expected = total * n / len(everything)

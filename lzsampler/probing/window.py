@@ -1,15 +1,14 @@
-"""How many tokens a server's penalties look at, from texts alone.
+"""How many tokens a server's penalties look at, found out from texts alone.
 
-**The clock**, where there are a repetition penalty and ``logit_bias``: two tokens are biased so strongly that the model
-writes nothing else, the first one a little more. The penalty outweighs the difference: once the first has come, the
-second comes, once; then both are penalised, and the first comes again and again, until the second has left the window
-and comes once more. So the second comes at every (window + 1)-th token, whatever the model is, and whether or not the
-prompt is counted.
+**The clock** needs a repetition penalty and ``logit_bias``. Two tokens get such a strong bias that the model writes
+nothing else, the first a little more. The penalty outweighs that difference. So after the first token the second comes,
+once. Then both are penalised, and the first comes repeatedly, until the second has left the window and comes once more.
+The second therefore comes at every (window + 1)-th token, whatever the model is, and whether or not the prompt counts.
 
-**The run**, where there is a frequency penalty only: a text in which one token comes over and over, by ``logit_bias``
-or because the prompt does nothing else, is ended by a penalty f after c tokens, when f * c is more than what the token
-is ahead of the next one. A smaller f ends it later, and one that is too small for the window never does. f is found by
-bisection. What the token is ahead changes along the text, so this shows that there is a window, and about how wide.
+**The run** needs a frequency penalty only. In a text one token is repeated, because of ``logit_bias`` or because the
+prompt repeats it. A penalty f ends the run after c tokens, when f * c exceeds the token's lead over the next one. A
+smaller f ends it later, and an f that is too small for the window never does. Bisection finds f. The lead changes along
+the text, so a run shows that there is a window, and roughly how wide it is.
 """
 
 import math
@@ -24,25 +23,25 @@ from .finding import Verdict
 from .server_texts import GREEDY, RUNS, Parameters, Texts, common_length, quoted
 
 LONGEST = 256  # tokens of a text
-IDS = (1000, 500, 2000, 300, 100)  # tokens that may be biased: which, does not matter
+IDS = (1000, 500, 2000, 300, 100)  # tokens to bias; any token will do
 _PROMPT = "Once upon a time"
-_TRIED = 16  # tokens that show what a biased token is
+_TRIED = 16  # tokens that show the text of a biased token
 
-# Penalised or not, the first is 25 above the second, and the second, unpenalised, 25 above the first, penalised: the
-# model itself may prefer either by so much. Halved, they are still above what other tokens have.
+# The first is 25 above the second, or 12.5 if both are penalised (halved); if only the first is, the second is 25 above
+# it. The model's own preference may be about that large. Halved, both are still above all other tokens.
 _CLOCK_BIASES = (100, 75)
 _CLOCK_PENALTY = 2.0
 
 _BIASES = (12, 20, 30, 60, 100)
 _STRONGEST = 2.0  # the most that OpenAI's interface allows
-_FAR = 0.9  # of a run: where it ends as far as was looked
-_FEWEST = 2  # tokens after which a run may end: at the first, the token is not yet as far ahead as it will be
-_UNEVEN = 1.5  # how much further ahead a token may seem at the end of a run than at its beginning
+_FAR = 0.9  # share of the longest run, from which on a run counts as not ended
+_FEWEST = 2  # tokens after which a run may end: at the first token, the lead has not reached its full size
+_UNEVEN = 1.5  # how many times larger a token's lead may seem at the end of a run than at its beginning
 
 
 @dataclass(frozen=True)
 class Window:
-    """``answer``: whether all of the text is counted; ``tokens``: how many are, at least for "yes"; None: unknown."""
+    """``answer``: whether the whole text counts. ``tokens``: how many count, at least for "yes"; None if unknown."""
 
     answer: Verdict
     tokens: int | None
@@ -52,9 +51,9 @@ class Window:
 def window(texts: Texts, *, repetition: str | None, frequency: bool, bias: bool, prompt_counts: bool | None) -> Window:
     """Return how many tokens are counted.
 
-    ``repetition``: the server's name for its repetition penalty, ``frequency``: whether its frequency penalty is
-    applied, ``bias``: whether `logit_bias` is; ``prompt_counts``: whether the frequency penalty counts the prompt, None
-    where that is not known.
+    ``repetition``: the server's name for its repetition penalty, or None. ``frequency``: whether its frequency penalty
+    is applied. ``bias``: whether `logit_bias` is applied. ``prompt_counts``: whether the frequency penalty counts the
+    prompt; None if unknown.
     """
     if repetition is not None and bias:
         found = _by_clock(texts, repetition)
@@ -69,7 +68,7 @@ def window(texts: Texts, *, repetition: str | None, frequency: bool, bias: bool,
 
 
 def _copies(text: str) -> tuple[str, int]:
-    """Return the shortest piece of which a text is copies, and how many; white space at its ends may be missing."""
+    """Return the shortest piece that a text repeats, and how often; white space at its ends may be missing."""
     core = text.strip()
     if not core or "\ufffd" in core:
         return "", 0
@@ -81,7 +80,7 @@ def _copies(text: str) -> tuple[str, int]:
 
 
 def _by_clock(texts: Texts, repetition: str) -> Window | None:
-    """Return what two clocks say; None when there are none that agree."""
+    """Return the result of two clocks; None if no two clocks agree."""
     known = [(token, piece) for token in IDS if (piece := _piece(texts, token))]
     readings: list[tuple[int, bool]] = []
     for first, second in pairwise(known):
@@ -95,7 +94,7 @@ def _by_clock(texts: Texts, repetition: str) -> Window | None:
     width = min(width for width, _ in readings)
     if not readings[0][1]:
         tokens = counted(width, "token")
-        shown = f"a token that has come once stays penalised by {repetition} for {tokens}, as far as was looked"
+        shown = f"a token that has come once stays penalised by {repetition} for {tokens}, the whole length tested"
         return Window("yes", width, shown)
     if readings[0][0] != readings[1][0]:
         return None
@@ -104,7 +103,7 @@ def _by_clock(texts: Texts, repetition: str) -> Window | None:
 
 
 def _piece(texts: Texts, token: int) -> str:
-    """Return the text of a token, without white space around it; "" when it cannot be seen."""
+    """Return the text of a token, stripped of white space; "" if the text cannot be seen."""
     parameters = {**texts.neutral, "logit_bias": {str(token): _CLOCK_BIASES[0]}}
     try:
         piece, n = _copies(texts.ask(_PROMPT, parameters, GREEDY, _TRIED))
@@ -114,7 +113,7 @@ def _piece(texts: Texts, token: int) -> str:
 
 
 def _clock(texts: Texts, repetition: str, first: tuple[int, str], second: tuple[int, str]) -> tuple[int, bool] | None:
-    """Return the window, or what was looked at of it, and whether it has an end; None when the clock does not run."""
+    """Return the window, or the length tested, and whether the window ended; None if the clock does not run."""
     (x, x_piece), (y, y_piece) = first, second
     bias = dict(zip((str(x), str(y)), _CLOCK_BIASES, strict=True))
     parameters = {**texts.neutral, "logit_bias": bias, repetition: _CLOCK_PENALTY}
@@ -131,7 +130,7 @@ def _clock(texts: Texts, repetition: str, first: tuple[int, str], second: tuple[
 
 
 def _spelt(text: str, *pieces: str) -> list[str]:
-    """Return the pieces that make up a text, with white space between them or not; [] when others are in it."""
+    """Return the pieces that make up a text, with or without white space between them; [] if it has other parts."""
     found, at = [], 0
     longest_first = sorted(pieces, key=len, reverse=True)
     while rest := text[at:].lstrip():
@@ -149,7 +148,7 @@ def _spelt(text: str, *pieces: str) -> list[str]:
 
 @dataclass(frozen=True)
 class _Run:
-    """A text of one token, ``n`` times; ``counted``: how often the prompt has it before, where prompts count."""
+    """A text of one token, ``n`` times; ``counted``: how often the prompt contains it, if prompts count."""
 
     name: str
     prompt: str
@@ -160,7 +159,7 @@ class _Run:
 
 
 def _by_runs(texts: Texts, *, bias: bool, prompt_counts: bool | None) -> Window | None:
-    """Return what two runs say, or one that never ends; None when there is none."""
+    """Return the window by two runs, or by one that shows no window; None if there are too few runs."""
     found: list[tuple[str, int]] = []
     for run in _runs(texts, bias=bias, prompt_counts=prompt_counts):
         measured = _measure(texts, run)
@@ -171,7 +170,7 @@ def _by_runs(texts: Texts, *, bias: bool, prompt_counts: bool | None) -> Window 
             return Window(
                 "yes",
                 width,
-                f"a frequency_penalty ends {run.name} after {counted(width, 'token')}, as far as was looked",
+                f"a frequency_penalty ends {run.name} after {counted(width, 'token')}, the whole length tested",
             )
         found.append((run.name, width))
         if len(found) == 2:
@@ -205,7 +204,7 @@ def _runs(texts: Texts, *, bias: bool, prompt_counts: bool | None) -> Iterator[_
 
 
 def _forced(texts: Texts, token: int) -> _Run | None:
-    """Return a run that the smallest bias that is enough makes; None where none is, or the server refuses."""
+    """Return a run with the smallest bias that suffices; None if none does, or the server refuses."""
     for size in _BIASES:
         parameters: dict[str, Any] = {"logit_bias": {str(token): size}}
         try:
@@ -221,13 +220,13 @@ def _forced(texts: Texts, token: int) -> _Run | None:
 
 
 def _tokens_of(texts: Texts, prompt: str) -> int | None:
-    """Return how many tokens a prompt of copies has, without what a server puts around it; None when it says none."""
+    """Return how many tokens a prompt of copies has, without the server's additions; None if it reports no count."""
     once, twice = (texts.endpoint.ask(p, tokens=1, **GREEDY).prompt_tokens for p in (prompt, f"{prompt} {prompt}"))
     return None if once is None or twice is None else twice - once
 
 
 def _measure(texts: Texts, run: _Run) -> tuple[int, bool] | None:
-    """Return the last place where a penalty ends a run, in tokens counted, and whether it is an end; None: unknown."""
+    """Return the last place where a penalty ends a run, in counted tokens, and whether a window limits it; or None."""
 
     def ends(f: float) -> int | None:
         parameters = {**texts.neutral, **run.parameters, "frequency_penalty": f}
@@ -239,11 +238,11 @@ def _measure(texts: Texts, run: _Run) -> tuple[int, bool] | None:
     last = ends(high)
     if last is None or run.counted + last < _FEWEST:
         return None
-    ahead = high * max(run.counted + last, 1)  # what the token is ahead, in logits
+    ahead = high * max(run.counted + last, 1)  # the token's lead, in logits
     low = None
     while low is None:
         if last >= _FAR * run.n - 1:
-            # With a window the penalty would be smaller, so that the token would seem to be further ahead.
+            # With a window the penalty would be smaller, so that the lead would seem larger.
             return (run.counted + last, False) if high * (run.counted + last) <= _UNEVEN * ahead else None
         counted = max(run.counted + last, 1)
         f = high * counted / (run.counted + min(2 * max(last, 1), _FAR * run.n))

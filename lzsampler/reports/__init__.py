@@ -1,1 +1,1 @@
-"""Reports: each module writes one kind; `save` says which file ending stands for which of them."""
+"""Reports: each module writes one kind; `save` chooses the module by the ending of the file's name."""

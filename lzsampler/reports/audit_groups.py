@@ -1,4 +1,4 @@
-"""The groups of a summary, in the order and the number that reports show them in."""
+"""The groups of a summary, in the order and number in which reports show them."""
 
 import re
 from collections.abc import Mapping
@@ -12,18 +12,18 @@ _NUMBER = re.compile(r"^-?\d+(?:\.\d+)?|\d+(?:\.\d+)?")
 
 
 def literal_rule(summary: Summary) -> str:
-    """Return in words what makes a literal loop: the paper's rule (arXiv 2504.20131, footnote 7), or what was asked."""
+    """Return the rule for a literal loop in words: the paper's (arXiv 2504.20131, footnote 7), or the user's."""
     return f"any unit, {summary.rules.get('literal_copies', 20)} copies"
 
 
 def turns_of(finding: Finding) -> str:
-    """Return in words which turns a loop over turns (LZR012) repeats, how often, and where: the first is turn 0."""
+    """Return in words which turns a loop over turns (LZR012) repeats, how often, and where; the first is turn 0."""
     cycle = "turn" if finding.period == 1 else counted(finding.period, "turn")
     return f"the same {cycle} {finding.copies:.4g} times in a row, turns {finding.start:,} to {finding.end - 1:,}"
 
 
 def ordered(groups: Mapping[tuple[str, ...], Group]) -> list[tuple[tuple[str, ...], Group]]:
-    """Return groups by their values, numbers as numbers: 0.6 before 1, 8b before 14b."""
+    """Return groups sorted by their values, with numbers in numeric order: 0.6 before 1, 8b before 14b."""
     return sorted(groups.items(), key=lambda item: [_natural(value) for value in item[0]])
 
 
@@ -37,7 +37,7 @@ def _natural(value: str) -> tuple[list[Any], str]:
 
 
 def selected(summary: Summary, most: int) -> list[tuple[tuple[str, ...], Group]]:
-    """Return at most ``most`` groups in order: all, or those that waste most tokens."""
+    """Return at most ``most`` groups in order: all, or those that waste the most tokens."""
     if len(summary.groups) <= most:
         return ordered(summary.groups)
     worst = sorted(summary.groups.items(), key=lambda item: (-item[1].wasted_tokens, -item[1].looping, item[0]))

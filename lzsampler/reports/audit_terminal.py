@@ -16,19 +16,19 @@ from .text import between, columns, count, fit, percent, visible, whole
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-GROUPS = 40  # that are listed
-BAD = 5  # files and reasons that are named of what could not be read
-_NARROW = 72  # columns; below, a record of the worst takes two lines
+GROUPS = 40  # most groups that are listed
+BAD = 5  # most files and reasons named of records that could not be read
+_NARROW = 72  # columns; on a narrower terminal each of the worst records takes two lines
 _LEAST = 12  # columns that names of groups get before a column of figures is left out
 
 _Cell = Callable[[Group], str]
 
 
 def terminal_table(summary: Summary, width: int, *, color: bool = False) -> str:
-    """Return what the terminal shows of an audit: lines of at most ``width`` columns (20 or more), without the last
-    line end.
+    """Return the terminal output of an audit: lines of at most ``width`` columns (20 or more), without a final line
+    end.
 
-    Nothing of a transcript in it steers a terminal; the escape sequences of ``color`` are the only ones.
+    No text of a transcript in it can control a terminal; the only escape sequences are those of ``color``.
     """
     from rich.text import Text
 
@@ -66,9 +66,9 @@ def _headline(summary: Summary) -> "list[RenderableType]":
         mean = f"{summary.metrics['lz_bits_per_token'] / bits:.3g} bits a token under the LZ compressor"
         of = f"mean of {counted(bits, 'record')}; a loop takes about 0.5"
         said.append(Text(f"{mean}, {of}", "dim"))
-    if total.literal:  # no rate, which would stand beside that of the loops and often be higher
+    if total.literal:  # without a rate, which readers would compare with that of the loops, and which is often higher
         has = counted(total.literal, "has a literal repeat", "have literal repeats")
-        need = "which need not be loops: indentation and rulers count"
+        need = "which may not be loops: indentation and rulers count"
         said.append(Text(f"{has} ({literal_rule(summary)}), {need}", "dim"))
     return said
 
@@ -81,7 +81,7 @@ def _interval(of: Property, group: Group) -> str:
     return between(*group.interval(of))
 
 
-# Title and cell, from the first that is left out where a terminal is narrow to the last; _ORDER is that of the table.
+# Title -> cell, from the first to the last that is left out on a narrow terminal; _ORDER is the order in the table.
 _FIGURES: dict[str, _Cell] = {
     "period": lambda g: f"{median(g.periods):.0f}" if g.periods else "-",
     "start": lambda g: whole(median(g.starts)) if g.starts else "-",
@@ -126,7 +126,7 @@ def _name(values: tuple[str, ...]) -> str:
 
 
 def _worst(worst: list[Audited], width: int) -> "list[RenderableType]":
-    """Return a row a record, two lines where it is narrow: tokens wasted, where it is, its largest loop."""
+    """Return a row for each record (two lines if narrow): tokens wasted, its place, its largest loop."""
     from rich.table import Table
     from rich.text import Text
 
@@ -158,7 +158,7 @@ def _worst(worst: list[Audited], width: int) -> "list[RenderableType]":
 
 
 def _turns(summary: Summary, width: int) -> "list[RenderableType]":
-    """Return the conversations whose turns loop; below each, which turns repeat, how often and what they are."""
+    """Return the conversations whose turns loop; below each, which turns repeat, how often, and their text."""
     from rich.text import Text
 
     n, of = summary.turn_loops, summary.turn_conversations
@@ -173,7 +173,7 @@ def _turns(summary: Summary, width: int) -> "list[RenderableType]":
 
 
 def _tail(text: str, width: int) -> str:
-    """Return the end of a text, by which paths differ."""
+    """Return the end of a text: the ends of paths differ."""
     if columns(text) <= width:
         return text
     start = 0
@@ -183,14 +183,14 @@ def _tail(text: str, width: int) -> str:
 
 
 def preview(record: Audited, width: int) -> str:
-    """Return a record's largest loop in one line: its unit, copies, where the text goes wrong, and the period."""
+    """Return a record's largest loop in one line: its unit, copies, the place where it begins, and the period."""
     loop = loops(record)[0]
     rest = f" ×{loop.copies:.4g} from {whole(begins(record, loop))} p={loop.period}"
     return f'"{fit(visible(loop.unit, 200), max(1, width - len(rest) - 2))}"{rest}'
 
 
 def _read(summary: Summary, width: int) -> "list[RenderableType]":
-    """Return a line about the formats that files were read as, those of most records first."""
+    """Return a line about the formats of the files, those with the most records first."""
     from rich.text import Text
 
     formats = sorted(summary.coverage.formats.items(), key=lambda item: (-item[1][1], item[0]))
@@ -206,7 +206,7 @@ def _read(summary: Summary, width: int) -> "list[RenderableType]":
 
 
 def _bad(summary: Summary, width: int) -> "list[RenderableType]":
-    """Return what could not be read, by file and reason, and what was passed over."""
+    """Return the records that could not be read, by file and reason, and those that were passed over."""
     from rich.text import Text
 
     n = summary.bad_records
@@ -218,7 +218,7 @@ def _bad(summary: Summary, width: int) -> "list[RenderableType]":
     for (file, _), unread in list(summary.coverage.unread.items())[:BAD]:
         place = f"{visible(file, 60)}:{unread.line}" if unread.line else visible(file, 60)
         times = f" ({unread.count:,} times)" if unread.count > 1 else ""
-        lines.append(Text(f"{place}: {visible(unread.reason)}{times}"))  # which may take several lines
+        lines.append(Text(f"{place}: {visible(unread.reason)}{times}"))  # may take several lines
         listed += unread.count
     if n > listed:
         lines.append(Text(f"... and {n - listed:,} more"))

@@ -1,6 +1,6 @@
-"""The picture of a small automaton as an SVG: states from left to right, by their distance from the beginning.
+"""The picture of a small automaton as an SVG: states from left to right, by their distance from the start.
 
-It is drawn by hand, since at most `MAX_DRAWN` states in columns need no library of graphs.
+It is drawn by hand, because at most `MAX_DRAWN` states in columns need no graph library.
 """
 
 from collections.abc import Iterable
@@ -17,9 +17,9 @@ from .charts import tag
 
 MAX_DRAWN = 60
 _STEP_X, _STEP_Y, _LEFT, _TOP, _RADIUS = 150, 90, 60, 90, 16  # pixels
-_LABEL = 18  # characters of a label; all of it is the title, which a browser shows
+_LABEL = 18  # characters of a label; the full label is the title, which a browser shows
 _SHOWN = {0x20: "␣", 0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r"}
-# An SVG in an <img> follows the reader's setting of light or dark.
+# An SVG in an <img> follows the reader's light or dark setting.
 _STYLE = Markup("""
 text { font: 12px ui-monospace, "DejaVu Sans Mono", monospace; fill: #1f2328; text-anchor: middle; stroke: #ffffff }
 text { stroke-width: 3px; paint-order: stroke }
@@ -48,16 +48,16 @@ def write_automaton(path: str | Path, automaton: Automaton) -> None:
 
 
 def automaton_svg(automaton: Automaton) -> str:
-    """Return the picture as SVG: states that a single byte leads to and another from are part of one edge with a text.
+    """Return the picture as SVG. A chain of states with one byte in and one byte out is drawn as one edge.
 
-    A double circle is a state where the text may end; a green one allows one token only. ValueError for an automaton
-    of more than `MAX_DRAWN` states that remain.
+    A double circle is a state where the text may end; a green state allows only one token. ValueError for an automaton
+    with more than `MAX_DRAWN` states left.
     """
     edges = _edges(automaton)
     kept = sorted({0, *(edge.begin for edge in edges), *(edge.end for edge in edges)})
     if len(kept) > MAX_DRAWN or not automaton.complete:
         n = f"{len(kept):,}" if automaton.complete else f"more than {len(automaton.states):,}"
-        raise ArgumentError(f"a picture shows at most {MAX_DRAWN} states, and here there would be {n}: leave out -o")
+        raise ArgumentError(f"a picture shows at most {MAX_DRAWN} states, but this automaton has {n}: leave out -o")
     places = _places(kept, edges)
     drawn = [_edge(edge, places) for edge in edges] + [_state(automaton, state, places[state]) for state in kept]
     width = max(x for x, _ in places.values()) + _STEP_X
@@ -75,7 +75,7 @@ def automaton_svg(automaton: Automaton) -> str:
 
 
 def _edges(automaton: Automaton) -> list[_Edge]:
-    """Return the edges that are drawn, with a text for each row of states that one byte each leads through."""
+    """Return the edges to draw; a chain of states that one byte each leads through becomes one edge with a text."""
     states = automaton.states
     arriving = [0] * len(states)
     for state in states:
@@ -88,7 +88,7 @@ def _edges(automaton: Automaton) -> list[_Edge]:
         single = only is not None and rest == [None] and len(only[1]) == 1
         return bool(number and not state.matches and arriving[number] == 1 and single)
 
-    made: dict[tuple[int, int], list[str]] = {}  # the texts from one state to another are on one edge
+    made: dict[tuple[int, int], list[str]] = {}  # all texts from one state to another share an edge
     for number, state in enumerate(states):
         if passes(number):
             continue
@@ -102,7 +102,7 @@ def _edges(automaton: Automaton) -> list[_Edge]:
 
 
 def _places(kept: list[int], edges: list[_Edge]) -> dict[int, tuple[int, int]]:
-    """Return where each state is drawn."""
+    """Return the place of each state in the picture."""
     distance, todo = {0: 0}, [0]
     for state in todo:
         for edge in edges:
@@ -126,7 +126,7 @@ def _edge(edge: _Edge, places: dict[int, tuple[int, int]]) -> Markup:
     else:
         dx, dy = x2 - x, y2 - y
         length = (dx * dx + dy * dy) ** 0.5
-        # An edge to the next column is straight; the others make a bow, so that they do not lie on each other.
+        # An edge to the next column is straight; the others are curved, so that they do not overlap.
         bow = 0.0 if 0 < dx <= _STEP_X else 0.25 * length
         cx, cy = x + dx / 2 + bow * dy / length, y + dy / 2 - bow * dx / length
         begin, end = _towards((x, y), (cx, cy), r), _towards((x2, y2), (cx, cy), r)
@@ -154,7 +154,7 @@ def _state(automaton: Automaton, number: int, place: tuple[int, int]) -> Markup:
 
 
 def _text(data: bytes) -> str:
-    """Return bytes as characters, blanks and controls made visible."""
+    """Return bytes as characters, with blanks and control characters made visible."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:

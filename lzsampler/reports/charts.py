@@ -1,8 +1,8 @@
 """Charts of the HTML reports as inline SVG.
 
 They stretch with the page: x is in percent of the width, y and the text in pixels, so that nothing gets too small on a
-phone. Colours are classes (report.css): a strict Content-Security-Policy allows no style attributes. The charts are
-drawn by hand, because a few shapes that follow the page's style sheet need no plotting library.
+phone. Colours are classes (report.css), because the strict Content-Security-Policy allows no style attributes. The
+charts are drawn by hand, because a few shapes that follow the page's style sheet need no plotting library.
 """
 
 import math
@@ -18,12 +18,12 @@ from .text import count, percent
 
 BINS = 20  # of the histogram
 _HEIGHT = 220  # pixels, of the histogram and the scatter
-_AXIS = 24  # below them
-_PANEL = 112  # of a trend and of a decline
+_AXIS = 24  # pixels below the charts, for an axis
+_PANEL = 112  # pixels, of a trend and of a decline
 _STEPS = 10  # shades of a heat map
 _LITERAL = "literal"  # the class of the cold colour
-_NARROWEST, _LETTER = 280, 7  # pixels of a chart on a phone, and of a letter in it, at most
-_CELLS = 48  # a side: points of the scatter that share a cell are one, larger
+_NARROWEST, _LETTER = 280, 7  # pixels: the width of a chart on a phone, and the greatest width of a letter
+_CELLS = 48  # cells on a side: points of the scatter in one cell become one larger point
 
 
 Point = tuple[float, float, float, float]
@@ -31,9 +31,9 @@ Point = tuple[float, float, float, float]
 
 
 class Mark(NamedTuple):
-    """A point of `tradeoff`: what is paid, ``x``, the share that is gained, ``y``, at most 1, and a name for it.
+    """A point of `tradeoff`: its cost ``x``, its gain ``y`` (a share, at most 1), and its name.
 
-    ``best``: whether it is on the front; ``none``: whether it stands for doing nothing.
+    ``best``: whether it is on the front. ``none``: whether it stands for no penalty.
     """
 
     x: float
@@ -45,7 +45,7 @@ class Mark(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A cell of a heat map: a text on the colour of ``kind`` in a ``shade`` of 0 to 1, with more in a ``title``."""
+    """A cell of a heat map: a text on the colour of ``kind`` in a ``shade`` from 0 to 1, with details in ``title``."""
 
     text: str
     title: str
@@ -59,7 +59,7 @@ class Cell(NamedTuple):
 
 
 def tag(name: str, *content: str, **attributes: object) -> Markup:
-    """Return an element; text is escaped, `Markup` is taken as it is; class_ is written for class and _ for -."""
+    """Return an element. Text is escaped, `Markup` is not; write class_ for class, and _ for - in attributes."""
     given = "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items())
     return Markup(f"<{name}{given}>{''.join(map(escape, content))}</{name}>")
 
@@ -77,7 +77,7 @@ def whisker(low: float, rate: float, high: float, top: float, kind: str) -> Mark
 
 
 def ruler(top: float, most: int = 3) -> Markup:
-    """Return the scale below whiskers that end at ``top``: 0 and round rates, about ``most`` of them."""
+    """Return the scale below whiskers that end at ``top``: 0 and about ``most`` round rates."""
     if top <= 0:
         return Markup()
     step = _nice(top / most)
@@ -96,7 +96,7 @@ def bar(value: float, top: float, label: str, kind: str) -> Markup:
 
 
 def histogram(starts: Sequence[float]) -> Markup:
-    """Return how many records begin to loop where, in 20 steps of their length."""
+    """Return a histogram of where records begin to loop, in 20 steps of their length."""
     bins = [0] * BINS
     for start in starts:
         bins[min(int(start * BINS), BINS - 1)] += 1
@@ -124,7 +124,7 @@ def histogram(starts: Sequence[float]) -> Markup:
 
 
 def scatter(points: Sequence[tuple[int, float]]) -> Markup:
-    """Return period and copies of loops on logarithmic scales; lines of equal length go through it."""
+    """Return a chart of loops by period and copies on logarithmic scales, with lines of equal length."""
     wide = _decades(max((period for period, _ in points), default=1))
     high = _decades(max((copies for _, copies in points), default=1))
     cells: dict[tuple[int, int], list[tuple[int, float]]] = defaultdict(list)
@@ -132,14 +132,14 @@ def scatter(points: Sequence[tuple[int, float]]) -> Markup:
         x, y = math.log10(max(period, 1)) / wide, math.log10(max(copies, 1)) / high
         cells[round(x * _CELLS), round(y * _CELLS)].append((period, copies))
 
-    def across(power: float) -> float:  # the largest circles stand beside the labels of the y axis
+    def across(power: float) -> float:  # leaves room for the largest circles beside the labels of the y axis
         return 5 + 90 * power / wide
 
     x_ticks, y_ticks = range(int(wide) + 1), range(int(high) + 1)  # powers of 10
     parts = [_line(0, _HEIGHT * (1 - i / high), 100, _HEIGHT * (1 - i / high), "grid") for i in y_ticks[1:]]
     parts += [_line(across(i), 0, across(i), _HEIGHT, "grid") for i in x_ticks]
     circles, marks = [], []
-    # The larger ones first, or they would hide the small ones.
+    # The larger ones are drawn first; otherwise they would hide the small ones.
     for cell in sorted(cells.values(), key=len, reverse=True):
         x = across(sum(math.log10(max(p, 1)) for p, _ in cell) / len(cell))
         y = _HEIGHT * (1 - sum(math.log10(max(c, 1)) for _, c in cell) / len(cell) / high)
@@ -164,7 +164,7 @@ def scatter(points: Sequence[tuple[int, float]]) -> Markup:
 
 
 def stripes(bands: Sequence[tuple[float, float]]) -> Markup:
-    """Return texts as lines of equal length, with the part that loops, (start, end) in 0..1, in colour."""
+    """Return texts as lines of equal length; the part that loops, (start, end) in 0..1, is in colour."""
     pitch = 3 if len(bands) > 40 else 6
     parts = []
     for i, (start, end) in enumerate(bands):
@@ -175,7 +175,7 @@ def stripes(bands: Sequence[tuple[float, float]]) -> Markup:
 
 
 def trend(series: Sequence[tuple[str, Sequence[Point]]], top: float, said: str) -> Markup:
-    """Return rates with their intervals over a number; ``series``: (kind, points), the first behind the others.
+    """Return a chart of rates with their intervals over a number; ``series``: (kind, points), the first in the back.
 
     ``top``: the end of the scale. Points are joined in their order.
     """
@@ -205,7 +205,7 @@ def trend(series: Sequence[tuple[str, Sequence[Point]]], top: float, said: str) 
 
 
 def decline(series: Sequence[tuple[str, Sequence[tuple[float, float]]]], end: float, said: str) -> Markup:
-    """Return shares, 0..1, that fall over a number from 0 to ``end``; ``series``: (kind, points), the first behind."""
+    """Return a chart of shares, 0..1, that fall over 0 to ``end``; ``series``: (kind, points), the first in back."""
 
     def height(share: float) -> float:
         return _PANEL * (1 - share)
@@ -224,13 +224,13 @@ def decline(series: Sequence[tuple[str, Sequence[tuple[float, float]]]], end: fl
 
 
 def tradeoff(marks: Sequence[Mark], unit: str, said: str) -> Markup:
-    """Return points by what they gain, upwards from 0 to 100 %, and what they pay, to the right; the front is joined.
+    """Return a chart of points: their gain, 0 to 100 %, upwards, and their cost to the right; the front is joined.
 
-    Points below 0 stand at the lower edge. ``unit``: that of what is paid.
+    Points with a gain below 0 stand at the lower edge. ``unit``: the unit of the cost.
     """
     low = min(0.0, *(mark.x for mark in marks))
     top = _nice(max(*(mark.x for mark in marks), 1e-3))
-    low = -_nice(-low) if low < -top / 50 else 0.0  # rounding below 0 does not make a scale
+    low = -_nice(-low) if low < -top / 50 else 0.0  # rounding errors below 0 must not extend the scale
 
     def place(x: float) -> float:
         return 2 + 94 * (max(x, low) - low) / (top - low)
@@ -243,7 +243,7 @@ def tradeoff(marks: Sequence[Mark], unit: str, said: str) -> Markup:
     best = sorted((mark for mark in marks if mark.best), key=lambda mark: (mark.x, mark.y))
     parts += [_line(place(a.x), height(a.y), place(b.x), height(b.y), f"trend {_LITERAL}") for a, b in pairwise(best)]
     circles = []
-    for mark in sorted(marks, key=lambda mark: mark.best):  # those of the front on top
+    for mark in sorted(marks, key=lambda mark: mark.best):  # draws the front on top
         kind = "none" if mark.none else _LITERAL if mark.best else "loop"
         circles.append(_Circle(place(mark.x), height(mark.y), 6 if mark.best else 4))
         centre = {"cx": _pc(circles[-1].x), "cy": _px(circles[-1].y), "r": circles[-1].r}
@@ -272,7 +272,7 @@ class _Circle(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where a note may begin or end: percent of the width and pixels from there, and the pixels of its base line."""
+    """A place where a note may begin or end: percent of the width, pixels from there, and pixels of its base line."""
 
     x: float
     dx: float
@@ -281,9 +281,9 @@ class _Place(NamedTuple):
 
 
 class _Notes:
-    """Notes in a chart, each at the first of its places where it covers no circle and no other note, or nowhere.
+    """Notes in a chart. Each gets the first of its places where it covers no circle and no other note, or is left out.
 
-    They are laid out for the narrowest chart. In a wider one each comes closer to its place, and so stays free.
+    They are laid out for the narrowest chart. In a wider one each note moves closer to its place, so it stays free.
     """
 
     def __init__(self, circles: Sequence[_Circle]) -> None:
@@ -314,7 +314,7 @@ class _Notes:
 
 
 def _plot(labels: list[tuple[float, str]], parts: Sequence[str], said: str, height: int = _HEIGHT) -> Markup:
-    """Return a chart with the labels of its y axis, (pixels above the x axis, text), at the left."""
+    """Return a chart with the labels of its y axis, (pixels above the x axis, text), on the left."""
     marks = [tag("text", text, x=38, y=_px(height - above + 4), text_anchor="end") for above, text in labels]
     y_axis = tag("svg", *marks, width=44, height=height + _AXIS, aria_hidden="true", class_="scale-y")
     return tag("div", y_axis, _svg(height + _AXIS, parts, said, "plotted"), class_="plot")
@@ -351,7 +351,7 @@ def _anchor(at: float) -> str:
 
 
 def _decades(value: float) -> float:
-    """Return the length of a logarithmic axis from 1 to a little above ``value``, in powers of 10."""
+    """Return the length of a logarithmic axis from 1 to slightly above ``value``, in powers of 10."""
     return max(2.0, math.log10(max(value, 1)) + 0.15)
 
 
@@ -364,7 +364,7 @@ def _round_up(n: int) -> int:
 
 
 def _nice(x: float) -> float:
-    """Return a number of one digit, 1, 2 or 5, that is at least ``x``, above 0."""
+    """Return the smallest 1, 2 or 5 times a power of 10 that is at least ``x``, which is above 0."""
     size = 10.0 ** math.floor(math.log10(x))
     return next(size * factor for factor in (1, 2, 5, 10) if size * factor >= x * (1 - 1e-9))
 
@@ -376,4 +376,4 @@ def _short(n: float) -> str:
     return count(n)
 
 
-IN_TEMPLATES = (bar, histogram, ruler, scatter, stripes, tradeoff, whisker)  # charts that templates draw by their names
+IN_TEMPLATES = (bar, histogram, ruler, scatter, stripes, tradeoff, whisker)  # templates draw these by their names

@@ -1,4 +1,4 @@
-"""`write_costs`: the cost of penalties as a page for the browser (templates/cost.html), also for other reports."""
+"""`write_costs`: the cost of penalties as a page for the browser (templates/cost.html); other reports use its parts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from ..evaluation.results import Tradeoff
 
 _LOOP, _RIGHT = "loop", "literal"  # classes of report.css: the warm colour and the cold one
-_FULL = 0.5  # extra nats a token that have the full colour
-_BAD = 100  # bad files that are listed
+_FULL = 0.5  # extra nats a token that get the full colour
+_BAD = 100  # most bad files that are listed
 
 
 class _Row(NamedTuple):
-    """The figures of a setting; ``made`` has those that every template can write."""
+    """The figures of a setting as texts; ``made`` has the figures that templates format themselves."""
 
     name: str
     extra: str
@@ -53,7 +53,7 @@ def costs_shown(costs: "Costs") -> dict[str, Any]:
 
 
 def tradeoff_marks(tradeoffs: "Sequence[Tradeoff]") -> list[Mark]:
-    """Return the points of the chart of loops stopped against their cost."""
+    """Return the points of the chart of loops stopped against cost."""
     return [
         Mark(
             each.cost,
@@ -68,7 +68,7 @@ def tradeoff_marks(tradeoffs: "Sequence[Tradeoff]") -> list[Mark]:
 
 
 def _percent(share: float) -> str:
-    """Return a share that may be negative in percent."""
+    """Return a share in percent; it may be negative."""
     return percent(share) if share >= 0 else f"−{percent(-share)}"
 
 

@@ -1,4 +1,4 @@
-"""`costs_table`: the cost of settings for a terminal of any width, and how its figures are written everywhere."""
+"""`costs_table`: the cost of settings for a terminal of any width, and the formats that all reports use for costs."""
 
 import math
 from collections.abc import Callable
@@ -17,10 +17,10 @@ _LEAST = 16  # columns that names of settings get before a column of figures is 
 
 
 def costs_table(costs: "Costs", width: int, *, color: bool = False) -> str:
-    """Return a line about the texts and a row a setting, at most ``width`` columns (20 or more) wide.
+    """Return a line about the texts and a row for each setting, at most ``width`` columns (20 or more) wide.
 
-    A row begins with the kind of its setting, if the settings have several, and its name. Kinds of texts have a column
-    each, as many as there is room for; a last line says how many are missing.
+    If the settings have several kinds, a row begins with the kind of its setting; then comes the name. Each kind of
+    text has a column, as many as fit; a last line says how many are missing.
     """
     from rich.text import Text
 
@@ -38,7 +38,7 @@ def costs_table(costs: "Costs", width: int, *, color: bool = False) -> str:
     while len(kept) > 1 and width - kind_room - sum(2 + widths[i] for i in kept) < min(longest, _LEAST):
         kept.remove(max(kept, key=lambda i: every[i].late))
     left = width - sum(2 + widths[i] for i in kept)
-    if left - kind_room < _LEAST // 2:  # the names, which differ, come before their kinds
+    if left - kind_room < _LEAST // 2:  # names differ, so they are more important than kinds
         kind_room = 0
     room = max(min(longest, left - kind_room), 1)
     made = table()
@@ -73,7 +73,7 @@ def _lost(made: "Figures") -> str:
 
 
 def extra(made: "Figures") -> str:
-    """Return the extra nats a token, with their sign; words where tokens are forbidden."""
+    """Return the extra nats a token, with their sign; in words if tokens are forbidden."""
     return f"infinite ({made.forbidden:,} forbidden)" if math.isinf(made.extra_nats) else signed(made.extra_nats)
 
 
@@ -90,12 +90,12 @@ def ratio(made: "Figures") -> str:
 
 
 def signed(x: float) -> str:
-    """Return a number of nats with its sign in three decimals, and 0 where it is exactly that."""
+    """Return a number of nats with its sign and three decimals; an exact 0 is "0"."""
     return "0" if x == 0 else f"{x:+.3f}" if abs(x) < 1000 else f"{x:+.3g}"
 
 
 class _Column(NamedTuple):
-    """A column: the ones that come ``late`` are left out first. ``kind``: of texts, None for all."""
+    """A column of the table; those that come ``late`` are left out first. ``kind``: of texts, None for all."""
 
     head: str
     late: int

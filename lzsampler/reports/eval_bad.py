@@ -1,4 +1,4 @@
-"""`bad_tables` and `unfinished`: what an evaluation could not read, write or compare, and what is still to be done."""
+"""`bad_tables` and `unfinished`: the texts of an evaluation that failed or could not be compared, and those missing."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,7 +9,7 @@ from .text import visible
 if TYPE_CHECKING:
     from ..evaluation.results import Results
 
-_MOST = 100  # rows of a table
+_MOST = 100  # most rows of a table
 
 
 class BadTable(NamedTuple):
@@ -23,7 +23,7 @@ class BadTable(NamedTuple):
 
 
 def unfinished(results: "Results") -> list[str]:
-    """Return sentences that say which texts are missing; none if all are there."""
+    """Return sentences that say which texts are missing; empty if all are there."""
     said = []
     if results.missing:
         there = counted(results.expected or 0, "text is", "texts are")
@@ -34,7 +34,7 @@ def unfinished(results: "Results") -> list[str]:
 
 
 def bad_tables(results: "Results") -> list[BadTable]:
-    """Return a table of the texts that failed, by prompt and reason, and one of the bad rows of each file."""
+    """Return a table of the texts that failed, by prompt and reason, and one table for the bad rows of each file."""
     tables = []
     for written, title, note in (
         (False, "failed", "Not counted in any rate; --resume tries again."),

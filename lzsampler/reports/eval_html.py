@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from ..evaluation.results import Results, Spread
 
 LOOP, RIGHT = "loop", "literal"  # classes of report.css: the warm colour and the cold one
-_BY = ("kind", "strength", "temperature", "result")  # of samples
-_TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # ends of scales that halve well
-_FAINT = 0.1  # loop rate that the full colour is at least
+_BY = ("kind", "strength", "temperature", "result")  # columns of samples
+_TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # ends of scales; half of each is round too
+_FAINT = 0.1  # the full colour stands for at least this loop rate
 _FULL = 0.2  # difference of accuracy that has the full colour
-_PLACES = 48  # of a text at which the chart of first loops has a point
+_PLACES = 48  # points of the chart of first loops
 _ALPHA = 0.05
 
 _Heat = list[tuple[str, list[list[Cell]]]]
-"""Rows of a heat map: a title, and for each of its heads the cells below it."""
+"""Rows of a heat map: a title, and for each head the cells below it."""
 _Panels = list[tuple[str, Markup | None]]
 """Titles and charts; None if there are no texts."""
 
@@ -66,7 +66,7 @@ class _Setting:
 
 
 def write_evaluation(path: str | Path, results: "Results") -> None:
-    """Write the report of an evaluation as one HTML file that works offline; its size is that of its samples.
+    """Write the report of an evaluation as one HTML file that works offline; its samples determine its size.
 
     LzsError when the file cannot be written.
     """
@@ -130,7 +130,7 @@ def _task(task: str) -> str:
 
 
 def _answer(results: "Results", every: list[Row]) -> list[tuple[str, Counts]]:
-    """Return the texts of the best kind, after those without a penalty that they are compared with."""
+    """Return the texts of the best kind, preceded by the texts without a penalty that they are compared with."""
     best = next((row for row in every if row.kind == results.best), None)
     if best is None:
         return [("without a penalty", results.counts(kind=NONE))] if NONE in results.kinds else []
@@ -142,7 +142,7 @@ def _answer(results: "Results", every: list[Row]) -> list[tuple[str, Counts]]:
 
 
 def _trends(results: "Results", shown: list[Row]) -> list[tuple[str, _Panels]]:
-    """Return a title and a chart for each kind, of the loops and of the answers."""
+    """Return for loops and for answers a title, and a chart for each kind."""
     if len(results.temperatures) < 2:
         return []
     made = [(title, _panels(results, shown, title, kind)) for title, kind in (("Loop rate", LOOP), ("Accuracy", RIGHT))]
@@ -169,7 +169,7 @@ def _panels(results: "Results", shown: list[Row], title: str, kind: str) -> _Pan
 
 
 def _compared(every: list[Row]) -> list[Row]:
-    """Return the rows that have a panel: those of penalties, which no penalty is in, or else those of no penalty."""
+    """Return the rows that get a panel: all penalties; if there is none, the rows without a penalty."""
     return [row for row in every if row.kind != NONE] or every
 
 
@@ -186,7 +186,7 @@ def _points(results: "Results", names: Sequence[str], figure: str) -> list[Point
 
 
 def _first_loops(results: "Results", shown: list[Row]) -> _Panels:
-    """Return the share of texts without a loop over their length, a chart for each kind; nothing if no text loops."""
+    """Return for each kind a chart of the share of texts without a loop over their length; empty if no text loops."""
     firsts = {names: results.first_loops(name=names) for row in shown for names in (row.against, row.settings) if names}
     end = max(first.longest for first in firsts.values())
     if not any(first.looping for first in firsts.values()):
@@ -243,7 +243,7 @@ def _cell(rate: float | None, interval: Interval, n: int, of: int, kind: str, to
 
 
 def _short(rate: float) -> str:
-    """Return a share in percent, without the sign, in three digits at most."""
+    """Return a share in percent, without the percent sign, with at most three digits."""
     value = 100 * rate
     return f"{value:.0f}" if value in (0, 100) or value >= 10 else f"{value:.1f}"
 
@@ -273,7 +273,7 @@ def _loop_cell(counts: "Counts") -> Cell:
 
 
 def _settings_by_kind(results: "Results") -> list[tuple[str, Counts, int, list[_Setting], _Heat]]:
-    """Return of each kind its counts, how many settings it has, these, and the accuracy of its strengths by task."""
+    """Return for each kind its counts, its number of settings, these, and the accuracy of its strengths by task."""
     found = []
     for kind in results.kinds:
         strengths = results.strengths(kind)

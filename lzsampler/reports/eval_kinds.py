@@ -1,4 +1,4 @@
-"""`kind_in_words`: what a kind of settings in a report of an evaluation is, in a sentence."""
+"""`kind_in_words`: describes in a sentence what a kind of settings in an evaluation's report is."""
 
 from typing import TYPE_CHECKING
 
@@ -14,16 +14,16 @@ _FORMULAS = {
     "codelength": "by the bits of code that the token saves",
 }
 _PENALTIES = {
-    "repetition": "the repetition penalty (arXiv 1909.05858): a logit of a token of the last text is divided by the "
-    "strength, or multiplied if it is negative",
-    "frequency": "the frequency penalty: the strength is taken from a logit for each time that the token came",
-    "presence": "the presence penalty: the strength is taken once from the logit of each token that came",
-    "dry": "DRY: a token that would make a repetition longer loses the strength times a power of its length",
+    "repetition": "the repetition penalty (arXiv 1909.05858): the logit of a token in the recent text is divided by "
+    "the strength, or multiplied if it is negative",
+    "frequency": "the frequency penalty: the strength is subtracted from a logit for each occurrence of the token",
+    "presence": "the presence penalty: the strength is subtracted once from the logit of each token that occurred",
+    "dry": "DRY: a token that would extend a repetition loses the strength times a power of its length",
 }
 
 
 def kind_in_words(settings: "list[Setting]") -> str:
-    """Return what the settings of a kind have in common, by their parameters, since anybody may name a kind."""
+    """Return what the settings of a kind have in common, from their parameters, since users choose the names."""
     params = [setting.params for setting in settings]
     said = [
         _lz(params) if penalty.name == "lz" else _PENALTIES.get(penalty.name, f"the penalty {penalty.name}")
@@ -35,7 +35,7 @@ def kind_in_words(settings: "list[Setting]") -> str:
     scopes = {", ".join(scope) for setting in settings if (scope := setting.loops.penalty_scope or PARTS) != PARTS}
     said += [f"only in {' or '.join(sorted(scopes))}"] if scopes else []
     actions = sorted({setting.loops.action for setting in settings if setting.loops.action})
-    said += [f"what is done about a loop: {', '.join(actions)}"] if actions else []
+    said += [f"action on a loop: {', '.join(actions)}"] if actions else []
     told = "; ".join(said) or "no penalty"
     if any(each.min_p for each in params):
         told += f"; min-p {', '.join(f'{p:g}' for p in sorted({each.min_p for each in params}))}"
@@ -59,9 +59,9 @@ def _default(params: list[Params]) -> str:
     phrases = [each for each in params if each.lz_penalty]
     runs = [each for each in params if each.lz_run_penalty]
     least, longest = _values(phrases, "lz_min_match"), _values(runs, "lz_run_allowance")
-    costs = [f"saying again what was said in at least {least} tokens"] if phrases else []
-    costs += [f"each token more where the text has copied itself for {longest}"] if runs else []
-    return f"the LZ penalty, {_values(params, 'lz_window')} tokens back: what costs is {' and '.join(costs)}"
+    costs = [f"a repetition of at least {least} tokens"] if phrases else []
+    costs += [f"each further token once the text has copied itself for {longest}"] if runs else []
+    return f"the LZ penalty, {_values(params, 'lz_window')} tokens back, penalizes {' and '.join(costs)}"
 
 
 def _values(params: list[Params], field: str) -> str:

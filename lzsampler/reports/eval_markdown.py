@@ -1,6 +1,6 @@
-"""`markdown_table`: the settings of an evaluation as lm-eval prints its tasks, for a terminal or a README.
+"""`markdown_table`: the settings of an evaluation in the format of lm-eval, for a terminal or a README.
 
-It is made by hand: the Markdown tables of rich have no marks of alignment, and would break cells on a narrow terminal.
+It is made by hand: rich's Markdown tables have no marks of alignment, and would wrap cells on a narrow terminal.
 """
 
 from collections import defaultdict
@@ -27,10 +27,10 @@ def markdown_table(results: "Results", *, terms: bool = False) -> str:
 
     Rates are in percent, with both ends of Wilson's 95 % interval; sd is the standard deviation over seeds, in points.
     "loop, right" and "loop, wrong" are answers to tasks that loop: loops and accuracy on the same texts. ``cost``:
-    extra nats a token on the texts of ``--texts``, with its bootstrap interval; ``lost``: the share of first choices
-    lost there; ``front``: whether no other penalty stops more loops for less. With ``terms`` the table shows the
-    figures in the terms of other work (docs/evaluate.md). Columns that would be empty are left out. ``more``: what a
-    setting has that others of its kind, strength and temperature do not have.
+    extra nats a token on the texts of ``--texts``, with its bootstrap interval. ``lost``: the share of first choices
+    lost on them. ``front``: whether no other penalty stops more loops for less cost. With ``terms`` the table shows the
+    figures in the terms of other work (docs/evaluate.md). Empty columns are left out. ``more``: what distinguishes a
+    setting from others of its kind, strength and temperature.
     """
     settings = results.grid.settings
     extra = more(settings)
@@ -53,7 +53,7 @@ def markdown_table(results: "Results", *, terms: bool = False) -> str:
 
 
 def _rates(results: "Results") -> list[Column]:
-    """Return how many texts there are, and the rates of those that loop and of those that are right."""
+    """Return the number of texts, and the rates of texts that loop and of right answers."""
     counts = [results.counts(name=setting.name) for setting in results.grid.settings]
     spreads = [results.spread(name=setting.name) for setting in results.grid.settings]
     return [
@@ -67,7 +67,7 @@ def _rates(results: "Results") -> list[Column]:
 
 
 def _accuracy_head(counts: "Sequence[Counts]") -> str:
-    """Return the head of the accuracies, with the number of answers where there are other texts, too."""
+    """Return the head of the accuracies, with the number of answers if some texts are not answers."""
     if all(c.answered in (0, c.texts) for c in counts):
         return "accuracy, %"
     least, most = min(c.answered for c in counts), max(c.answered for c in counts)
@@ -75,7 +75,7 @@ def _accuracy_head(counts: "Sequence[Counts]") -> str:
 
 
 def _loops_and_answers(counts: "Sequence[Counts]") -> list[Column]:
-    """Return how many answers to tasks loop; beside standard deviations there is no room for them."""
+    """Return how many answers to tasks loop; with standard deviations the table has no room for them."""
     return [
         ("loop, right", [f"{c.right_looping}" if c.answered else "" for c in counts]),
         ("loop, wrong", [f"{c.answered_looping - c.right_looping}" if c.answered else "" for c in counts]),
@@ -83,7 +83,7 @@ def _loops_and_answers(counts: "Sequence[Counts]") -> list[Column]:
 
 
 def _costs(results: "Results") -> list[Column]:
-    """Return what the penalties cost on the texts of ``--texts``; nothing where that was not measured."""
+    """Return the cost of the penalties on the texts of ``--texts``; empty if it was not measured."""
     names = [setting.name for setting in results.grid.settings]
     if results.costs is None:
         return []
@@ -97,7 +97,7 @@ def _costs(results: "Results") -> list[Column]:
 
 
 def _terms(results: "Results") -> list[Column]:
-    """Return the figures in the terms of other work; ``loop`` is the loop rate of the texts in the column before it."""
+    """Return the figures in the terms of other work; a column ``loop`` is the loop rate of the texts on its left."""
     counts = [results.counts(name=setting.name) for setting in results.grid.settings]
     firsts = [results.first_loops(name=setting.name).median_of_looping for setting in results.grid.settings]
     return [
@@ -114,7 +114,7 @@ def _terms(results: "Results") -> list[Column]:
 
 
 def more(settings: "tuple[Setting, ...]") -> dict[str, str]:
-    """Return by name what tells settings of the same kind, strength and temperature apart; mostly nothing."""
+    """Return by name what distinguishes settings of the same kind, strength and temperature; mostly nothing."""
     alike: dict[tuple[str, float, float], list[Setting]] = defaultdict(list)
     for setting in settings:
         alike[setting.kind, setting.strength, setting.params.temperature].append(setting)

@@ -1,4 +1,4 @@
-"""`rows`: the lines of a report of an evaluation, so that a kind stands beside no penalty at the same temperatures."""
+"""`rows`: the rows of an evaluation's report, in which a kind follows no penalty at the same temperatures."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -13,10 +13,10 @@ NONE = "none"
 
 @dataclass(frozen=True)
 class Row:
-    """A kind at its best strength: a ``label``, and the names of the ``settings`` that are taken together.
+    """A kind at its best strength: a ``label``, and the names of the ``settings`` that are counted together.
 
-    ``against``: the settings without a penalty that draw in the same ways; empty where there are none, and for those
-    settings themselves.
+    ``against``: the settings without a penalty that draw in the same ways. It is empty if there are no such settings,
+    and for those settings themselves.
     """
 
     kind: str
@@ -26,10 +26,10 @@ class Row:
 
 
 def rows(results: "Results") -> list[Row]:
-    """Return every kind at its best strength, after a row of no penalty on the texts that it is compared with.
+    """Return every kind at its best strength, after a row without a penalty for the texts that it is compared with.
 
-    Kinds that are compared with the same texts share that row. If kinds are compared with different ones, the labels
-    have the temperatures. Where only some settings of a kind have a partner without a penalty, the others are left out.
+    Kinds that are compared with the same texts share that row. If kinds are compared with different texts, the labels
+    include the temperatures. If only some settings of a kind have a partner without a penalty, the others are left out.
     """
     groups: dict[tuple[str, ...], list[Row]] = {}
     for kind, strength in results.chosen.items():

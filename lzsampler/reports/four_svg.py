@@ -1,4 +1,4 @@
-"""The picture of `lzs bench --four`: a bar for each way, and what the article has, as an SVG of its own.
+"""The picture of `lzs bench --four`: a bar for each way, with the article's figures, as an SVG file.
 
 It is drawn by hand: a few bars and texts need no plotting library.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _LEFT, _RIGHT = 720, 130, 110  # pixels; the bars are between the names and the figures
 _TOP, _ROW, _BAR = 96, 64, 20
-# An SVG in an <img> follows the reader's setting of light or dark.
+# An SVG in an <img> follows the reader's light or dark setting.
 _STYLE = Markup("""
 text { font: 14px system-ui, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif; fill: #1f2328 }
 .page { fill: #ffffff; stroke: #d1d9e0 } .title { font-size: 18px; font-weight: 600 } .quiet { fill: #59636e }

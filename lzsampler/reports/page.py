@@ -1,8 +1,8 @@
 """`write_page`: one page for the browser that contains everything it shows and loads nothing.
 
-The templates (templates/*.html) escape every value that is no markup yet. The table of samples and their texts are JSON
-that report.js shows as text (textContent), never as markup. The Content-Security-Policy allows that script and that
-style sheet, by their hashes, and forbids everything else.
+The templates (templates/*.html) escape every value that is not `Markup`. The table of samples and their texts are JSON,
+which report.js shows as text (textContent), never as markup. The Content-Security-Policy allows that script and that
+style sheet by their hashes, and forbids everything else.
 """
 
 import base64
@@ -33,8 +33,8 @@ def write_page(
 ) -> None:
     """Write a report as one HTML file that works offline.
 
-    ``values``: what the template shows. ``by``: names of the columns of each sample's ``row["by"]``. LzsError if the
-    file cannot be written.
+    ``values``: the variables of the template. ``by``: names of the columns of each sample's ``row["by"]``. LzsError if
+    the file cannot be written.
     """
     from .. import __version__
 
@@ -61,7 +61,7 @@ def write_page(
 
 @cache
 def environment() -> Environment:
-    """Return what all templates share: a figure that is None is a dash, and a misspelt name is an error."""
+    """Return the environment of all templates: it shows None as a dash, and raises for a misspelt name."""
     made = Environment(
         loader=FileSystemLoader(Path(__file__).with_name("templates")),
         autoescape=True,
@@ -85,7 +85,7 @@ def environment() -> Environment:
 
 
 def scale(values: Iterable[float]) -> float:
-    """Return the end of a scale for rates: a little above the largest, at most 1."""
+    """Return the end of a scale for rates: slightly above the largest, at most 1."""
     return min(1.0, 1.08 * max(values, default=1.0)) or 1.0
 
 
@@ -106,7 +106,7 @@ def _policy(style: str, script: str) -> Markup:
     def source(text: str) -> str:
         return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
-    # Markup, so that the quotes stay readable: nothing in it is from outside.
+    # Markup, so that the quotes are not escaped: no part of it comes from outside.
     return Markup(
         f"default-src 'none'; script-src {source(script)}; style-src {source(style)}; img-src data:; base-uri 'none'; "
         "form-action 'none'"

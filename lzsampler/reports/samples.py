@@ -1,4 +1,4 @@
-"""Samples for HTML reports, such as the worst looping records of an audit, cut around their loops to a bounded size."""
+"""Samples for HTML reports, such as an audit's worst looping records, cut around their loops to a limited size."""
 
 import heapq
 import zlib
@@ -11,14 +11,14 @@ from ..auditing.summary import begins, loops, values, wasted_tokens
 from ..util.json_text import json_html
 from .text import visible
 
-SAMPLES = 1000  # that a report holds
-CHARACTERS = 20_000  # of each
-_LOOPS = 4  # that are marked in a long field
-_FINDINGS = 40  # that are listed
-_COPIES = 2000  # that are told apart
+SAMPLES = 1000  # most samples in a report
+CHARACTERS = 20_000  # most characters of each
+_LOOPS = 4  # most loops that are marked in a long field
+_FINDINGS = 40  # most findings that are listed
+_COPIES = 2000  # most copies that are marked separately
 _NAME = 200  # characters of ids, files, groups
 _ID = 60
-_SLICES = 64  # of the curve of what is new; of at least 32 characters, or there is none
+_SLICES = 64  # points of the curve of new text; slices of fewer than 32 characters give no curve
 _FLUSH = 5  # bytes that a flush of zlib adds
 
 Piece = tuple[str, str | int]
@@ -26,7 +26,7 @@ Piece = tuple[str, str | int]
 
 @dataclass(frozen=True)
 class Sample:
-    """``row``: what the table shows, ready for JSON; ``page``: its texts, as JSON already, which is smaller."""
+    """``row``: the sample's row of the table, ready for JSON. ``page``: its texts, already as JSON, to save memory."""
 
     row: dict[str, Any]
     page: bytes
@@ -35,7 +35,7 @@ class Sample:
 def worst(audited: Iterable[Audited], by: tuple[str, ...], most: int = SAMPLES) -> list[Sample]:
     """Return the ``most`` looping records that waste the most tokens, the worst first; of equal ones the earlier.
 
-    Memory does not grow with the records or their texts, since each is cut at once.
+    Each record is cut at once, so memory does not grow with the records or their texts.
     """
     heap: list[tuple[int, int, Sample]] = []
     for order, record in enumerate(audited):
@@ -50,9 +50,9 @@ def worst(audited: Iterable[Audited], by: tuple[str, ...], most: int = SAMPLES) 
 
 
 def sample(record: Audited, tokens: int, by: tuple[str, ...], prompt: str = "") -> Sample:
-    """Return the sample of a record, looping or not, that wastes so many ``tokens``; ``prompt`` is shown before it."""
+    """Return the sample of a record, looping or not, that wastes ``tokens`` tokens; ``prompt`` is shown before it."""
     found = loops(record)
-    # Where a format has tokens only there is no text, and offsets count tokens.
+    # A format with tokens only has no text, and its offsets count tokens.
     lengths = {f.field: max(g.end for g in found if g.field == f.field) for f in found}
     lengths.update((name, len(text)) for name, text in record.texts if text)
     room = CHARACTERS // max(1, len(record.texts))
@@ -100,7 +100,7 @@ def _main(f: Finding, length: int, begin: float) -> dict[str, Any]:
 
 
 def _prompt(text: str) -> dict[str, Any]:
-    """Return a prompt as a field in which nothing is looked for."""
+    """Return a prompt as a field that is not searched for loops."""
     return {"name": "prompt", "length": len(text), "bands": [], "news": [], "pieces": pieces(text, [], CHARACTERS)}
 
 
@@ -114,8 +114,8 @@ def _finding(f: Finding) -> dict[str, Any]:
 def pieces(text: str, found: list[Finding], room: int) -> list[Piece]:
     """Return a text cut to about ``room`` characters around its loops, in pieces.
 
-    A piece is ("text", a text), ("first", the first copy), ("copy" or "other", further copies in turn) or ("cut", how
-    many characters are left out).
+    A piece is ("text", a text), ("first", the first copy), ("copy" or "other", further copies in turn) or ("cut", the
+    number of characters left out).
     """
     shown = _shown(text, found, room)
     marks: list[tuple[int, int, str]] = []
@@ -141,7 +141,7 @@ def pieces(text: str, found: list[Finding], room: int) -> list[Piece]:
 def _copies(f: Finding) -> list[tuple[int, int, str]]:
     """Return the copies of a loop as (start, end, kind)."""
     first = min(f.start + max(f.period, 1), f.end)
-    # Copies have the same length only where characters are what repeats.
+    # Copies have equal lengths only if characters repeat.
     exact = f.level == "char" and f.rule != "LZR004" and f.end - f.start <= _COPIES * f.period
     if not exact:
         return [(f.start, first, "first"), (first, f.end, "copy")]
@@ -151,7 +151,7 @@ def _copies(f: Finding) -> list[tuple[int, int, str]]:
 
 
 def _shown(text: str, found: list[Finding], room: int) -> list[tuple[int, int]]:
-    """Return the parts of a text that are shown, at most ``room`` characters, in order and apart from each other."""
+    """Return the parts of a text to show, at most ``room`` characters together, in order and without overlap."""
     if len(text) <= room:
         return [(0, len(text))]
     marked = sorted(sorted(found, key=lambda f: -f.wasted_tokens)[:_LOOPS], key=lambda f: f.start)
@@ -171,7 +171,7 @@ def _shown(text: str, found: list[Finding], room: int) -> list[tuple[int, int]]:
 def _news(text: str) -> list[float]:
     """Return how much of each slice of a text is new to zlib, compressed bytes / bytes, given the 32 KiB before it.
 
-    About 0.4 to 0.7 in prose, near 0 in a loop.
+    It is about 0.4 to 0.7 in prose, and near 0 in a loop.
     """
     size = -(-len(text) // _SLICES)
     if size < 32:
@@ -186,5 +186,5 @@ def _news(text: str) -> list[float]:
 
 
 def _band(f: Finding, length: int) -> list[float]:
-    """Return where a loop begins and ends as shares of its field."""
+    """Return the beginning and the end of a loop as shares of its field."""
     return [round(f.start / length, 4), round(f.end / length, 4)]

@@ -1,4 +1,4 @@
-"""`write_sarif`: findings in the form in which code scanners report to editors and forges (SARIF 2.1.0, OASIS 2020)."""
+"""`write_sarif`: findings in the format of code scanners for editors and forges (SARIF 2.1.0, OASIS 2020)."""
 
 import os
 import re
@@ -17,20 +17,20 @@ from .text import count, visible, whole
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _PAPER = "https://arxiv.org/abs/2504.20131"
-_PLAIN = (".txt", ".md", ".text", ".log")  # formats in which a file is a text
+_PLAIN = (".txt", ".md", ".text", ".log")  # formats in which the whole file is one text
 
 _HELP: dict[Rule, str] = {
     "LZR001": "The text ends in copies of one unit: the model got stuck and never recovered. Decode with the LZ "
     "penalty (lzs generate has it by default) or stop on loops (--on-loop stop).",
     "LZR002": "The text contains copies of one unit, from which the model recovered.",
-    "LZR003": "The same lines are repeated over and over, apart from white space at their ends.",
+    "LZR003": "The same lines are repeated, ignoring white space at their ends.",
     "LZR004": "Copies that differ only in digits, case or white space, such as a running counter.",
-    "LZR005": "The same words are repeated over and over, with any white space between them.",
-    "LZR006": "The same tokens are repeated over and over.",
+    "LZR005": "The same words are repeated, with any white space between them.",
+    "LZR006": "The same tokens are repeated.",
     "LZR010": "Many 4-grams of words are repeated without forming a loop: the text goes in circles.",
-    "LZR011": "Over a long stretch hardly a word is new, though nothing repeats with a period: sentences come again in "
+    "LZR011": "Over a long stretch hardly a word is new, though nothing repeats with a period: sentences return in "
     "another order, under rising numbers, or with a word changed. Equal cells and arrays in the middle are left out.",
-    "LZR012": "The same turns of a conversation come over and over: an agent calls the same tools with the same "
+    "LZR012": "The same turns of a conversation are repeated: an agent calls the same tools with the same "
     "arguments, or a model gives the same answers to whatever is said.",
     "LZR020": "Any unit that occurs at least 20 times in a row, even white space or a ruler (arXiv 2504.20131, "
     "footnote 7, taken literally). Ordinary source code and tables have such stretches; other rules leave them out.",
@@ -38,13 +38,13 @@ _HELP: dict[Rule, str] = {
 
 
 def write_sarif(path: str | Path, summary: Summary, audited: Iterable[Audited]) -> None:
-    """Write a log with a result for each finding, in the order of the records; bad records are its notifications.
+    """Write a log with a result for each finding, in the order of the records; bad records become notifications.
 
-    Where a record is a line of its file, the region is that line; in a plain text it is the loop itself. There is no
-    region where neither is certain. Memory does not grow with the number of findings. LzsError if the file cannot be
+    If a record is a line of its file, the region is that line; in a plain text it is the loop itself. If neither is
+    certain, there is no region. Memory does not grow with the number of findings. LzsError if the file cannot be
     written.
     """
-    # The list of results is the last thing in the log, so that it can be written as it comes.
+    # The list of results comes last in the log, so that each can be written as it comes.
     head = json_html(_log(summary))
     end = b"]}]}"
     with replacing(path) as file:
@@ -153,7 +153,7 @@ def _message(record: Audited, finding: Finding) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a message in which nothing is a link, [text](address), or a placeholder, {0}."""
+    """Return a message without links, [text](address), and placeholders, {0}."""
     return re.sub(r"[\\\[\]]", r"\\\g<0>", scalar(text)).replace("{", "{{").replace("}", "}}")
 
 
@@ -166,7 +166,7 @@ def _region(text: str, finding: Finding) -> dict[str, int]:
 
 
 def _is_all_of(file: str, text: str) -> bool:
-    """Return whether a text is the whole file: one with reasoning, or in UTF-16, has another number of bytes."""
+    """Return whether a text is the whole file. A file with reasoning, or in UTF-16, has another number of bytes."""
     try:
         return os.path.getsize(file) == len(text.encode("utf-8", "surrogatepass"))
     except (OSError, ValueError):
@@ -176,7 +176,7 @@ def _is_all_of(file: str, text: str) -> bool:
 def _place(file: str, line: int) -> dict[str, Any]:
     try:
         path = quote(os.fsencode(file.removeprefix("./")))
-    except UnicodeEncodeError:  # no name of the file system
+    except UnicodeEncodeError:  # not a name that the file system can have
         path = quote(scalar(file))
     place: dict[str, Any] = {"artifactLocation": {"uri": f"file://{path}" if path.startswith("/") else path}}
     if line:

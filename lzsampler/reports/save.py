@@ -1,7 +1,7 @@
-"""`save` and `table`: what is written of results, as a file by its ending or as a text for a terminal.
+"""`save` and `table`: reports of results, as a file chosen by its ending or as a text for a terminal.
 
-To add a report, write its module and add a line to the results that it is about: `save`, the checks before the work and
-the help texts follow. Each module is loaded when its report is written.
+To add a report, write its module and add a line to the table of its kind of result: `save`, the checks before the work
+and the help texts follow. A module is loaded when its report is written.
 """
 
 import os
@@ -15,7 +15,7 @@ from ..util.json_text import write_json
 
 
 class Writer(NamedTuple):
-    """A report: ``write`` takes (path, result), ``help`` says what it is, ``needs`` is the package that it needs."""
+    """A report: ``write`` takes (path, result), ``help`` describes it, ``needs`` names a package that it needs."""
 
     write: Callable[[Path, Any], None]
     help: str
@@ -93,7 +93,7 @@ FOUR: Mapping[str, Writer] = {".svg": Writer(_four, "a picture")}
 
 
 def described(writers: Mapping[str, Writer]) -> str:
-    """Return the endings and what each of them stands for, for help texts: ".html (a page for the browser), ..."."""
+    """Return the endings and the report of each, for help texts: ".html (a page for the browser), ..."."""
     endings: dict[str, list[str]] = {}
     for ending, writer in writers.items():
         endings.setdefault(writer.help, []).append(ending)
@@ -101,7 +101,7 @@ def described(writers: Mapping[str, Writer]) -> str:
 
 
 def check(path: str | Path, writers: Mapping[str, Writer]) -> Writer:
-    """Return the writer for a path, so that a mistake shows before the work and not after it.
+    """Return the writer for a path; call it before the work, so that a mistake shows early.
 
     ValueError if the ending of the path is not one of ``writers``, LzsError if no file can be written there,
     MissingExtra if a package that the writer needs is not installed.
@@ -116,7 +116,7 @@ def check(path: str | Path, writers: Mapping[str, Writer]) -> Writer:
     if not path.parent.is_dir():
         raise LzsError(f"cannot write {path}: there is no folder {path.parent}")
     place = path if path.exists() else path.parent
-    if not os.access(place, os.W_OK):  # for want of permission, or because the file system is read-only
+    if not os.access(place, os.W_OK):  # permission is missing, or the file system is read-only
         raise LzsError(f"cannot write {path}: {place} is read-only")
     if writer.needs and find_spec(writer.needs) is None:
         raise missing(f"cannot write {path} without {writer.needs}", writer.needs)
@@ -124,17 +124,17 @@ def check(path: str | Path, writers: Mapping[str, Writer]) -> Writer:
 
 
 def write(path: str | Path, writers: Mapping[str, Writer], result: object) -> None:
-    """Write a report by the ending of ``path``. Raises as `check`, and LzsError if the file cannot be written."""
+    """Write the report that the ending of ``path`` chooses. Raises like `check`; LzsError if the file is unwritable."""
     check(path, writers).write(Path(path), result)
 
 
 def save(result: object, path: str | Path) -> None:
     """Write a report of an `Audit`, of `Results` or of `Costs`, chosen by the ending of ``path``.
 
-    Of an audit (docs/report.md) .html is a page for the browser, .parquet, .csv and .jsonl have a row for each loop,
-    .json is the summary, and .sarif is for code scanners. Of an evaluation and of costs .html is a page, and .json has
-    all figures (docs/evaluate.md, docs/cost.md). TypeError for another result, ValueError for another ending, LzsError
-    if the file cannot be written; it is then as it was before.
+    For an audit (docs/report.md) .html is a page for the browser, .parquet, .csv and .jsonl have a row for each loop,
+    .json is the summary, and .sarif is for code scanners. For an evaluation and for costs .html is a page, and .json
+    has all figures (docs/evaluate.md, docs/cost.md). TypeError for another result, ValueError for another ending,
+    LzsError if the file cannot be written; an existing file then stays as it was.
     """
     from ..auditing.audit_files import Audit
     from ..evaluation.costs import Costs
@@ -148,9 +148,10 @@ def save(result: object, path: str | Path) -> None:
 
 
 def table(result: object, width: int = 110) -> str:
-    """Return what `lzs audit`, `lzs eval` and `lzs cost` print of an `Audit`, `Results` or `Costs`, without colours.
+    """Return the table that `lzs audit`, `lzs eval` or `lzs cost` prints of a result, without colours.
 
-    ``width``: columns, for an audit and costs; the table of an evaluation is Markdown. TypeError for another result.
+    ``result``: an `Audit`, `Results` or `Costs`. ``width``: columns, for an audit and costs; the table of an evaluation
+    is Markdown. TypeError for another result.
     """
     from ..auditing.audit_files import Audit
     from ..evaluation.costs import Costs

@@ -1,4 +1,4 @@
-"""`table` and `drawn`: tables and lines of rich as a text for a terminal, with the settings that all commands share."""
+"""`table` and `drawn`: rich tables and lines as text for a terminal, with the settings that all commands share."""
 
 import re
 from collections.abc import Iterable
@@ -9,21 +9,20 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-_LINE_END = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)  # spaces there are padding
+_LINE_END = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)  # spaces at a line's end are padding
 
 
 def table() -> "Table":
-    """Return a table without lines, whose columns stand two spaces apart."""
+    """Return a table without lines, whose columns are two spaces apart."""
     from rich.table import Table
 
     return Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim", show_edge=False)
 
 
 def drawn(parts: "Iterable[RenderableType]", width: int, *, color: bool) -> str:
-    """Return parts below each other, as lines of at most ``width`` columns without spaces at their ends or a last line
-    end.
+    """Return parts in sequence, as lines of at most ``width`` columns without trailing spaces or a final line end.
 
-    The escape sequences of ``color`` are the only ones; the environment has no say, and strings are shown as they are.
+    The only escape sequences are those of ``color``. The environment has no effect, and strings are shown as they are.
     """
     from rich.console import Console, Group
 

@@ -1,4 +1,4 @@
-"""Text from strangers, made safe to show, and numbers in the form that people read."""
+"""Makes untrusted text safe to show, and formats numbers for readers."""
 
 import re
 
@@ -9,9 +9,9 @@ _LINE_ENDS = frozenset("\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
 
 
 def visible(text: str, longest: int = 300) -> str:
-    """Return the first ``longest`` characters of a text as one line in which nothing steers a terminal or a browser.
+    """Return the first ``longest`` characters of a text as one line that cannot control a terminal or a browser.
 
-    White space becomes one space, with a ⏎ where it has a line end. Control characters and marks of direction become
+    White space becomes one space, with a ⏎ if it contains a line end. Control characters and direction marks become
     U+FFFD; joiners (U+200C, U+200D) and variation selectors, which belong to the words around them, stay.
     """
     cut = text[: longest + 1]
@@ -22,18 +22,18 @@ def visible(text: str, longest: int = 300) -> str:
 
 def columns(text: str) -> int:
     """Return how many columns of a terminal a visible text takes: 2 for wide characters, 0 for combining ones."""
-    from rich.cells import cell_len  # as in the tables that the text goes into
+    from rich.cells import cell_len  # the same measure as in rich's tables
 
     return cell_len(text)
 
 
 def fit(text: str, width: int) -> str:
-    """Return a visible text cut to ``width`` columns (1 or more), with … at its end where something was cut."""
+    """Return a visible text cut to ``width`` columns (1 or more), with … at its end if it was cut."""
     return text if columns(text) <= width else _beginning(text, width - 1).rstrip() + "…"
 
 
 def fit_ends(text: str, width: int) -> str:
-    """Return a visible text cut to ``width`` columns (1 or more), with … in its middle where something was cut."""
+    """Return a visible text cut to ``width`` columns (1 or more), with … in its middle if it was cut."""
     if columns(text) <= width:
         return text
     end = _beginning(text[::-1], width // 2)[::-1]
@@ -41,14 +41,14 @@ def fit_ends(text: str, width: int) -> str:
 
 
 def _beginning(text: str, width: int) -> str:
-    """Return as much of a visible text as ``width`` columns hold; a wide character at its end becomes a space."""
+    """Return the beginning of a visible text in ``width`` columns; a cut wide character becomes a space."""
     from rich.cells import set_cell_size
 
     return set_cell_size(text, min(width, columns(text)))
 
 
 def count(n: float) -> str:
-    """Return a whole number as people read it: 12,345, and from a million on 1.23 M."""
+    """Return a whole number for readers: 12,345, and from a million on 1.23 M."""
     for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
         if n >= size:
             return f"{n / size:.3g} {letter}"
@@ -56,7 +56,7 @@ def count(n: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share, 0..1, in percent to three digits, never rounded to 0 or 100 when it is not: 3.40 %, 0.0381 %."""
+    """Return a share, 0..1, in percent to three digits, never rounded to exactly 0 or 100: 3.40 %, 0.0381 %."""
     value = 100 * share
     if 0 < value < 0.001:
         return "<0.001 %"

@@ -1,4 +1,4 @@
-"""The actions on a loop: a file for each, and `ACTIONS`, which has them by name."""
+"""The actions on a loop, one file for each; `ACTIONS` maps their names to their classes."""
 
 from .action import ActionTaken, Decision, Draw, LoopAction, LoopingText
 from .boost import Boost
@@ -25,11 +25,11 @@ ACTIONS: dict[str, type[LoopAction]] = {action.name: action for action in (Off, 
 
 
 def names(of: str, wanted: bool = True) -> str:
-    """Return the names of the actions that have an attribute, or that have it not, for messages; without "off"."""
+    """Return, for messages, the names of the actions whose attribute ``of`` is ``wanted``; "off" is left out."""
     listed = [each.name for each in ACTIONS.values() if each is not Off and getattr(each, of) == wanted]
     return f"{', '.join(listed[:-1])} or {listed[-1]}" if len(listed) > 1 else "".join(listed)
 
 
 def describe(taken: ActionTaken) -> str:
-    """Return in a line what was done about a loop, and where."""
+    """Return one line that says what lzsampler did about a loop, and at which token."""
     return ACTIONS[taken.name].describe(taken)

@@ -1,4 +1,4 @@
-"""What an action on a loop is: `LoopAction`, the `LoopingText` that it sees, its `Decision`, and the record of it."""
+"""`LoopAction`, an action on a loop; the `LoopingText` that it gets, its `Decision`, and its record `ActionTaken`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -13,11 +13,12 @@ from ...params import Params
 class LoopingText:
     """A text at the token that completes a loop.
 
-    ``tokens``: the text so far. ``copy``: where the second copy of what was found begins. ``line`` and ``word``: where
-    the first line that begins there does, or else the first sentence, and its first word; both are ``copy`` if there is
-    neither. ``room``: the most tokens that the text can have. ``whole`` returns the first place, at or after another
-    one, that is not inside a character. ``closing`` returns the tokens that end the thinking after so many tokens of
-    the text, and none for a text that is not thinking.
+    ``tokens``: the text so far. ``copy``: the place where the second copy of the loop begins. ``line``: the place where
+    the first line in that copy begins, or else its first sentence. ``word``: the place of the first word of that line
+    or sentence. Without a line or sentence, ``line`` and ``word`` equal ``copy``. ``room``: the most tokens that the
+    text can have. ``whole`` takes a place and returns the first place from there on that is not inside a character.
+    ``closing`` takes a number of tokens and returns the tokens that end the thinking after them; it returns no tokens
+    if the text is not thinking there.
     """
 
     tokens: Sequence[int]
@@ -29,15 +30,15 @@ class LoopingText:
     closing: Callable[[int], Sequence[int]]
 
     def cut_at(self, place: int) -> int:
-        """Return how many tokens stay where the text is cut there: one or more, up to the end of a character."""
+        """Return how many tokens stay if the text is cut at a place: at least one, and whole characters only."""
         return min(len(self.tokens), self.whole(max(1, place)))
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do with a text: cut it to ``keep`` tokens, add those of ``write``, and ``end`` it or go on.
+    """What to do with a text: cut it to ``keep`` tokens, append the tokens ``write``, then ``end`` it or continue it.
 
-    ``forbidden``: the tokens that may not be picked at that place, the newest last.
+    ``forbidden``: the tokens that the sampler may not pick at that place, the newest last.
     """
 
     keep: int
@@ -48,25 +49,26 @@ class Decision:
 
 @dataclass(frozen=True)
 class Draw:
-    """How the next token is drawn in place of the text's own settings: among the ``top_k`` likeliest tokens."""
+    """A way to draw the next token that replaces the text's own settings: among the ``top_k`` likeliest tokens."""
 
     temperature: float
     top_k: int
 
     def params(self, params: Params) -> Params:
-        """Return settings with this draw. The temperature comes first, or truncation would leave only the loop."""
+        """Return the settings with this draw. The temperature comes first, or truncation would leave only the loop."""
         top_k = min(params.top_k or self.top_k, self.top_k)
         return replace(params, temperature=self.temperature, temperature_last=False, top_k=top_k)
 
 
 @dataclass(frozen=True)
 class ActionTaken:
-    """What was done about a loop, a record of `Generation.actions`. Tokens are counted in the text as it was then.
+    """The record of an action on a loop, in `Generation.actions`. Places and counts are those of the text at that time.
 
-    ``name``: that of the action; "stop" also if another one has come to its end. ``at``: how many tokens the text had.
-    ``found``: the `Loop` or `Stuck`. ``keep``: how many tokens stayed, and ``cut``: those that did not. ``forbidden``:
-    the tokens that could not be picked at this place, the newest last. ``written``: tokens that were written in the
-    model's place. ``until``: how many tokens the text had when another draw was over; None if it ended before.
+    ``name``: the action's name, or "stop" if another action could do nothing more. ``at``: how many tokens the text
+    had. ``found``: the `Loop` or `Stuck`. ``keep``: how many tokens stayed. ``cut``: the tokens that were removed.
+    ``forbidden``: the tokens that the sampler could not pick at this place, the newest last. ``written``: tokens that
+    lzsampler wrote instead of the model. ``until``: how many tokens the text had when a changed draw ended; None if the
+    text ended first.
     """
 
     name: str
@@ -80,28 +82,34 @@ class ActionTaken:
 
     @property
     def loop(self) -> str:
-        """What was found, in words; tokens count from 0 at the first new one."""
+        """The detected loop in words; tokens count from 0 at the first new one."""
         found = self.found
         if isinstance(found, Loop):
             return f"{found.count} copies of {counted(found.period, 'token')} from token {found.start}"
         return f"almost no new text from token {found.start} to {found.end}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON has it."""
+        """Return the record as JSON values."""
         rule = "period" if isinstance(self.found, Loop) else "stuck"
         return {**asdict(self), "rule": rule, **{n: list(getattr(self, n)) for n in ("cut", "forbidden", "written")}}
 
 
 class LoopAction:
-    """What is done about the loops of one text.
+    """What lzsampler does about the loops of one text.
 
-    Of the class: ``name`` and ``help``, for the command line and messages; ``goes_on``, whether the text goes on after
-    it; ``cuts``, whether it takes text back, so that no stream can have it; ``steers``, whether it changes how a later
-    token is picked; ``random``, whether a text depends on the seed even at temperature 0; ``needs_template``, whether
-    it writes what the chat template of the model has, which a grammar may refuse.
+    Attributes of the class:
 
-    Of the object: ``draws``, how the next token is drawn, None for the text's own settings; ``forbids``, whether
-    `forbidden` may have tokens.
+    - ``name`` and ``help``: for the command line and messages.
+    - ``goes_on``: whether the text continues after the action.
+    - ``cuts``: whether the action removes text that a stream may already have sent.
+    - ``steers``: whether the action changes how a later token is picked.
+    - ``random``: whether the text depends on the seed even at temperature 0.
+    - ``needs_template``: whether the action writes a mark of the chat template, which a grammar may refuse.
+
+    Attributes of an object:
+
+    - ``draws``: how the next token is drawn; None for the text's own settings.
+    - ``forbids``: whether `forbidden` may return tokens.
     """
 
     name: ClassVar[str]
@@ -113,24 +121,24 @@ class LoopAction:
     needs_template: ClassVar[bool] = False
 
     def __init__(self, temperature: float) -> None:
-        """``temperature``: that of the text's own settings."""
+        """``temperature``: the temperature of the text's own settings."""
         self.temperature = temperature
         self.draws: Draw | None = None
         self.forbids = False
 
     def decide(self, text: LoopingText) -> Decision | None:
-        """Return what to do about a loop; None if it can do nothing, which ends the text."""
+        """Return what to do about a loop; None if the action can do nothing, which ends the text."""
         return None
 
     def follow(self, tokens: Sequence[int]) -> bool:
-        """Take the next token of the text, while it `draws`; return False to end the text."""
+        """Take the next token of the text while `draws` is set; return False to end the text."""
         return True
 
     def forbidden(self, tokens: Sequence[int]) -> tuple[int, ...]:
-        """Return the tokens that may not come after those of a text."""
+        """Return the tokens that may not follow the tokens of a text."""
         return ()
 
     @classmethod
     def describe(cls, taken: ActionTaken) -> str:
-        """Return in a line what was done, and where."""
+        """Return one line that says what the action did, and at which token."""
         return f"a loop at token {taken.at}, {taken.loop}: {cls.help}"

@@ -4,19 +4,19 @@ from collections.abc import Sequence
 
 from .action import ActionTaken, Decision, Draw, LoopAction, LoopingText
 
-# A boost ends after this many new tokens in a row; a token is new when the n-gram that it ends was not there before.
+# A boost ends after this many new tokens in a row. A token is new if the n-gram that it completes did not occur before.
 _NEW_TOKENS, _NGRAM = 16, 4
 _LONGEST = 256  # tokens; then the text ends
-_COLDEST, _WARMER, _HOTTEST = 1.0, 0.25, 4.0  # temperatures: the lowest, what each token that repeats adds, the highest
-_TOP_K = 40  # so that the hottest draw still takes a word that the model thinks possible
+_COLDEST, _WARMER, _HOTTEST = 1.0, 0.25, 4.0  # temperatures: the lowest, the step for each repeated token, the highest
+_TOP_K = 40  # so that even the hottest draw takes a plausible word
 
 
 class Boost(LoopAction):
-    """Cuts nothing, and raises the temperature until the text is new.
+    """Raises the temperature until the text is new; it removes no text.
 
-    To 1.0, or the setting's own if that is higher, and by 0.25 more, up to 4.0, with each token that repeats, among the
-    40 likeliest tokens. New means that each of the last 16 tokens ended a 4-gram that had not occurred before. A boost
-    that does not end within 256 tokens ends the text.
+    The temperature rises to 1.0, or to the settings' own if that is higher. Each token that repeats adds 0.25, up to
+    4.0. The draw is among the 40 likeliest tokens. The text is new when each of the last 16 tokens completed a 4-gram
+    that had not occurred before. A boost that does not end within 256 tokens ends the text.
     """
 
     name = "boost"
@@ -32,7 +32,7 @@ class Boost(LoopAction):
         self._seen: set[tuple[int, ...]] = set()
 
     def decide(self, text: LoopingText) -> Decision:
-        """Begin to draw hotter."""
+        """Begin to draw at the higher temperature."""
         tokens = text.tokens
         self._n = self._new = 0
         self._seen = {tuple(tokens[i : i + _NGRAM]) for i in range(len(tokens) - _NGRAM + 1)}
@@ -40,7 +40,7 @@ class Boost(LoopAction):
         return Decision(len(tokens))
 
     def follow(self, tokens: Sequence[int]) -> bool:
-        """Take the next token of the text; return False to end the text."""
+        """Take the next token of the text; return False to end the text after too many tokens."""
         assert self.draws is not None
         ngram = tuple(tokens[-_NGRAM:])
         self._n += 1
@@ -58,6 +58,6 @@ class Boost(LoopAction):
 
     @classmethod
     def describe(cls, taken: ActionTaken) -> str:
-        """Return in a line what was done, and where."""
+        """Return one line that says how long the temperature was raised."""
         until = "the end" if taken.until is None else f"token {taken.until}"
         return f"a loop at token {taken.at}, {taken.loop}: drew at a higher temperature until {until}"

@@ -1,12 +1,12 @@
-"""`CloseThink`: the thinking ends, and the model answers."""
+"""`CloseThink`: lzsampler ends the thinking, and the model answers."""
 
 from .action import ActionTaken, Decision, LoopAction, LoopingText
 
 
 class CloseThink(LoopAction):
-    """Cuts the text after the line or sentence before, writes the mark that ends the thinking, and goes on.
+    """Cuts the text where a line or sentence begins in the second copy, and writes the mark that ends the thinking.
 
-    Once in a text: if the model shows nothing for its mark, the text still looks as if it was thinking.
+    It acts once in a text. If the model's mark has no visible text, the text would still look as if it was thinking.
     """
 
     name = "close-think"
@@ -20,7 +20,7 @@ class CloseThink(LoopAction):
         self._closed = False
 
     def decide(self, text: LoopingText) -> Decision | None:
-        """Return that the thinking ends; None for a text that is not thinking, and if the mark has no room."""
+        """Return the cut and the closing mark; None if the text is not thinking, or if the mark does not fit."""
         keep = text.cut_at(text.line)
         written = () if self._closed else tuple(text.closing(keep))
         if not written or keep + len(written) >= text.room:
@@ -30,5 +30,5 @@ class CloseThink(LoopAction):
 
     @classmethod
     def describe(cls, taken: ActionTaken) -> str:
-        """Return in a line what was done, and where."""
+        """Return one line that says where the thinking was ended."""
         return f"a loop at token {taken.at}, {taken.loop}: went back to token {taken.keep} and ended the thinking"

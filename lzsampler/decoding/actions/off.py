@@ -1,4 +1,4 @@
-"""`Off`: nothing is done about a loop."""
+"""`Off`: lzsampler does nothing about a loop."""
 
 from .action import LoopAction
 

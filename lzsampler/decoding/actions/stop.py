@@ -10,10 +10,10 @@ class Stop(LoopAction):
     help = "ends the text"
 
     def decide(self, text: LoopingText) -> Decision:
-        """Return that the text ends, and keeps everything."""
+        """Return that the text ends and keeps all tokens."""
         return Decision(len(text.tokens), end=True)
 
     @classmethod
     def describe(cls, taken: ActionTaken) -> str:
-        """Return in a line what was done, and where."""
+        """Return one line that says in which loop the text ended."""
         return f"stopped in a loop: {taken.loop}"

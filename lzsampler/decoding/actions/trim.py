@@ -1,11 +1,11 @@
-"""`Trim`: the text ends, and keeps the first copy only."""
+"""`Trim`: lzsampler ends the text and keeps only the first copy."""
 
 from ...detection import Loop
 from .action import ActionTaken, Decision, LoopAction, LoopingText
 
 
 class Trim(LoopAction):
-    """Ends the text, and cuts it before the second copy of the loop."""
+    """Ends the text and cuts it before the second copy of the loop."""
 
     name = "trim"
     help = "ends the text and cuts it after the first copy"
@@ -17,6 +17,6 @@ class Trim(LoopAction):
 
     @classmethod
     def describe(cls, taken: ActionTaken) -> str:
-        """Return in a line what was done, and where."""
-        kept = "only the first copy is kept" if isinstance(taken.found, Loop) else "what came before is kept"
+        """Return one line that says in which loop the text ended, and what was kept."""
+        kept = "only the first copy is kept" if isinstance(taken.found, Loop) else "the text before it is kept"
         return f"stopped in a loop: {taken.loop}{'; ' + kept if taken.cut else ''}"
