@@ -6,7 +6,7 @@
  * this file only knows that several spaces, and several zeros, become one.
  *
  * What is well-formed is what Unicode 15 defines in its table 3-7: the shortest form of a number up to 10FFFF that is
- * not a surrogate. Every other byte is copied unchanged, so the text between such bytes is normalized all the same, and
+ * not a surrogate. Every other byte is copied unchanged, so the text between such bytes is still normalized, and
  * two different texts do not become equal by an error in their encoding.
  */
 #include "text.h"

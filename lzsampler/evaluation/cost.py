@@ -221,7 +221,9 @@ class Meter:
         return parts
 
     def _prompt(self, part: Part) -> tuple[list[int], str, str]:
-        """Return the tokens before a text, the text that is scored before it (reasoning with its marks), and the mark
+        """Return what comes before a text.
+
+        That is the tokens of the prompt, the text that is scored before it (reasoning with its marks), and the mark
         that opens reasoning at the end of the prompt.
         """
         asked = part.asked

@@ -128,8 +128,9 @@ def _lenient(lines: list[str], delimiter: str, line: int) -> list[tuple[int, lis
 
 
 def _row(header: list[str], cells: list[str], delimiter: str) -> dict[str, Any] | TableError:
-    """Return a row; of one that ends early, the cells that it has. `TableError` if text is left for which the header
-    has no column: a text with the delimiter in it, of which nobody can say where it ends.
+    """Return a row; of one that ends early, the cells that it has.
+
+    `TableError` if the header has no column for some text. Then a text has the delimiter in it, and its end is unknown.
     """
     row = {key: value_of(key, cell) for key, cell in zip(header, cells, strict=False)}
     if not any(cell.strip() for cell in cells[len(header) :]):
