@@ -128,10 +128,9 @@ def check_grammar(options: TextGrammarOptions, *, on_loop: str, ignore_eos: bool
     scope = options.scope
     if scope and "answer" not in scope:
         raise click.UsageError("--grammar-scope must have answer, with which the text ends: add --grammar-scope answer")
-    if ACTIONS[on_loop].needs_template and (scope is None or "thinking" in scope):
-        raise click.UsageError(
-            f"--on-loop {on_loop} writes a mark that {name} may forbid: use {names('needs_template', False)}"
-        )
+    action = ACTIONS[on_loop]
+    if action.writes and (scope is None or "thinking" in scope or not action.needs_template):
+        raise click.UsageError(f"--on-loop {on_loop} writes what {name} may forbid: use {names('writes', False)}")
 
 
 def say_what_is_missing(grammar: "Grammar | None", generation: "Generation", scope: tuple[Part, ...] | None) -> None:

@@ -92,7 +92,7 @@ def test_a_config_is_normal_once_it_is_made() -> None:
         ),
         (
             {"grammar": LETTERS, "on_loop": "close-think"},
-            "on_loop='close-think' writes a mark that a grammar may refuse: use stop, trim, rewind or boost",
+            "on_loop='close-think' writes what a grammar may refuse: use stop, trim, rewind or boost",
         ),
     ],
 )
@@ -121,3 +121,13 @@ def test_a_sampler_takes_fields_of_params() -> None:
         Sampler(9, temprature=0.0)
     with pytest.raises(ValueError, match="top_p must be"):
         Sampler(9, top_p=2.0)
+
+
+def test_a_policy_of_strange_values_is_one_line() -> None:
+    for given in ([], ["a"], {"a": 1}, 7):
+        with pytest.raises(ValueError, match="on_loop must be one of off, stop"):
+            LoopPolicy(given)  # type: ignore[arg-type]
+    strange: list[Any] = [{"x": 1}, []]
+    for values in strange:
+        with pytest.raises(ValueError, match="a policy has the keys on_loop, loop_rule, "):
+            LoopPolicy.from_json(values)

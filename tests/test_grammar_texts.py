@@ -89,7 +89,7 @@ def test_what_a_grammar_cannot_be_used_with(model: Model) -> None:
     grammar = Grammar.regex("a", model)
     with pytest.raises(ValueError, match="ignore_eos forbids the tokens that end a text"):
         generate(model, PROMPT, GenerationConfig(GREEDY, ignore_eos=True, grammar=grammar))
-    with pytest.raises(ValueError, match="on_loop='close-think' writes a mark"):
+    with pytest.raises(ValueError, match="on_loop='close-think' writes what a grammar may refuse"):
         generate(model, PROMPT, GenerationConfig(GREEDY, grammar=grammar, on_loop="close-think"))
     with pytest.raises(ValueError, match="grammar must be for 4096 tokens, but its vocabulary has 32000"):
         generate(model, PROMPT, GenerationConfig(GREEDY, grammar=Grammar.regex("a", token_bytes(SPM))))
@@ -175,7 +175,7 @@ def test_lzs_writes_json_of_a_schema_or_a_file_with_one(tmp_path: Path) -> None:
         (("-j", "{}", "--regex", "a"), "--regex and -j exclude each other"),
         (("-j", "{}", "-jf", "a"), "-j and -jf exclude each other"),
         (("-jf", "a", "--ignore-eos"), "--ignore-eos forbids the tokens that end a text, which -jf needs"),
-        (("--regex", "b", "--on-loop", "close-think"), "--on-loop close-think writes a mark that --regex may forbid"),
+        (("--regex", "b", "--on-loop", "close-think"), "--on-loop close-think writes what --regex may forbid"),
     ],
 )
 def test_lzs_refuses_in_one_line(arguments: tuple[str, ...], message: str) -> None:

@@ -363,6 +363,22 @@ def test_no_server() -> None:
         probe("http://no-such-host.invalid")
 
 
+@pytest.mark.parametrize("name", ["NO_PROXY", "no_proxy"])
+@pytest.mark.parametrize("value", ["localhost,::1,fe80::/10", "[::1]", "é", "*"])
+def test_hosts_without_a_proxy_are_asked_themselves(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
+    with pytest.raises(LzsError, match=r"cannot connect to http://127.0.0.1:9/v1: nothing listens there"):
+        probe("http://127.0.0.1:9/v1")
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "garbage://x", "http://[::1"])
+def test_a_proxy_that_cannot_be_used_is_one_line(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+    monkeypatch.setenv("http_proxy", proxy)
+    with pytest.raises(LzsError, match=r"^the proxy .* of HTTP_PROXY cannot be used: "):
+        probe("http://h.invalid/v1")
+
+
 def test_the_address_that_was_given_is_said() -> None:
     """A message about /v2/v1 alone leaves open where it comes from."""
     with server(Behaviour(answer=ANSWERS["nothing there"][0])) as url:
@@ -395,7 +411,7 @@ def test_addresses() -> None:
     assert base_of("https://h/api/v1/completions?x=1") == "https://h/api/v1"
     assert base_of("http://例え.invalid:80") == "http://xn--r8jz45g.invalid:80/v1"
     assert base_of("http://[::1]:80") == "http://[::1]:80/v1"
-    for url in ("localhost:8000", "", "ftp://h", "http://", "http://h:x", "file:///etc/passwd"):
+    for url in ("localhost:8000", "", "ftp://h", "http://", "http://h:x", "file:///etc/passwd", "http://xn--a"):
         with pytest.raises(ValueError, match="url must be an address such as http://localhost:8000/v1, got"):
             probe(url)
     with pytest.raises(ValueError, match="must not hold a name or password") as raised:

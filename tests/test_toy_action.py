@@ -1,7 +1,7 @@
 """An action on a loop is a file of its own and a name in lzsampler/decoding/actions/__init__.py.
 
-The toy goes back to half of the text, once, and ends it at the next loop. `generate`, `generate_many`, the drop-in and
-the command line have it without another line.
+The toy goes back to half of the text and writes two letters, once. It ends the text at the next loop. `generate`, the
+drop-in and the command line have it without another line.
 """
 
 import json
@@ -24,23 +24,26 @@ PROMPT = "Between Barton and Delaford, there was that"
 
 
 class Halve(LoopAction):
-    """Cuts half of the text, and goes on, once."""
+    """Cuts half of the text, and writes two letters, once."""
 
     name = "halve"
     help = "cuts half of the text"
     goes_on = True
     cuts = True
+    writes = True
 
     def __init__(self, temperature: float) -> None:
         super().__init__(temperature)
         self._done = False
 
     def decide(self, text: LoopingText) -> Decision | None:
-        """Return that half of the text stays; None after the first time."""
-        if self._done:
+        """Return that half of the text stays; None after the first time, and without room."""
+        keep = text.cut_at(len(text.tokens) // 2)
+        written = tuple(text.spell("pa"))
+        if self._done or keep + len(written) >= text.room:
             return None
         self._done = True
-        return Decision(text.cut_at(len(text.tokens) // 2))
+        return Decision(keep, written)
 
     @classmethod
     def describe(cls, taken: ActionTaken) -> str:
@@ -55,10 +58,11 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_generate_has_it() -> None:
     params = Params(temperature=0.0, repetition_detection=RepetitionDetection(8, 2, 3))
-    model = Scripted([*"abcdefghijklmnop"], cycle([0, 1, 2], 16))
+    model = Scripted([*"abcdefghijklmno", "pa"], cycle([0, 1, 2], 16), tokens_of={"pa": [15]})
     config = GenerationConfig(params, max_tokens=60, on_loop="halve")
     made = generate(model, np.array([15], np.int32), config)
-    assert [(taken.name, taken.at, taken.keep) for taken in made.actions] == [("halve", 9, 4), ("stop", 9, 9)]
+    assert [(taken.name, taken.at, taken.keep) for taken in made.actions] == [("halve", 9, 4), ("stop", 14, 14)]
+    assert made.actions[0].written == (15,)
     assert [describe(taken) for taken in made.actions] == [
         "halved 9 tokens",
         "stopped in a loop: " + made.actions[1].loop,
@@ -77,8 +81,10 @@ def test_the_drop_in_has_it() -> None:
     detection = {"max_pattern_size": 64, "min_pattern_size": 4, "min_count": 3}
     with attach(llm, Params(repetition_detection=detection), on_loop="halve"):
         (choice,) = llm(PROMPT, max_tokens=200, temperature=0.0)["choices"]
-        assert [taken["name"] for taken in choice["lzsampler"]["actions"]] == ["halve", "stop"]
+        assert choice["lzsampler"]["actions"][0]["name"] == "halve"
         assert choice["lzsampler"]["actions"][0]["did"].startswith("halved")
+        assert bytes(llm.detokenize(choice["lzsampler"]["actions"][0]["written"])) == b"pa"
+        assert "pa" in choice["text"]
         with pytest.raises(ValueError, match="on_loop='halve' cannot take back text of a stream: use stream=False"):
             list(llm(PROMPT, stream=True))
 
@@ -96,5 +102,7 @@ def test_the_command_line_has_it() -> None:
     assert "halve cuts half of the text" in " ".join(lzs("--help").stdout.split())
     flags = ("--lz-penalty", "0", "-n", "200", "--on-loop", "halve", "--loop-min-count", "4", "--json")
     done = lzs(*flags, PROMPT)
-    assert [taken["name"] for taken in json.loads(done.stdout)["actions"]] == ["halve", "stop"], done.stderr
+    assert json.loads(done.stdout)["actions"][0]["name"] == "halve", done.stderr
     assert "lzs: halved" in done.stderr
+    refused = lzs("--regex", "[a-z ]*", "--on-loop", "halve", PROMPT)
+    assert "--on-loop halve writes what --regex may forbid: use stop, trim, rewind or boost" in refused.stderr

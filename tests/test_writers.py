@@ -45,5 +45,13 @@ def test_other_things_have_no_report(tmp_path: Path) -> None:
         table(7)
 
 
+def test_names_that_no_file_can_have_are_one_line(tmp_path: Path) -> None:
+    for name in ("x" * 300 + ".txt", "a\0b.txt", "\ud800.txt"):
+        with pytest.raises(LzsError, match=r"^cannot write "):
+            check(tmp_path / name, {".txt": Writer(write_note, "a note")})
+    with pytest.raises(TypeError, match="path must be the name of a file, got None"):
+        check(None, AUDIT)  # type: ignore[arg-type]
+
+
 def write_note(path: Path, content: Any) -> None:
     path.write_text(content)

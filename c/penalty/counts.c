@@ -46,4 +46,5 @@ const lzs_penalty lzs_penalty_counts = {
     .invalid = invalid,
     .fixed = fixed,
     .explain = explain,
+    .on_gpu = 1,
 };

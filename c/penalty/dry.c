@@ -104,4 +104,5 @@ const lzs_penalty lzs_penalty_dry = {
     .find = find,
     .price = price,
     .explain = explain,
+    .on_gpu = 1,
 };

@@ -111,4 +111,5 @@ const lzs_penalty lzs_penalty_lz = {
     .find = find,
     .price = price,
     .explain = explain,
+    .on_gpu = 1,
 };

@@ -197,4 +197,5 @@ const lzs_penalty lzs_penalty_paper = {
     .watch = watch,
     .settings_changed = settings_changed,
     .explain = explain,
+    .on_gpu = 1,
 };

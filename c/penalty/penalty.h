@@ -21,7 +21,7 @@ typedef struct lzs_penalty {
     void (*watch)(lzs_watch_shape *shape, const lzs_params *params);
     /* (*) The most tokens that it finds in one step, which are tokens of the history; 0 when it is off. */
     size_t (*most)(const lzs_params *params);
-    /* (*) Finds its tokens by its watch: takes their entries of `found`, and raises the `count` of each, which begins
+    /* (*) Called while its watch has a window, which a penalty without need of matches can set to 1. Finds its tokens: takes their entries of `found`, and raises the `count` of each, which begins
      * with 0. Counts and the paper's rule have none: lzs_edit_list_make folds those in one pass over the history's
      * table. */
     void (*find)(lzs_token_table *found, const lzs_history *h, const lzs_params *params, float log2_vocab);
@@ -31,6 +31,8 @@ typedef struct lzs_penalty {
     void (*settings_changed)(lzs_edit_list *e, const lzs_params *before, const lzs_params *params, float log2_vocab);
     /* Fills in its fields of the explanation of e->token; its changes are 0 where e->exempt is set. */
     void (*explain)(lzs_explanation *e, const lzs_history *h, const lzs_params *params, float log2_vocab);
+    /* Whether the CUDA kernels have it, which fold by themselves; if not, a batch refuses settings that switch it on. */
+    int on_gpu;
 } lzs_penalty;
 
 /* All penalties, in the order in which their settings are checked and those with a `find` are folded. A new one is a

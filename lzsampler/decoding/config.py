@@ -77,7 +77,7 @@ class GenerationConfig:
             return
         if self.ignore_eos:
             raise ArgumentError("ignore_eos forbids the tokens that end a text, which a grammar needs: leave one out")
-        if "thinking" in scope:
+        if "thinking" in scope or not self.loops.kind.needs_template:  # which writes in the thinking alone
             self.loops.refuse_beside_grammar()
 
     @property

@@ -29,8 +29,9 @@ import numpy as np
 
 from .._check import integer
 from .._ffi import ffi
+from .._values import shown
 from ..constraint.grammar import Grammar
-from ..errors import ArgumentError, LzsError
+from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..llama import llama_cpp
 from ..llama.model import MAX_THREADS, Model, Prompt, refuse_other_model
 from ..util.cores import physical_cores
@@ -177,7 +178,13 @@ def _run(
 
 def _alike(requests: Iterable[Request]) -> Iterator[list[Request]]:
     """Yield consecutive requests with the same prompt together."""
-    for _, group in groupby(requests, lambda r: r.prompt.tolist() if isinstance(r.prompt, np.ndarray) else r.prompt):
+
+    def prompt_of(request: Request) -> object:
+        if not isinstance(request, Request):
+            raise ArgumentTypeError(f"requests must be Request objects, got {shown(request)}")
+        return request.prompt.tolist() if isinstance(request.prompt, np.ndarray) else request.prompt
+
+    for _, group in groupby(requests, prompt_of):
         while together := list(islice(group, _TOGETHER)):
             yield together
 

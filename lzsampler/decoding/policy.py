@@ -54,9 +54,9 @@ class LoopPolicy:
     penalty_scope: Sequence[Part] | None = None
 
     def __post_init__(self) -> None:
-        if self.action is not None and self.action not in ACTIONS:
+        if self.action is not None and not (isinstance(self.action, str) and self.action in ACTIONS):
             raise ArgumentError(f"on_loop must be one of {', '.join(ACTIONS)}, got {self.action!r}")
-        if self.rule is not None and self.rule not in get_args(LoopRule):
+        if self.rule is not None and not (isinstance(self.rule, str) and self.rule in get_args(LoopRule)):
             raise ArgumentError(f"loop_rule must be one of {', '.join(get_args(LoopRule))}, got {self.rule!r}")
         object.__setattr__(self, "max_recoveries", integer("max_recoveries", self.max_recoveries, 0, MAX_RECOVERIES))
         for name in ("loop_scope", "penalty_scope"):  # the dataclass is frozen, and this completes its construction
@@ -83,10 +83,10 @@ class LoopPolicy:
         return Off if self.action is None else ACTIONS[self.action]
 
     def refuse_beside_grammar(self) -> None:
-        """Raise ValueError for an action that writes a mark that a grammar may refuse."""
-        if self.kind.needs_template:
+        """Raise ValueError for an action that writes what a grammar may refuse."""
+        if self.kind.writes:
             raise ArgumentError(
-                f"on_loop={self.action!r} writes a mark that a grammar may refuse: use {names('needs_template', False)}"
+                f"on_loop={self.action!r} writes what a grammar may refuse: use {names('writes', False)}"
             )
 
     def settled(self, params: Params) -> tuple["LoopPolicy", Params]:
@@ -109,6 +109,9 @@ class LoopPolicy:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "LoopPolicy":
         """Return the policy of some fields by the names of `LOOP_KEYS`, in the form of `to_json`."""
+        unknown = values.keys() - LOOP_KEYS.keys() if isinstance(values, Mapping) else {shown(values)}
+        if unknown:
+            raise ArgumentError(f"a policy has the keys {', '.join(LOOP_KEYS)}, got {min(unknown)}")
         return cls(**{LOOP_KEYS[key]: value for key, value in values.items()})
 
 

@@ -25,6 +25,7 @@ class Recovery:
     settings. ``limit``: the most tokens that the text can have. ``whole``: takes a number of tokens and returns the
     first place from there on that is not inside a character. ``fresh``: `fresh_start` for this text. ``closing``: takes
     a number of tokens and returns the tokens that end the thinking after them; none if the text is not thinking there.
+    ``spell``: takes words and returns the tokens that continue the text with them.
 
     Call `step` after each token if `watching` is true or the sampler has found a loop. Between two tokens,
     `forbidden` holds the tokens that may not be picked next, and `draws` how to draw the next token if not by the
@@ -42,13 +43,14 @@ class Recovery:
         whole: Callable[[int], int] = lambda n: n,
         fresh: Callable[[int, int], tuple[int, int]] = lambda n, reach: (n, n),
         closing: Callable[[int], Sequence[int]] = lambda n: (),
+        spell: Callable[[str], Sequence[int]] = lambda text: (),
     ) -> None:
         self.policy = policy
         self.actions: list[ActionTaken] = []
         self.forbidden: tuple[int, ...] = ()
         self.n_recoveries = 0
         self._action = policy.kind(temperature)
-        self._limit, self.whole, self.fresh, self.closing = limit, whole, fresh, closing
+        self._limit, self.whole, self.fresh, self.closing, self.spell = limit, whole, fresh, closing, spell
         self._detect = Params(repetition_detection=params.repetition_detection, stuck_detection=params.stuck_detection)
         self._n_vocab = n_vocab
         # The text's own sampler reports only its first loop while those tokens stay; this one detects later loops.
@@ -111,7 +113,7 @@ class Recovery:
     def _looping(self, tokens: Sequence[int], found: Loop | Stuck) -> LoopingText:
         copy, reach = self._second_copy(tokens, found)
         line, word = self.fresh(copy, reach)
-        return LoopingText(tokens, copy, line, word, self._limit, self.whole, self.closing)
+        return LoopingText(tokens, copy, line, word, self._limit, self.whole, self.closing, self.spell)
 
     def _second_copy(self, tokens: Sequence[int], found: Loop | Stuck) -> tuple[int, int]:
         """Return (the place where the second copy of the loop begins, its number of tokens)."""
@@ -157,6 +159,17 @@ class Recovery:
             self._watch.rewind(n - keep)
         elif self._watch is not None:
             self._look_from(keep)
+
+
+def spelled(text: str, tokenize: Callable[..., list[int]], piece: Callable[[int], bytes]) -> list[int]:
+    """Return the tokens that continue a text with some words.
+
+    ``tokenize``: the method of a `llama_cpp.Llama`. If the vocabulary asks for it, llama.cpp puts a space before a
+    text, which does not belong inside another text. ``piece``: returns the bytes of a token.
+    """
+    tokens = tokenize(text.encode("utf-8"), add_bos=False, special=False)
+    has_space = bool(tokens) and piece(tokens[0]) == b" " and not text.startswith(" ")
+    return tokens[1:] if has_space else tokens
 
 
 def whole_character(tokens: Sequence[int], n: int, piece: Callable[[int], bytes]) -> int:

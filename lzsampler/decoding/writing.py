@@ -20,7 +20,7 @@ from .generation import FinishReason, Generation, Timings
 from .parts import PARTS, PartTracker
 from .proposing import Begun, Figured
 from .reasoning import closing, opened, split_reasoning
-from .recovery import Recovery, fresh_start, whole_character
+from .recovery import Recovery, fresh_start, spelled, whole_character
 from .steering import Steering
 from .text_sampler import TextSampler, step_of
 from .text_stream import TextStream
@@ -117,6 +117,7 @@ class Text(Begun):
                 whole=self._whole,
                 fresh=self._fresh,
                 closing=self._closing,
+                spell=lambda text: spelled(text, model.llm.tokenize, model.piece),
             )
         return self._steering.sampler
 

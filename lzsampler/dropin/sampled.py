@@ -16,7 +16,7 @@ from .._ffi import lib
 from ..decoding.actions import Off
 from ..decoding.parts import PartTracker
 from ..decoding.reasoning import closing, opened
-from ..decoding.recovery import Recovery, fresh_start, whole_character
+from ..decoding.recovery import Recovery, fresh_start, spelled, whole_character
 from ..detection import Loop
 from ..errors import ArgumentError, LzsError
 from ..llama.binding import llama_cpp
@@ -209,6 +209,7 @@ class SampledText:
         self.recovery.whole = lambda n: whole_character(self.tokens, n, lambda token: _piece(llm, token))
         self.recovery.fresh = lambda n, reach: fresh_start(self.tokens, n, reach, lambda token: _piece(llm, token))
         self.recovery.closing = lambda n: self._closing(llm, n)
+        self.recovery.spell = lambda text: spelled(text, llm.tokenize, lambda token: _piece(llm, token))
 
     def changes(self) -> dict[str, Any]:
         """Return the arguments of `Llama.generate` that the action's draw changes."""

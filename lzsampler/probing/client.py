@@ -12,6 +12,7 @@ from contextlib import suppress
 from threading import Timer
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
@@ -133,7 +134,7 @@ class Client:
 
     def _read(self, method: str, path: str, sent: bytes | None) -> bytes:
         answered = False
-        with _Deadline(self.timeout) as deadline, httpx.Client(verify=self._tls, timeout=self.timeout) as client:
+        with _Deadline(self.timeout) as deadline, self._opened() as client:
             more: dict[str, Any] = {"content": sent, "headers": self._headers, "extensions": {"trace": deadline.trace}}
             try:
                 with client.stream(method, f"{self.base}{path}", **more) as response:
@@ -149,9 +150,27 @@ class Client:
                     raise self._too_slow() from None
                 if isinstance(error, httpx.ConnectError):
                     raise LzsError(f"cannot connect to {self.shown}: {_why(error)}") from None
+                if isinstance(error, httpx.RemoteProtocolError) and "location header" in str(error):
+                    raise LzsError(
+                        f"{self.shown} redirects to a malformed address: give the address of the server itself"
+                    ) from None
                 if answered:
                     raise LzsError(f"{self.shown} closed the connection in the middle of an answer") from None
                 raise LzsError(f"{self.shown} does not answer as an HTTP server: {_why(error)}") from None
+
+    def _opened(self) -> httpx.Client:
+        """Return a client that uses the proxy of the environment, as Python's urllib finds it.
+
+        httpx refuses usual values of NO_PROXY, such as "::1", and needs a package for a proxy of another kind.
+        """
+        parts = urlsplit(self.base)
+        proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+        try:
+            return httpx.Client(verify=self._tls, timeout=self.timeout, trust_env=False, proxy=proxy)
+        except (ImportError, ValueError, httpx.InvalidURL) as error:
+            raise LzsError(
+                f"the proxy {_clean(str(proxy))} of {parts.scheme.upper()}_PROXY cannot be used: {_why(error)}"
+            ) from None
 
     def _body(self, response: httpx.Response) -> bytes:
         data = bytearray()
@@ -193,7 +212,7 @@ def base_of(url: str) -> str:
         raise ArgumentTypeError(f"url must be a string, got {shown(url)}")
     try:
         parts = urlsplit(url.strip())
-        httpx.URL(url.strip())  # httpx may refuse more addresses
+        _ = httpx.URL(url.strip()).host  # httpx may refuse more addresses
         host = (parts.hostname or "").encode("idna").decode("ascii")
         known = parts.scheme in ("http", "https") and (parts.port or 1) > 0 and host != "" and parts.path.isascii()
         known = known and all(c.isprintable() and not c.isspace() for c in url.strip())

@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .._check import INT32_MAX, integer
+from .._values import shown
 from ..errors import ArgumentError, ArgumentTypeError, LzsError, missing
 from ..util.json_text import write_json
 
@@ -106,11 +108,19 @@ def check(path: str | Path, writers: Mapping[str, Writer]) -> Writer:
     ValueError if the ending of the path is not one of ``writers``, LzsError if no file can be written there,
     MissingExtra if a package that the writer needs is not installed.
     """
+    if not isinstance(path, str | Path):
+        raise ArgumentTypeError(f"path must be the name of a file, got {shown(path)}")
     path = Path(path)
     writer = writers.get(path.suffix.lower())
     if writer is None:
         endings = f"{'one of ' if len(writers) > 1 else ''}{', '.join(writers)}"
         raise ArgumentError(f"cannot write {path}: its name must end in {endings}")
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        pass  # which the next lines name
+    except (OSError, ValueError) as error:  # a name that is too long, or has a character that no name can have
+        raise LzsError(f"cannot write {shown(str(path))}: {getattr(error, 'strerror', None) or error}") from None
     if path.is_dir():
         raise LzsError(f"cannot write {path}: it is a folder")
     if not path.parent.is_dir():
@@ -157,6 +167,7 @@ def table(result: object, width: int = 110) -> str:
     from ..evaluation.costs import Costs
     from ..evaluation.results import Results
 
+    width = integer("width", width, 1, INT32_MAX)
     if isinstance(result, Audit):
         from .audit_terminal import terminal_table
 

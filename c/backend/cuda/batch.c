@@ -6,6 +6,7 @@
 
 #include "../../penalty/token_classes.h"
 #include "../../penalty/params.h"
+#include "../../penalty/penalty.h"
 #include "machine.h"
 #include "settings.h"
 
@@ -210,6 +211,11 @@ lzs_status lzs_batch_set_params(lzs_batch *b, int32_t slot, const lzs_params *pa
         return LZS_EINVAL;
     }
     lzs_params_whole(params, &whole);
+    for (const lzs_penalty *const *penalty = lzs_penalties; *penalty; penalty++) {
+        if (!(*penalty)->on_gpu && (*penalty)->most && (*penalty)->most(&whole)) {
+            return fail(b, LZS_EINVAL, "the kernels do not have one of these penalties");
+        }
+    }
     const size_t n_listed = whole.n_exempt + whole.n_logit_bias + whole.n_dry_breakers + whole.n_lz_separators + whole.n_lz_commas;
     if (n_listed > (size_t)b->shape.max_listed) {
         return fail(b, LZS_ESPACE, "exempt, logit_bias, dry_breakers, lz_separators and lz_commas have more than max_listed items together");

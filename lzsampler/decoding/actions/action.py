@@ -18,7 +18,7 @@ class LoopingText:
     or sentence. Without a line or sentence, ``line`` and ``word`` equal ``copy``. ``room``: the most tokens that the
     text can have. ``whole`` takes a place and returns the first place from there on that is not inside a character.
     ``closing`` takes a number of tokens and returns the tokens that end the thinking after them; it returns no tokens
-    if the text is not thinking there.
+    if the text is not thinking there. ``spell`` returns the tokens that continue the text with some words.
     """
 
     tokens: Sequence[int]
@@ -28,6 +28,7 @@ class LoopingText:
     room: int
     whole: Callable[[int], int]
     closing: Callable[[int], Sequence[int]]
+    spell: Callable[[str], Sequence[int]]
 
     def cut_at(self, place: int) -> int:
         """Return how many tokens stay if the text is cut at a place: at least one, and whole characters only."""
@@ -104,7 +105,8 @@ class LoopAction:
     - ``cuts``: whether the action removes text that a stream may already have sent.
     - ``steers``: whether the action changes how a later token is picked.
     - ``random``: whether the text depends on the seed even at temperature 0.
-    - ``needs_template``: whether the action writes a mark of the chat template, which a grammar may refuse.
+    - ``writes``: whether the action writes tokens in the model's place, which a grammar may refuse.
+    - ``needs_template``: whether these tokens are the mark that ends the thinking, so that an answer follows.
 
     Attributes of an object:
 
@@ -118,6 +120,7 @@ class LoopAction:
     cuts: ClassVar[bool] = False
     steers: ClassVar[bool] = False
     random: ClassVar[bool] = False
+    writes: ClassVar[bool] = False
     needs_template: ClassVar[bool] = False
 
     def __init__(self, temperature: float) -> None:

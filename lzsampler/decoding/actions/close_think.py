@@ -13,6 +13,7 @@ class CloseThink(LoopAction):
     help = "cuts the text there too, and ends the thinking, so that the model answers"
     goes_on = True
     cuts = True
+    writes = True
     needs_template = True
 
     def __init__(self, temperature: float) -> None:
