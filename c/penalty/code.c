@@ -8,7 +8,7 @@
  * goes on while some distance repeats all of it.
  */
 #include "../backend/arithmetic.h"
-#include "lzsampler_explain.h"
+#include "../include/lzsampler_explain.h"
 #include "../state/match_index.h"
 
 /* Returns the least distance, at most `reach`, at which the last `length` tokens stand, too; 0: there is none. */
