@@ -267,7 +267,7 @@ lzs_status lzs_sampler_set_grammar(lzs_sampler *s, lzs_grammar *grammar) {
 
 /* ---- a step ---- */
 
-/* The settings of penalties that know a grammar: a text may copy itself for longer. */
+/* The settings of penalties under a grammar, where a text may copy itself for longer. */
 static lzs_params under_grammar(const lzs_params *params) {
     lzs_params wider = *params;
     wider.lz_run_allowance *= LZS_GRAMMAR_ALLOWANCE;

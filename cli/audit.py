@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 READ, COUNTS, _OUTPUT, _WORK = "What is read", "What counts as a loop", "Output", "Work"
 _RATES = ("loop_rate", "stuck_rate", "literal_rate", "bad_rate", "turn_loop_rate")
-_BAD = Limit("bad_rate=10%", None, "bad_rate", "=", 0.1)  # the limit of an audit whose --fail-over sets none for it
+_BAD = Limit("bad_rate=10%", None, "bad_rate", "=", 0.1)  # the limit for unreadable records if --fail-over sets none
 _ENOUGH = 0.01  # the loop rate that a result without loops should rule out
 _WITHOUT_GROUP = {"bad_rate": "bad records", "turn_loop_rate": "loops over turns"}
 

@@ -41,7 +41,8 @@ def bench(options: BenchOptions) -> None:
     The slowdown is that of a whole token, decoding and sampling, as in Table 1 of arXiv 2504.20131; latency and tokens
     a second are those with LZ. The three ways of sampling take turns at every token.
 
-    With --four, lzs measures four ways that take turns, --rounds texts each: what a draft and fewer bits gain here.
+    With --four, lzs compares the model as it is, in four bits, with a draft, and with both. The four take turns, for
+    as many texts each as --rounds says.
     """
     params = params_from(options.sampling)
     check_options(options)

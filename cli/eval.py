@@ -62,8 +62,8 @@ class EvalOptions:
     so_far: bool = opt(_HOW, "--so-far", help="write no new text; print and report what the folder has now")
     n_ctx: int | None = opt(
         _HOW, "-c", "--ctx-size", low=0,
-        help="context of each text, tokens; 0 is all that the model was trained with (default: up to 4096, or more "
-        "if the grid has longer texts)",
+        help="context of each text, tokens; 0 is that of the model's training (default: up to 4096, or more if the "
+        "grid has longer texts)",
     )  # fmt: skip
     n_parallel: int = opt(_HOW, "-np", "--parallel", low=1, default=16, help="texts decoded at a time")
     n_threads: int | None = opt(_HOW, "-t", "--threads", low=1, help=THREADS_HELP)

@@ -78,7 +78,8 @@ class Params:
       512.
     - ``lz_run_penalty`` (r), logits, >= 0, 0 is off: a token loses r (n - a) if with it the text would copy itself
       without a gap, with a period of D tokens, for n > ``lz_run_allowance`` (a; 0..131072) tokens. The higher of the
-      two penalties counts. Under a grammar of lzsampler a is 16 times as large, unless ``structure`` is "off".
+      two penalties counts. A grammar of lzsampler makes ``lz_run_allowance`` 16 times as large, unless ``structure``
+      is "off".
     - ``lz_separators``, ``lz_commas``: bit sets of tokens, as bytes or arrays of ceil(V / 32) uint32 words, least
       significant bit first; empty means no tokens, as without a vocabulary. A separator restarts the count of L. A
       comma does so too, while fewer than m tokens, itself included, have come since the last separator.
@@ -211,7 +212,7 @@ class Params:
             off = penalty.off(self)
             value = off if given is None else number(name, given, -FLOAT_MAX, FLOAT_MAX)
             if getattr(self, penalty.method) == "multiplicative" and value < FLOAT_MIN and value != off:
-                raise ArgumentError(f"{name} must be above 0 ({FLOAT_MIN:.3g}) when multiplicative, got {shown(value)}")
+                raise ArgumentError(f"{name} must be at least {FLOAT_MIN:.3g} when multiplicative, got {shown(value)}")
             normal(name, value)
         normal("penalty_window", integer("penalty_window", self.penalty_window, 0, INT32_MAX))
         normal("exempt", token_ids("exempt", self.exempt, hint="exempt_ids"))
@@ -550,7 +551,7 @@ def _detection(
 
 
 def fixed_difference(before: Params, after: Params) -> str | None:
-    """Return the first difference of two settings that a sampler cannot follow, as "FIELD cannot change", or None.
+    """Return "FIELD cannot change" for the first field that differs and that a sampler cannot change, or None.
 
     Strengths, temperature and truncation can change between steps. The fields that determine a sampler's history
     cannot, and neither can whether a penalty is on at all.

@@ -350,7 +350,7 @@ class Sampler:
         if not written.flags.writeable:
             raise ArgumentError("logits must be writable: give an out, or process() writes there")
         if written.ctypes.data != row.ctypes.data and np.may_share_memory(row, written):
-            raise ArgumentError("out must be logits itself or lie elsewhere in memory, got a part of it")
+            raise ArgumentError("out must be logits itself or not overlap it, got a part of logits")
         status = lib.lzs_process(self.handle, ffi.from_buffer("float[]", row), ffi.from_buffer("float[]", written))
         if status:
             self.refuse(status, logits)

@@ -4,7 +4,7 @@
 #include "backend.h"
 #include "sort.h"
 
-/* Ids and logits as keys whose descending order is that of ids ascending. */
+/* Ids and logits as keys: in descending order of the keys, the ids ascend. */
 static uint64_t by_id(int32_t id, float x) {
     return (uint64_t)(uint32_t)~id << 32 | lzs_float_bits(x);
 }

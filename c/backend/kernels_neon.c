@@ -90,8 +90,8 @@ static inline vi v_sub_int(vi a, vi b) { return vsubq_u32(a, b); }
 static inline vi v_add_where(vi a, vm m, vi b) { return vaddq_u32(a, vandq_u32(b, m)); }
 /* The sum of all lanes in 64 bits */
 static inline uint64_t v_sum_wide(vi a) { return vaddlvq_u32(a); }
-/* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. By bytes, since p may
- * point to floats. */
+/* Writes the lanes whose bit is set without gaps. It always writes V_LANES lanes; the rest of them is undefined. By
+ * bytes, since p may point to floats. */
 static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     uint32_t lanes[4];
     vst1q_u32(lanes, a);

@@ -1,7 +1,7 @@
 /* race.c - the draw: an exponential race (Gumbel-max) among the tokens that stay.
  *
- * score(t) = y(t) + log2 E(t), and the smallest wins, with probability proportional to 2^-y(t). The noise E is made by
- * groups of tokens (noise.h). A group stays closed if its best logit cannot win even with the group's smallest noise.
+ * score(t) = y(t) + log2 E(t), and the smallest wins, with probability proportional to 2^-y(t). The noise E is made
+ * for groups of tokens (noise.h). A group stays closed if its best logit cannot win even with its smallest noise.
  * So a draw needs one word for each of V / 64 groups, and the words of the few tokens that could win with that noise.
  * These wait until there are many, because vectors run them for little more than the cost of one. Tokens more than 37.1
  * bits below the best never win, since random words are finite (docs/determinism.md has the error before that).

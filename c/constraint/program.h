@@ -115,8 +115,8 @@ size_t lzs_program_memory(const lzs_program *program);
 /* Fills class_of, byte_of, n_classes and uses, when everything else is there. */
 void lzs_program_find_classes(lzs_program *program);
 
-/* Builds the automaton of a tree; the caller frees it in any case. LZS_EINVAL, with the error filled, if it would be
- * too large. */
+/* Builds the automaton of a tree; the caller frees the automaton, also after a failure. LZS_EINVAL, with the error
+ * filled, if it would be too large. */
 lzs_status lzs_program_build(const lzs_tree *tree, lzs_program *program, lzs_grammar_error *error);
 
 #endif

@@ -756,7 +756,7 @@ static lzs_status make(lzs_grammar *g, int32_t number) {
     return LZS_OK;
 }
 
-/* The mask of a turn after a token; -1 if it was not kept. The slot and tag are for adding it. */
+/* The mask of a turn after a token; -1 if it was not kept. If there is none, slot and tag say where to add it. */
 static int32_t last_of(const lzs_proper *p, int32_t turn, int32_t last, lzs_slot **slot, uint32_t *tag) {
     *tag = (uint32_t)lzs_fold(pair_key(turn, last), p->of_lasts.key);
     *slot = NULL;

@@ -41,8 +41,8 @@ lzs_status lzs_walk(lzs_grammar *g, uint32_t node, lzs_found *found);
 
 enum { LZS_WALK_OTHERS = -1 };
 
-/* Adds the text tokens that may follow a state, at least those with more bytes than number level - 1 of
- * LZS_SHORT_LEVELS, or with LZS_WALK_OTHERS those that are not inner ones. Nodes where a text may end are added to
+/* Adds the text tokens that may follow a state: at least those longer than LZS_SHORT_LEVELS[level - 1] bytes, or with
+ * LZS_WALK_OTHERS those that are not inner tokens. Nodes where a text may end are added to
  * `exits`, which may be NULL. */
 lzs_status lzs_walk_all(lzs_grammar *g, int32_t state, int level, lzs_found *found, lzs_exits *exits);
 

@@ -74,7 +74,7 @@ typedef enum lzs_history_scope {
 
 typedef enum lzs_structure {
     LZS_STRUCTURE_OFF = 0,   /* Penalties ignore the grammar. */
-    LZS_STRUCTURE_SCALE = 1, /* The share of a token's bytes that the grammar leaves free multiplies its penalties. */
+    LZS_STRUCTURE_SCALE = 1, /* Penalties count by the share of a token's bytes that the grammar leaves free. */
     LZS_STRUCTURE_FREE = 2   /* The same, and penalties look only at tokens of which the grammar left a byte free. */
 } lzs_structure;
 

@@ -131,8 +131,8 @@ LZS_API int32_t lzs_llama_decode(lzs_llama_decoder *decoder, const void *batch, 
 
 /* ---- a chain under a grammar ----
  *
- * In the order of llama.cpp's common_sampler, the chain picks, and the grammar judges that token alone. Only if it
- * refuses, it masks the candidates and the chain picks again. Then both accept the token. */
+ * In the order of llama.cpp's common_sampler, the chain picks, and the grammar judges that token alone. If the
+ * grammar refuses the token, it masks the candidates, and the chain picks again. Then both accept the token. */
 
 typedef struct lzs_llama_grammar lzs_llama_grammar;
 

@@ -35,7 +35,7 @@ static void backend_reset(lzs_llama_sampler *sampler) {
     lzs_graph_clear(c->graph);
 }
 
-/* The plan of a row: of a position of the block, or that of the sampler for a row by itself. */
+/* The plan of a row: the plan of its position in the block, or the sampler's own plan for a single row. */
 static lzs_status plan_of(const chain_context *c, size_t row, lzs_plan *plan) {
     size_t n_drafted = 0;
     if (c->block) lzs_drafted(c->block, &n_drafted);

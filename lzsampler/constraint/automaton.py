@@ -68,7 +68,7 @@ def automaton_of(grammar: Grammar, limit: int = MAX_STATES, *, part_masks: PartM
     if not grammar.has_automaton:
         raise ArgumentError("grammar must be one of lzsampler's own: GBNF and llguidance have no automaton to look at")
     limit = integer("limit", limit, 1, INT32_MAX)
-    own = grammar.copy()  # the numbers of states are valid only until someone else uses the grammar
+    own = grammar.copy()  # state numbers are valid only until another user of the grammar comes
     if part_masks is not None:
         own.use_part_masks(part_masks)
     n_vocab = own.vocabulary.n_vocab

@@ -118,8 +118,8 @@ class Translator:
 
     ``names_matter``: whether parts other than names depend on the names of properties. ``unit``: the pattern for one
     character of a string. ``raw``: the characters that must be escaped, for use in a character class.
-    ``longest_name``: the most characters of a name that the schema does not give. ``indent``: the extra columns of
-    nested values on lines of their own.
+    ``longest_name``: the most characters of a name that the schema does not give. ``indent``: the number of spaces
+    that each level of nesting adds, if values have lines of their own.
     """
 
     unit = _UNIT

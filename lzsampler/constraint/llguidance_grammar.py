@@ -48,7 +48,7 @@ def lark_source(text: str) -> str:
 
 
 def matchers(name: str, text: str, tokens: TokenBytes) -> Callable[[], "LlguidanceMatcher"]:
-    """Return a function that makes matchers at the beginning of a grammar.
+    """Return a function that makes matchers, each at the beginning of the grammar.
 
     ``text``: the result of `json_schema_source` or `lark_source`. ``name``: the argument to name in an error.
     """

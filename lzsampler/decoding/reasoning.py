@@ -1,4 +1,4 @@
-"""Reasoning inside a text, which the model's marks separate from the answer."""
+"""The reasoning in a text: the model's marks separate it from the answer."""
 
 import re
 

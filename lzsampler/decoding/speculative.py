@@ -35,7 +35,7 @@ class Speculator:
         return self._figures
 
     def follow(self, token: int) -> int | None:
-        """Decode a token that was taken, and take one or more tokens after it, as `Text.follow` takes one."""
+        """Decode a token and add one or more tokens after it. `Text.follow` adds one."""
         text = self._text
         if text.forces:
             self._say(False)

@@ -208,8 +208,9 @@ def decode_cost(
 ) -> dict[str, Cost]:
     """Time decodes of one and of several tokens after ``past``; models and sizes take turns in each of the rounds.
 
-    ``sizes``: tokens of a decode, each at most the ``n_batch`` of the models. All rows of logits are computed, as when
-    drafted tokens are verified. Raises like `Model.decode_rows`, and ValueError for fewer than 2 rounds.
+    ``sizes``: numbers of tokens to decode together, each at most the ``n_batch`` of the models. All rows of logits are
+    computed, as when drafted tokens are verified. Raises like `Model.decode_rows`, and ValueError for fewer than 2
+    rounds.
     """
     integer("rounds", rounds, 2, 10_000)
     every = (1, *sizes)

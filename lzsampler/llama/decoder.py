@@ -45,7 +45,7 @@ class Decoder:
         self._decoder.stopped = signal.SIGINT
 
     def forget(self) -> None:
-        """Forget a stop that `check` has not reported: a second Ctrl-C can come before `check`."""
+        """Forget a stop that `check` has not reported, such as a second Ctrl-C before `check`."""
         self._decoder.stopped = 0
 
     def check(self) -> None:

@@ -220,7 +220,8 @@ def _forced(texts: Texts, token: int) -> _Run | None:
 
 
 def _tokens_of(texts: Texts, prompt: str) -> int | None:
-    """Return how many tokens a prompt of copies has, without the server's additions; None if it reports no count."""
+    """Return how many tokens a prompt of copies has, without the server's additions; None if the server reports no
+    count."""
     once, twice = (texts.endpoint.ask(p, tokens=1, **GREEDY).prompt_tokens for p in (prompt, f"{prompt} {prompt}"))
     return None if once is None or twice is None else twice - once
 

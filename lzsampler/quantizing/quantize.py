@@ -260,7 +260,7 @@ def _run(
     if error:
         if shutil.disk_usage(target.parent).free < 2**20:
             raise LzsError(f"no space is left on the disk of {target.parent}")
-        if "iostream error" in error:  # the only text of C++ for a failed write
+        if "iostream error" in error:  # the only message that C++ has for a failed write
             limit = "a quota or a limit on the size of files is reached"
             raise LzsError(f"llama.cpp cannot write to {target.parent}: {limit}")
         raise LzsError(f"llama.cpp cannot quantize {source.name}: {error}")

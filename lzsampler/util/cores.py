@@ -65,7 +65,7 @@ def _quotas() -> Iterator[tuple[int, int]]:
 
 
 def _numbers(*files: Path) -> Iterator[tuple[int, int]]:
-    """Yield the two numbers in one or two files; nothing if a file is missing or there is no limit ("max", -1)."""
+    """Yield quota and period of a CPU limit, from one file or two; nothing without a file or a limit ("max", -1)."""
     try:
         quota, period = " ".join(file.read_text() for file in files).split()
         yield int(quota), int(period)

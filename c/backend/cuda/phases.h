@@ -67,7 +67,8 @@ static __device__ __forceinline__ void lzs_warp_hint_min(uint32_t *p, uint32_t v
     lzs_warp_min(p, v);
 }
 
-/* Writes the maximum of 16 consecutive threads. It is a plain store: it ignores what was there and other writers. */
+/* Writes the maximum of 16 consecutive threads. It is a plain store: it overwrites the old value and does not wait
+ * for other writers. */
 static __device__ __forceinline__ void lzs_half_warp_max(uint32_t *p, uint32_t v) {
     v = __reduce_max_sync(threadIdx.x & 16 ? 0xffff0000u : 0x0000ffffu, v);
     if ((threadIdx.x & 15) == 0) *p = v;
