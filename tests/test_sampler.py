@@ -412,7 +412,7 @@ def test_process_refuses_an_out_that_will_not_do() -> None:
         ([0.0] * 5, "out must be a numpy array of float32, got list"),
         (np.zeros(10, np.float32)[::2], "out must be contiguous"),
         (locked, "out must be writable"),
-        (row[1:6], "out must be logits itself or lie elsewhere"),
+        (row[1:6], "out must be logits itself or not overlap it"),
     ]
     for out, message in bad:
         with pytest.raises(ValueError, match=message):
