@@ -67,7 +67,7 @@ def test_a_decode_ends_within_a_batch_and_the_context_goes_on(model: Model) -> N
     with pytest.raises(KeyboardInterrupt):
         interrupted(lambda: model.decode(LONG))
     assert (model.past, in_the_cache(model)) == (begin.tolist(), begin.size)  # the whole prompt was in the cache
-    with pytest.raises(RuntimeError, match="decode that was ended"):
+    with pytest.raises(RuntimeError, match="an interrupted decode"):
         model.logits()
     model.decode(more)
     assert np.array_equal(model.logits(), expected)
@@ -318,7 +318,7 @@ def test_several_ctrl_c_free_no_context_that_a_thread_uses() -> None:
 
         model = Model(default_model(), n_ctx=1024, n_threads=1)
         asked = GenerationConfig(max_tokens=10)
-        requests = [Request(i, "The king went to the sea. " * 90 + str(i), asked) for i in range(8)]
+        requests = [Request(i, "The king went to the sea. " * 90 + str(i), asked) for i in range(60)]
 
         def press():
             time.sleep(0.4)
