@@ -217,9 +217,10 @@ def test_command(tmp_path: Path) -> None:
     drawn = tmp_path / "four.svg"
     done = lzs_four("-md", "tale-1m", "--prompts", str(prompts), "-o", str(drawn), temporary=folder)
     assert done.returncode == 0, done.stderr
-    about, head, *rows = done.stdout.splitlines()
-    assert "base BF16, converted for this" in about
-    assert head.split() == list(WAYS)
+    lines = done.stdout.splitlines()
+    head = next(i for i, line in enumerate(lines) if line.split() == list(WAYS))
+    rows = lines[head + 1 :]
+    assert "base BF16, converted for this" in " ".join(lines[:head])
     table, foot = rows[:12], " ".join(rows[12:])
     assert [row[:22].strip() for row in table][::11] == ["tokens a second", "the article"]
     assert table[-1].split()[2:] == ["1", "2", "1.5", "to", "2", "4"]
