@@ -22,7 +22,7 @@ typedef enum lzs_spec_mode {
     LZS_SPEC_MATCH = 2   /* The draft gives its best token, which stands if the target draws it. */
 } lzs_spec_mode;
 
-#define LZS_MAX_DRAFT 32 /* most tokens of a block; LZS_MASK_CHANGES, since a refused block is rewound with its masks */
+#define LZS_MAX_DRAFT 32 /* most tokens of a block: LZS_MASK_CHANGES, as a rewind restores the masks of a whole block */
 
 typedef struct lzs_speculation lzs_speculation;
 
