@@ -88,7 +88,7 @@ LZS_API lzs_status lzs_intern(const uint8_t *text, size_t n, const lzs_span *spa
 typedef struct lzs_figures {
     uint64_t characters, words;
     uint64_t ngrams[4];   /* n-grams of words, n = 1..4 */
-    uint64_t distinct[4]; /* distinct ones among them */
+    uint64_t distinct[4]; /* number of distinct n-grams among `ngrams` */
     /* For n = 2..4, the length of the most frequent n-gram (with a space between two words) times the number of its
      * occurrences. */
     uint64_t top_characters[3];
