@@ -54,13 +54,13 @@ extern "C" {
 #define LZS_GRAMMAR_ALLOWANCE 16 /* under a grammar, lz_run_allowance is multiplied by this */
 
 typedef enum lzs_lz_rule {
-    LZS_RULE_DEFAULT = 0, /* Tokens cost that complete a repetition of lz_min_match or more: docs/penalties.md */
+    LZS_RULE_DEFAULT = 0, /* A token costs if it makes a repetition of lz_min_match or more tokens: docs/penalties.md */
     LZS_RULE_PAPER = 1    /* The rule of arXiv 2504.20131: every token that occurs in the window costs. */
 } lzs_lz_rule;
 
 typedef enum lzs_lz_formula {
-    /* Here D is the distance of a match, and L its length. (log2(D + 1) + log2 L) / L, of the match for which this is
-     * least; the authors' code of March 2025 */
+    /* D: the distance of a match; L: its length. LZS_LZ_RATE: the least (log2(D + 1) + log2 L) / L of all matches; the
+     * authors' code of March 2025 */
     LZS_LZ_RATE = 0,
     LZS_LZ_DISTANCE = 1,  /* log2 D of the longest match (of several, the nearest); the authors' code of July 2025 */
     LZS_LZ_CODELENGTH = 2 /* the paper's Eq. 14 with its algebra corrected: docs/penalties.md */
@@ -110,10 +110,11 @@ typedef struct lzs_params {
     /* A run is what a text goes on repeating after it has repeated a pattern once. The first tokens of a run cost
      * nothing: lz_run_allowance says how many (a), 0..LZS_MAX_WINDOW. */
     int32_t lz_run_allowance;
-    const uint32_t *lz_separators; /* [fixed] set of separators: a repetition counts from the last one on */
+    const uint32_t *lz_separators; /* [fixed] set of separators; the length of a repetition is counted from the last
+                                    * separator of the text on */
     size_t n_lz_separators;
-    const uint32_t *lz_commas;     /* [fixed] set of tokens that are separators only near another separator: if fewer
-                                    * than lz_min_match tokens have come since, the comma included */
+    const uint32_t *lz_commas;     /* [fixed] set of commas; a comma is a separator only if fewer than lz_min_match
+                                    * tokens, the comma included, follow the last separator */
     size_t n_lz_commas;
     int32_t lz_formula;        /* lzs_lz_formula, for LZS_RULE_PAPER alone. That rule ignores lz_min_match and
                                 * lz_run_allowance; lz_run_penalty, lz_separators and lz_commas must be off */

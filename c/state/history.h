@@ -21,7 +21,7 @@ typedef struct lzs_history {
 
     /* For LZS_RULE_PAPER. A position is in reach if a whole buffer precedes it within the window. That is, its distance
      * is 1 to `reach` (lz_window - lz_buffer), and it is not among the first `buffer` tokens of the history. */
-    int32_t reach;     /* 0 when it is off */
+    int32_t reach;     /* 0 when the rule is off */
     int32_t buffer;
     int32_t *previous; /* (n) previous[i]: the last position before i that has the same token as i and was in reach at
                         * i; -1: none. In one block of memory with `tokens`; NULL when the rule is off */
