@@ -1,10 +1,11 @@
-/* atomics.h - the two things that threads do without a lock: take a flag, and count who uses something. */
+/* atomics.h - the two operations that threads do without a lock: take a flag, and count the users of an object. */
 #ifndef LZS_ATOMICS_H
 #define LZS_ATOMICS_H
 
 #include <stdbool.h>
 
-/* Compilers without <stdatomic.h>: MSVC has functions of its own for both; the build ends with any other. */
+/* If the compiler has no <stdatomic.h>: MSVC has its own functions for both operations; with any other compiler the
+ * build stops. */
 #if defined(_MSC_VER)
 #include <intrin.h>
 typedef volatile long lzs_flag;
@@ -30,7 +31,7 @@ static inline bool lzs_users_leave(lzs_users *users) {
 #include <stdatomic.h>
 typedef atomic_flag lzs_flag;
 typedef atomic_uint lzs_users;
-/* Whether it was free. */
+/* Takes the flag. Returns whether the flag was free before. */
 static inline bool lzs_flag_take(lzs_flag *flag) {
     return !atomic_flag_test_and_set_explicit(flag, memory_order_acquire);
 }
@@ -43,7 +44,7 @@ static inline void lzs_users_begin(lzs_users *users) {
 static inline void lzs_users_add(lzs_users *users) {
     atomic_fetch_add_explicit(users, 1, memory_order_relaxed);
 }
-/* Whether that was the last one, so that nobody else can see what is counted. */
+/* Removes a user. Returns whether it was the last: then no other thread uses the object. */
 static inline bool lzs_users_leave(lzs_users *users) {
     return atomic_fetch_sub_explicit(users, 1, memory_order_acq_rel) == 1;
 }

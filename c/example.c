@@ -8,7 +8,8 @@
 
 enum { N_VOCAB = 26, N_TOKENS = 60 };
 
-/* After each letter the model wants the next of "loping", then anything else by a fixed pseudo-random taste. */
+/* After each letter of "loping", the next letter of this word gets the highest logit. All other logits are fixed
+ * pseudo-random numbers. */
 static void toy_logits(int32_t last, float *logits) {
     static const char wanted[] = "loping";
     for (int32_t t = 0; t < N_VOCAB; t++) logits[t] = (float)((t * 7 + last * 11) % N_VOCAB) / 16.0f;

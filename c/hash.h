@@ -1,8 +1,8 @@
-/* hash.h - keyed hashes, for tables whose keys somebody else may choose, and fingerprints of strings. Both libraries
- * use them.
+/* hash.h - keyed hashes, for tables whose contents an attacker may choose, and fingerprints of strings. Both
+ * liblzsampler and liblzsampler_text use them.
  *
- * A key comes from addresses of the call, which no input can foresee. Without it nobody can find words that share a
- * place of a table more often than chance has them do.
+ * The key is made from addresses of the running process, which the author of an input does not know. Without the key,
+ * nobody can find words that share a place of a table more often than by chance.
  */
 #ifndef LZS_HASH_H
 #define LZS_HASH_H
@@ -15,14 +15,15 @@
 #  include <intrin.h>
 #endif
 
-/* lzs_fold without products of 128 bits. */
+/* lzs_fold for compilers without 128-bit products. */
 static inline uint64_t lzs_fold_portably(uint64_t a, uint64_t b) {
     uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;
     uint64_t middle = a_high * b_low + (a_low * b_low >> 32), other = a_low * b_high + (uint32_t)middle;
     return a * b ^ (a_high * b_high + (middle >> 32) + (other >> 32));
 }
 
-/* The two halves of the product of two words, folded into one: each of its bits depends on all of theirs. */
+/* Multiplies two words, and combines the two halves of the product by exclusive or. Each bit of the result depends on
+ * all bits of both words. */
 static inline uint64_t lzs_fold(uint64_t a, uint64_t b) {
 #if defined(__SIZEOF_INT128__)
     __extension__ typedef unsigned __int128 product;
@@ -51,7 +52,7 @@ static inline uint32_t lzs_hash_bytes(const uint8_t *bytes, size_t n, uint64_t k
         hash = lzs_fold(hash ^ word, key);
     }
     if (n >= sizeof word) {
-        /* some of them for the second time, unless n is a multiple */
+        /* the last 8 bytes; unless n is a multiple of 8, some of them were hashed before */
         memcpy(&word, bytes + n - sizeof word, sizeof word);
     } else if (n) {
         memcpy(&word, bytes, n);
@@ -69,12 +70,12 @@ static inline uint64_t lzs_print_reduced(uint64_t x) {
     return x >= LZS_PRINT_MODULUS ? x - LZS_PRINT_MODULUS : x;
 }
 
-/* A base above all bytes. */
+/* A base greater than any byte. */
 static inline uint64_t lzs_print_base(uint64_t key) {
     return 256 + key % (LZS_PRINT_MODULUS - 256);
 }
 
-/* a * b, from 64-bit products of halves, as 2^62 = 2 and 2^61 = 1 there. */
+/* a * b modulo 2^61 - 1, from 64-bit products of halves: 2^61 is 1 and 2^62 is 2 there. */
 static inline uint64_t lzs_print_times(uint64_t a, uint64_t b) {
     const uint64_t mask31 = (UINT64_C(1) << 31) - 1, mask30 = (UINT64_C(1) << 30) - 1;
     uint64_t high_a = a >> 31, low_a = a & mask31, high_b = b >> 31, low_b = b & mask31;

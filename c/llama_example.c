@@ -13,7 +13,7 @@
 
 enum { N_PREDICT = 256 }; /* most new tokens */
 
-/* What is freed at the end, also after an error. */
+/* The objects that are freed at the end, also after an error. */
 typedef struct state {
     struct llama_model *model;
     struct llama_context *context;
@@ -28,12 +28,13 @@ static lzs_status add_lz_penalty(state *s, float strength, int32_t n_vocab, int3
     params.lz_penalty = strength;
     lzs_sampler *sampler;
     lzs_status status = lzs_sampler_new(n_vocab, &params, &sampler);
-    /* llama.cpp gives a chain no prompt. The penalties look at this one only with params.history = LZS_HISTORY_ALL. */
+    /* llama.cpp gives a chain no prompt. So we give the prompt to lzs_prime. Penalties look at it only with
+     * params.history = LZS_HISTORY_ALL. */
     if (status == LZS_OK) status = lzs_prime(sampler, s->prompt, (size_t)n_prompt);
     if (status == LZS_OK) {
         status = lzs_chain_sampler_new(sampler, LZS_CHAIN_PENALTIES, (void *)llama_sampler_init, chain_sampler);
     }
-    lzs_sampler_free(sampler); /* the chain sampler has a clone */
+    lzs_sampler_free(sampler); /* the chain sampler holds a clone */
     if (status != LZS_OK) return status;
     llama_sampler_chain_add(s->chain, (struct llama_sampler *)*chain_sampler); /* the chain owns it now */
     return LZS_OK;
@@ -67,7 +68,7 @@ static const char *generate(state *s, const char *path, const char *text, float 
     struct llama_batch batch = llama_batch_get_one(s->prompt, n_prompt);
     for (int i = 0; i < N_PREDICT; i++) {
         if (llama_decode(s->context, batch) != 0) return "llama_decode failed";
-        token = llama_sampler_sample(s->chain, s->context, -1); /* all samplers of the chain accept it */
+        token = llama_sampler_sample(s->chain, s->context, -1); /* all samplers of the chain accept the token */
         if (llama_vocab_is_eog(vocab, token)) break;
         char piece[256];
         int32_t n_bytes = llama_token_to_piece(vocab, token, piece, sizeof piece, 0, false);
@@ -96,7 +97,7 @@ int main(int argc, char **argv) {
     state s = {NULL, NULL, NULL, NULL};
     const char *error = generate(&s, argv[1], argv[2], lz_penalty);
     if (error) fprintf(stderr, "llama_example: %s\n", error);
-    llama_sampler_free(s.chain); /* and its samplers */
+    llama_sampler_free(s.chain); /* frees also the samplers of the chain */
     llama_free(s.context);
     llama_model_free(s.model);
     free(s.prompt);

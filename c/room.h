@@ -1,13 +1,12 @@
-/* room.h - memory for arrays whose number of items may be large: on 32-bit machines their bytes need not fit in a
- * size_t. */
+/* room.h - memory for arrays with many items: on 32-bit machines, their size in bytes may exceed a size_t. */
 #ifndef LZS_ROOM_H
 #define LZS_ROOM_H
 
 #include <stdint.h>
 #include <stdlib.h>
 
-/* realloc for n items of a size, and malloc if `old` is NULL. NULL, with `old` as it was, if there is not so much
- * memory; of no items it is one byte. */
+/* realloc for n items of `size` bytes; if `old` is NULL, malloc. If there is not enough memory, returns NULL, and `old`
+ * stays as it was. For 0 items allocates one byte. */
 static inline void *lzs_room(void *old, size_t n, size_t size) {
     if (n > SIZE_MAX / size) return NULL;
     return realloc(old, n ? n * size : 1);

@@ -1,4 +1,4 @@
-/* sampler.c - a sampler: the state of one sequence, its settings, a backend, and one step. Read this file first, then
+/* sampler.c - a sampler: the state of one sequence, settings, a backend, and the steps. Read this file first, then
  * backend/cpu.c.
  */
 #include "sampler.h"
@@ -53,8 +53,9 @@ size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab) {
     return most < (size_t)n_vocab ? most : (size_t)n_vocab;
 }
 
-/* Makes a sampler of whole and valid settings, whose lists are those of `classes`. It takes over one use of these, also
- * when it fails; they are NULL when there was no memory for them. */
+/* Makes a sampler from whole and valid settings, with the lists and sets of `classes`. The sampler takes over the
+ * caller's use of `classes`; on failure this use is ended. If `classes` is NULL, because there was not enough memory
+ * for it, fails with LZS_ENOMEM. */
 static lzs_status make(int32_t n_vocab, const lzs_params *params, lzs_token_classes *classes, lzs_backend *shared,
                        lzs_sampler **sampler) {
     *sampler = NULL;
@@ -104,7 +105,7 @@ lzs_status lzs_sampler_new_shared(int32_t n_vocab, const lzs_params *params, lzs
     return room ? make(n_vocab, &whole, lzs_token_classes_new(&whole), backend, sampler) : LZS_ESPACE;
 }
 
-/* Room for the edits of the state as it is now, also after a copy. */
+/* Allocates memory for the edits of the present state. Call it after tokens were added, and after a copy. */
 static lzs_status reserve_edits(lzs_sampler *s) {
     const lzs_history *looked_at = lzs_state_looked_at(&s->state);
     return lzs_edit_list_reserve(&s->edits, &s->params, looked_at, looked_at->n);
@@ -164,7 +165,7 @@ lzs_status lzs_sampler_params(const lzs_sampler *s, lzs_params *params) {
 lzs_status lzs_sampler_set_params(lzs_sampler *s, const lzs_params *params) {
     lzs_params next;
     if (!lzs_params_whole(params, &next)) return LZS_EINVAL;
-    lzs_token_classes_put(NULL, &next); /* its own are valid, and long */
+    lzs_token_classes_put(NULL, &next); /* the sampler's own lists are valid, and long to check */
     if (lzs_params_invalid(&next, s->n_vocab) || lzs_params_fixed(&next, &s->params)) return LZS_EINVAL;
     lzs_token_classes_put(s->classes, &next);
     lzs_edit_list_settings(&s->edits, &s->params, &next, s->log2_vocab);
@@ -267,7 +268,7 @@ lzs_status lzs_sampler_set_grammar(lzs_sampler *s, lzs_grammar *grammar) {
 
 /* ---- a step ---- */
 
-/* The settings of penalties under a grammar, where a text may copy itself for longer. */
+/* The settings of penalties under a grammar. There lz_run_allowance is multiplied by LZS_GRAMMAR_ALLOWANCE. */
 static lzs_params under_grammar(const lzs_params *params) {
     lzs_params wider = *params;
     wider.lz_run_allowance *= LZS_GRAMMAR_ALLOWANCE;
@@ -279,7 +280,7 @@ static lzs_status make_edits(lzs_sampler *s) {
     lzs_grammar *grammar = s->state.cursor.grammar;
     int32_t place = LZS_DEAD;
     lzs_status status = LZS_OK;
-    if (s->state.free_text) { /* it may have grown since the last token was accepted */
+    if (s->state.free_text) { /* lzs_state_look may add tokens to it only now */
         status = lzs_state_look(&s->state);
         if (status == LZS_OK) status = reserve_edits(s);
         looked_at = lzs_state_looked_at(&s->state);
@@ -305,7 +306,7 @@ const lzs_edit *lzs_edits(lzs_sampler *s, size_t *n) {
     return made ? s->edits.edits : NULL;
 }
 
-/* All of a plan but its mask. */
+/* Makes a plan, all but its mask. */
 static lzs_status plan_without_mask(lzs_sampler *s, lzs_plan *plan) {
     lzs_plan_settings(plan, s->n_vocab, &s->params);
     plan->position = s->state.position;
@@ -332,14 +333,15 @@ lzs_status lzs_forced(lzs_sampler *s, int32_t *token) {
         while (word >>= 1) only++;
     }
     if (only < 0 || only >= s->n_vocab) return LZS_OK;
-    const lzs_logit_bias *biases = s->params.logit_bias; /* only these forbid tokens: penalties are finite */
+    const lzs_logit_bias *biases = s->params.logit_bias; /* only a logit_bias of -inf forbids a token: penalties are
+                                                          * finite */
     size_t n = s->params.n_logit_bias, at = lzs_find_token(biases, n, sizeof *biases, only);
     if (at == n || biases[at].bias > -INFINITY) *token = only;
     return LZS_OK;
 }
 
-/* The best token of all, if the grammar's engine wants to hear of it first and allows it: then it is also the best one
- * that the grammar allows. Else, and after any error, -1. */
+/* For a grammar engine with picks_first at temperature 0. Picks the best token without the grammar. If the grammar
+ * allows this token, it is also the best allowed token, and is returned. Otherwise, and after any error, returns -1. */
 static int32_t picked_first(lzs_sampler *s, const float *logits) {
     lzs_grammar *grammar = s->state.cursor.grammar;
     if (!grammar || !grammar->engine.picks_first || s->params.temperature > 0.0f) return -1;
@@ -432,7 +434,7 @@ void lzs_release(lzs_sampler *s) {
     lzs_flag_give(&s->held);
 }
 
-/* Holds a sampler that has no grammar, which other samplers may use. */
+/* Holds the sampler if it is free and has no grammar. (Other samplers may be using a grammar.) */
 static bool hold_alone(lzs_sampler *s) {
     if (!lzs_flag_take(&s->held)) return false;
     if (!s->state.cursor.grammar) return true;
@@ -463,7 +465,7 @@ lzs_status lzs_try_accept(lzs_sampler *s, int32_t token) {
     return status;
 }
 
-/* ---- the paper's penalty by itself ---- */
+/* ---- the paper's penalty alone ---- */
 
 lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_t window, int32_t buffer,
                        int32_t formula, int32_t *tokens, float *bits, size_t capacity, size_t *n_written) {
@@ -486,7 +488,7 @@ lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_
             if (edits[i].bias == 0.0f) continue;
             if (*n_written < capacity) {
                 tokens[*n_written] = edits[i].token;
-                bits[*n_written] = -edits[i].bias; /* at strength 1 */
+                bits[*n_written] = -edits[i].bias; /* the bits, as the strength is 1 */
             }
             ++*n_written;
         }

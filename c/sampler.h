@@ -10,7 +10,7 @@
 #include "state/state.h"
 
 struct lzs_sampler {
-    lzs_params params; /* its lists are those of `classes` */
+    lzs_params params; /* its lists and sets point into `classes` */
     lzs_token_classes *classes; /* shared with clones */
     int32_t n_vocab;
     float log2_vocab;
@@ -21,13 +21,13 @@ struct lzs_sampler {
     lzs_flag held; /* by lzs_hold */
 };
 
-/* What lzs_step does with a token that it picked. */
+/* The second half of lzs_step: accepts a picked token (if it is not negative) and sets *looping. */
 lzs_status lzs_take(lzs_sampler *s, int32_t token, int32_t *looping);
 
-/* The edits of the next step; none on failure, which only a grammar can bring about. */
+/* Gives the edits of the next step. Only a grammar can make this fail; then there are no edits. */
 lzs_status lzs_sampler_edits(lzs_sampler *s, const lzs_edit **edits, size_t *n);
 
-/* The edit of a token among those, or NULL. */
+/* The edit of a token among the edits of lzs_sampler_edits, or NULL. */
 static inline const lzs_edit *lzs_sampler_edit_of(const lzs_sampler *s, int32_t token) {
     return lzs_edit_list_find(&s->edits, lzs_state_looked_at(&s->state), &s->params, token);
 }

@@ -1,8 +1,9 @@
-/* table.h - a hash table of numbers, for elements that its user keeps elsewhere. Both libraries use it.
+/* table.h - a hash table of numbers of elements. The user keeps the elements themselves elsewhere. Both liblzsampler
+ * and liblzsampler_text use it.
  *
- * A slot holds the number of an element and 32 bits of its hash, the tag. The user compares the elements themselves, so
- * two of them are never taken for equal because their hashes are. Hashes are keyed (hash.h), so no input can fill one
- * place of a table.
+ * A slot holds the number of an element and 32 bits of the element's hash, the tag. The user compares the elements
+ * themselves, so different elements with equal hashes are never confused. Hashes are keyed (hash.h), so no input can be
+ * made to crowd one place of a table.
  */
 #ifndef LZS_TABLE_H
 #define LZS_TABLE_H
@@ -16,18 +17,19 @@
 enum { LZS_LEAST_SLOTS = 64 };
 
 typedef struct lzs_slot {
-    uint32_t tag;   /* the hash; its low bits are the number of the slot where a search begins */
+    uint32_t tag;   /* 32 bits of the hash; its low bits are the index of the slot where a search begins */
     uint32_t index; /* the number of the element plus 1, or 0 if the slot is free */
 } lzs_slot;
 
 typedef struct lzs_table {
     lzs_slot *slots;
     size_t n_slots, used; /* n_slots is a power of two and at least twice `used` */
-    uint64_t key;         /* of the hashes */
+    uint64_t key;         /* key of the hashes */
 } lzs_table;
 
 /* Makes an empty table that does not grow before it holds `expected` / 2 elements. The caller frees t->slots, also
- * after an error. Growing to m elements needs at most 48 bytes for each of max(m, expected), or 512 bytes. */
+ * after an error. To grow to m elements, a table needs at most 48 * max(m, expected) bytes, or 512 bytes if that is
+ * more. */
 static inline lzs_status lzs_table_init(lzs_table *t, size_t expected) {
     *t = (lzs_table){.n_slots = LZS_LEAST_SLOTS};
     while (t->n_slots < expected) t->n_slots *= 2;
@@ -52,8 +54,8 @@ static inline lzs_slot *lzs_table_free_slot(const lzs_table *t, uint32_t tag) {
     return &t->slots[at];
 }
 
-/* Continues a search after the slot it last returned (NULL begins one): the next slot that has this tag, or a free
- * slot, which ends the search. */
+/* Continues a search after the slot `last` that it returned before; NULL begins a search. Returns the next slot with
+ * this tag. If there is none, returns a free slot, which ends the search. */
 static inline lzs_slot *lzs_table_next(const lzs_table *t, lzs_slot *last, uint32_t tag) {
     size_t mask = t->n_slots - 1, at = last ? (size_t)(last - t->slots + 1) & mask : tag & mask;
     while (t->slots[at].index && t->slots[at].tag != tag) at = (at + 1) & mask;

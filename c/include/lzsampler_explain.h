@@ -1,4 +1,5 @@
-/* lzsampler_explain.h - why a logit changed, and the paper's measures of a text without a sampler. */
+/* lzsampler_explain.h - why a logit changed; and, without a sampler, the measures of a text that arXiv 2504.20131 (the
+ * paper) defines. */
 #ifndef LZSAMPLER_EXPLAIN_H
 #define LZSAMPLER_EXPLAIN_H
 
@@ -10,9 +11,9 @@ extern "C" {
 
 /* cdef-begin */
 
-/* What happened to one token's logit, and why. The parts make the edit of the token: `repeat` is 1 + free_share *
- * (count_repeat - 1), and `bias` is free_share * (count_bias + lz_bias + dry_bias) + logit_bias. For an exempt token
- * the three penalties are 0 (and count_repeat is 1), while its matches and its count still appear. */
+/* What happened to one token's logit, and why. The edit of the token is composed of the parts below: `repeat` is 1 +
+ * free_share * (count_repeat - 1), and `bias` is free_share * (count_bias + lz_bias + dry_bias) + logit_bias. For an
+ * exempt token, count_bias, lz_bias and dry_bias are 0 and count_repeat is 1; matches and count are still given. */
 typedef struct lzs_explanation {
     int32_t token;
     int32_t allowed;     /* 1 if the masks allow the token, else 0 */
@@ -22,18 +23,19 @@ typedef struct lzs_explanation {
     float after;         /* as lzs_process leaves it; -inf if it was removed */
     float repeat, bias;  /* the edit: see lzs_edit */
     int32_t lz_length;   /* tokens of the LZ match that set the penalty, the token itself included; 0: there is none */
-    int32_t lz_distance; /* how many tokens ago it was; 1 is the last token */
-    int32_t lz_run;      /* tokens of a copy beyond lz_run_allowance, if these set the penalty; else 0 */
+    int32_t lz_distance; /* how many tokens ago the match ended; 1 is the last token */
+    int32_t lz_run;      /* tokens of a run beyond lz_run_allowance, if the run set the penalty; else 0 */
     float lz_bits;       /* what the match saves, in bits; 0 if lz_run set the penalty */
     float lz_bias;       /* -lz_penalty * lz_bits, or -lz_run_penalty * lz_run */
     int32_t count;       /* occurrences in penalty_window; 0 if repetition, frequency and presence are all off */
-    float count_repeat;  /* the factor of these three */
-    float count_bias;    /* their addend */
-    int32_t dry_length;  /* tokens of the repetition that the token would extend, by DRY's rules; 0: there is none */
+    float count_repeat;  /* the factor of repetition, frequency and presence together */
+    float count_bias;    /* the addend of the same three penalties */
+    int32_t dry_length;  /* tokens of the repetition that the token would extend, by DRY's rules; 0: none */
     int32_t dry_distance;
     float dry_bias;
     float logit_bias; /* the user's addend for this token */
-    float free_share; /* of the token's bytes, which multiplies the penalties; 1 without a grammar */
+    float free_share; /* share of the token's bytes that the grammar leaves free; it multiplies the penalties; 1 without
+                       * a grammar */
 } lzs_explanation;
 
 /* Explains what the next step does to n tokens (explanations[i] of tokens[i]). LZS_EINVAL for a token that is not in
@@ -42,14 +44,14 @@ typedef struct lzs_explanation {
 LZS_API lzs_status lzs_explain(lzs_sampler *sampler, const float *logits, const int32_t *tokens, size_t n,
                                lzs_explanation *explanations);
 
-/* The paper's penalty of a history: bits per distinct token, at strength 1, if they are not 0. Writes at most
- * `capacity` pairs, in any order; min(n, window) always suffices. */
+/* Gives the paper's penalty, in bits at strength 1, for each distinct token of a history whose penalty is not 0. Writes
+ * at most `capacity` pairs of token and bits, in any order. A capacity of min(n, window) always suffices. */
 LZS_API lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_t window, int32_t buffer,
                                int32_t formula, int32_t *tokens, float *bits, size_t capacity, size_t *n_written);
 
-/* The length in bits of n tokens under the LZ compressor of the paper (Definition 8). A phrase of at most `buffer`
- * tokens that begins at most `window` tokens before, too, costs 1 + log2 length + log2 distance; any other token 1 +
- * log2 n_vocab. */
+/* Gives the length in bits of n tokens under the LZ compressor of the paper (Definition 8). A phrase of at most
+ * `buffer` tokens costs 1 + log2 length + log2 distance if it also occurs at a distance of at most `window` tokens
+ * before. Any other token costs 1 + log2 n_vocab. */
 LZS_API lzs_status lzs_code_length(const int32_t *tokens, size_t n, int32_t n_vocab, int32_t window, int32_t buffer,
                                    double *bits);
 

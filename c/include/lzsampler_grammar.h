@@ -1,8 +1,8 @@
-/* lzsampler_grammar.h - grammars of the sampler: which texts are allowed, and which tokens may spell them.
+/* lzsampler_grammar.h - grammars of the sampler: which texts are allowed, and with which tokens they may be written.
  *
- * lzsampler.h includes it. A grammar makes states and masks when they are first needed. One thread at a time may use
- * it. A vocabulary and a spelling never change: any number of grammars and threads may share them. Every free accepts
- * NULL.
+ * lzsampler.h includes it. A grammar makes states and masks when they are first needed, so only one thread at a time
+ * may use it. Vocabularies and spellings never change: any number of grammars and threads may share them. Every free
+ * accepts NULL.
  */
 #ifndef LZSAMPLER_GRAMMAR_H
 #define LZSAMPLER_GRAMMAR_H
@@ -31,12 +31,14 @@ typedef struct lzs_spelling lzs_spelling;
 typedef enum lzs_token_kind {
     LZS_TOKEN_TEXT = 0,    /* adds its bytes to the text */
     LZS_TOKEN_SPECIAL = 1, /* a grammar never allows it */
-    LZS_TOKEN_END = 2      /* ends the text: a grammar allows it if the text matches, and only such tokens after it */
+    LZS_TOKEN_END = 2      /* ends the text: a grammar allows it if the text matches, and after it only tokens of this
+                            * kind */
 } lzs_token_kind;
 
-/* The bytes of n_vocab tokens, one after the other: those of token i end at ends[i]. kinds[i] is its lzs_token_kind.
- * Only the bytes of text tokens count, and a grammar never allows a token without bytes. Everything is copied.
- * LZS_EINVAL when no token ends a text, or one has more than 65,535 bytes. */
+/* Makes a vocabulary of n_vocab tokens. `bytes` holds the bytes of all tokens, one token after the other: the bytes of
+ * token i end at offset ends[i]. kinds[i] is the lzs_token_kind of token i. Only the bytes of text tokens count. A
+ * grammar never allows a text token without bytes. Everything is copied. LZS_EINVAL if no token ends a text, or a token
+ * has more than 65,535 bytes. */
 LZS_API lzs_status lzs_vocabulary_new(int32_t n_vocab, const uint8_t *bytes, const uint64_t *ends, const uint8_t *kinds,
                                       lzs_vocabulary **vocabulary);
 LZS_API void lzs_vocabulary_free(lzs_vocabulary *vocabulary);
@@ -44,104 +46,117 @@ LZS_API size_t lzs_vocabulary_memory(const lzs_vocabulary *vocabulary);
 
 /* Why a grammar could not be made. */
 typedef struct lzs_grammar_error {
-    size_t offset;    /* the byte of the pattern that it is about; SIZE_MAX if it is about all of it */
-    char reason[120]; /* one line of English; empty if the status says it all */
+    size_t offset;    /* offset of the byte of the pattern at which the error is; SIZE_MAX if it is about the whole
+                       * pattern */
+    char reason[120]; /* one line of English; empty if the status says enough */
 } lzs_grammar_error;
 
-/* The texts that a regular expression matches from beginning to end, in UTF-8; docs/grammar.md has the dialect.
- * LZS_EINVAL, for what it cannot do, with `error` filled unless that is NULL: a grammar never ignores a part of a
- * pattern. The vocabulary is borrowed, and must outlive the grammar.
+/* Makes a grammar of the texts that a regular expression matches from beginning to end. Pattern and texts are UTF-8;
+ * docs/grammar.md describes the dialect. If the dialect lacks a part of the pattern, fails with LZS_EINVAL and fills
+ * `error` (unless it is NULL): no part is ignored. The vocabulary is borrowed, and must outlive the grammar.
  *
- * A grammar makes its states and masks when they are first asked for, and forgets them when they need more than about
- * max_bytes (0 is 128 MiB). Samplers may share it if they use it one after another. */
+ * A grammar makes states and masks when they are first needed. It forgets them when they take more than about max_bytes
+ * (0 is 128 MiB). Several samplers may share a grammar if they use it one after another. */
 LZS_API lzs_status lzs_grammar_new_regex(const char *pattern, size_t n, const lzs_vocabulary *vocabulary,
                                          size_t max_bytes, lzs_grammar_error *error, lzs_grammar **grammar);
 
-/* One of n > 0 texts, which lie one after the other: text i ends at ends[i]. */
+/* Makes a grammar that allows exactly n texts (n > 0). The texts lie one after the other in `texts`: text i ends at
+ * offset ends[i]. */
 LZS_API lzs_status lzs_grammar_new_choices(const uint8_t *texts, const uint64_t *ends, size_t n,
                                            const lzs_vocabulary *vocabulary, size_t max_bytes, lzs_grammar_error *error,
                                            lzs_grammar **grammar);
 
 typedef enum lzs_part_kind {
     LZS_PART_TEXT = 0,     /* text[first .. first + n), as it is */
-    LZS_PART_REGEX = 1,    /* what that regular expression matches */
-    /* the inside of a string of JSON of min to max characters, in whose value ECMAScript finds it */
+    LZS_PART_REGEX = 1,    /* what the regular expression text[first .. first + n) matches */
+    /* the inside (without quotes) of a JSON string whose value has min to max characters and contains a match, as
+     * ECMAScript searches it, of the regular expression text[first .. first + n) */
     LZS_PART_PATTERN = 2,
     LZS_PART_SEQUENCE = 3, /* parts number children[first .. first + n), one after the other */
-    LZS_PART_CHOICE = 4,   /* one of them; n > 0 */
-    LZS_PART_REPEAT = 5,   /* children[first], min to max times; with children[first + 1] between them if n is 2 */
-    LZS_PART_LIST = 6,     /* children[first + 1 .. first + n) in this order, with children[first] between them; a text
-                            * may leave out those that are a REPEAT of 0 to 1, but has at least min, 0 or 1, of all */
-    LZS_PART_YAML = 7,     /* as a PATTERN, of a string of YAML: without characters that it cannot hold as they are */
-    LZS_PART_SHARED = 8    /* as a SEQUENCE of n > 0 parts, whose masks lzs_grammar_share keeps */
+    LZS_PART_CHOICE = 4,   /* one of the parts children[first .. first + n); n > 0 */
+    LZS_PART_REPEAT = 5,   /* children[first], min to max times; if n is 2, with children[first + 1] between two of
+                            * them */
+    LZS_PART_LIST = 6,     /* children[first + 1 .. first + n) in this order, with children[first] between two of them.
+                            * A text may leave out each part that is a REPEAT of 0 to 1. It has at least min (0 or 1) of
+                            * the parts */
+    LZS_PART_YAML = 7,     /* as PATTERN, for a YAML string: without characters that a YAML string cannot hold
+                            * unescaped */
+    LZS_PART_SHARED = 8    /* as SEQUENCE with n > 0; grammars that have the same such part can share its masks:
+                            * lzs_grammar_share */
 } lzs_part_kind;
 
-#define LZS_PART_UNBOUNDED 4294967295u /* max of a part that has no most */
+#define LZS_PART_UNBOUNDED 4294967295u /* `max` of a part without an upper limit */
 
 typedef struct lzs_part {
     int32_t kind; /* lzs_part_kind */
     uint32_t first, n;
-    uint32_t min, max; /* of a REPEAT at most LZS_GRAMMAR_MAX_COUNT */
+    uint32_t min, max; /* in a REPEAT at most LZS_GRAMMAR_MAX_COUNT */
 } lzs_part;
 
-/* The last of n_parts parts. Each is made of parts before it. A part may be in several others: the automaton has a copy
- * for each. LZS_EINVAL as for a regular expression: an error's offset is into the text. */
+/* Makes a grammar of the texts that the last of n_parts parts allows. The children of a part come before the part. A
+ * part may be a child of several parts: the automaton then has a copy for each of them. LZS_EINVAL as for a regular
+ * expression; the error's offset is an offset into `text`. */
 LZS_API lzs_status lzs_grammar_new_parts(const lzs_part *parts, size_t n_parts, const uint32_t *children,
                                          size_t n_children,
                                          const uint8_t *text, size_t n_text, const lzs_vocabulary *vocabulary,
                                          size_t max_bytes, lzs_grammar_error *error, lzs_grammar **grammar);
 LZS_API void lzs_grammar_free(lzs_grammar *grammar);
 
-/* The bytes that a grammar holds, without its vocabulary, and the states that it has at the moment. */
+/* lzs_grammar_memory: the bytes that a grammar holds, its vocabulary not included. lzs_grammar_states: the number of
+ * states that it has at the moment. */
 LZS_API size_t lzs_grammar_memory(const lzs_grammar *grammar);
 LZS_API size_t lzs_grammar_states(const lzs_grammar *grammar);
 
-/* Which limit the last step reached that answered LZS_ELIMIT: one line of English, else NULL. Limits are counters, not
- * clocks: the same text reaches the same limit on every machine. */
+/* Returns one line of English that says which limit the last step with LZS_ELIMIT reached, or NULL if there was no such
+ * step. Limits are counts, not times: the same text reaches the same limit on every machine. */
 LZS_API const char *lzs_grammar_problem(const lzs_grammar *grammar);
 
 typedef enum lzs_match {
-    LZS_NO_MATCH = 0,  /* no text that begins so matches */
-    LZS_BEGINNING = 1, /* some text that begins so matches, but this one does not */
+    LZS_NO_MATCH = 0,  /* no text that begins with this text matches */
+    LZS_BEGINNING = 1, /* a longer text that begins with this text matches, but this text does not */
     LZS_MATCH = 2
 } lzs_match;
 
-/* What a grammar says of n bytes of text. */
+/* Gives the lzs_match of n bytes of text. */
 LZS_API lzs_status lzs_grammar_match(lzs_grammar *grammar, const char *text, size_t n, int32_t *match);
 
-/* For looking at a grammar, which is an automaton over bytes: the state that a byte leads to; -1 if no text that
- * matches goes on so. LZS_ELIMIT as in sampling. States are numbers that hold until a sampler or lzs_grammar_match uses
- * the grammar. */
+/* For inspecting a grammar, which is an automaton over bytes. Gives the state after a byte, or -1 if no text that
+ * matches continues with this byte. LZS_ELIMIT as in sampling. The number of a state is valid until a sampler or
+ * lzs_grammar_match uses the grammar. */
 #define LZS_GRAMMAR_START 2 /* the state before the first byte */
 LZS_API lzs_status lzs_grammar_step(lzs_grammar *grammar, int32_t state, uint8_t byte, int32_t *next);
 
-/* Whether the text matches in a state, and the tokens that it allows, in one bit each as in lzs_set_mask: LZS_EINVAL
- * for a number that is not a state's, and for another number of words. */
+/* Gives for a state whether the text matches there, and a mask of the tokens that the state allows, as in lzs_set_mask.
+ * LZS_EINVAL if `state` is not a state, or n_words is not the size of a mask. */
 LZS_API lzs_status lzs_grammar_state(lzs_grammar *grammar, int32_t state, int32_t *matches, uint32_t *words,
                                      size_t n_words);
 
 /* ---- grammars of another engine ---- */
 
 #define LZS_GRAMMAR_DEAD 0  /* the state after a token that is not allowed */
-#define LZS_GRAMMAR_ENDED 1 /* after one that ended the text */
+#define LZS_GRAMMAR_ENDED 1 /* the state after an end token that was allowed */
 
-/* Functions of another engine, which numbers its states as it likes from LZS_GRAMMAR_START on; `user` is its own. Any
- * status but LZS_OK ends the step with that status. They are called from the thread that samples. */
+/* Functions of another grammar engine. The engine numbers its states as it likes, LZS_GRAMMAR_START being the first.
+ * The library passes `user` to each function and never reads it. If a function returns another status than LZS_OK, the
+ * step fails with that status. The functions are called from the thread that samples. */
 typedef struct lzs_grammar_engine {
     void *user;
-    /* The state after a token, which may be any of the vocabulary. */
+    /* Gives the state after a token, which may be any token of the vocabulary. */
     int32_t (*accept)(void *user, int32_t state, int32_t token, int32_t *next);
-    /* The tokens that a state allows, in n_words words, which are all zero. */
+    /* Sets the bits of the tokens that a state allows. All n_words words are 0 before the call. */
     int32_t (*mask)(void *user, int32_t state, uint32_t *words, size_t n_words);
-    /* Before each step. *forgot is 1 if the engine has forgotten all states but LZS_GRAMMAR_START, `state` and those on
-     * the way to it. The numbers of those that it forgot must not come again. */
+    /* Called before each step: the engine may forget states here. It must keep LZS_GRAMMAR_START, `state` and the
+     * states on the way to `state`. If it has forgotten the others, it sets *forgot to 1. It must not use the numbers
+     * of forgotten states again. */
     int32_t (*trim)(void *user, int32_t state, int32_t *forgot);
-    /* Not 0 if masks take long. lzs_sample and lzs_step at temperature 0 then pick among all tokens first, and ask
-     * `accept` about that token. They make a mask only if it is not allowed. The token is the same either way. */
+    /* Not 0 if masks take long. At temperature 0, lzs_sample and lzs_step then pick the best of all tokens first, and
+     * ask `accept` about this token. They make a mask only if the token is not allowed. The result is the same as with
+     * a mask. */
     int32_t picks_first;
 } lzs_grammar_engine;
 
-/* A grammar for samplers alone: lzs_grammar_match, _step, _state, _share and _set_tokenization answer LZS_EINVAL. */
+/* Makes a grammar from another engine. Only samplers can use it: lzs_grammar_match, _step, _state, _share and
+ * _set_tokenization return LZS_EINVAL for it. */
 LZS_API lzs_status lzs_grammar_new_engine(const lzs_vocabulary *vocabulary, const lzs_grammar_engine *engine,
                                           lzs_grammar **grammar);
 
@@ -149,27 +164,28 @@ LZS_API lzs_status lzs_grammar_new_engine(const lzs_vocabulary *vocabulary, cons
 
 typedef struct lzs_part_masks lzs_part_masks;
 
-/* Keeps the masks of LZS_PART_SHARED parts for all grammars of a vocabulary, which is borrowed: a grammar with a part
- * that another one had before finds them there. Masks are the same bits with it and without. What needs more than about
- * max_bytes (0 is 32 MiB) is forgotten. Any number of grammars and threads may use it: a grammar that finds it in use
- * makes its own masks. */
+/* Makes a store of the masks of LZS_PART_SHARED parts, for all grammars of one vocabulary, which is borrowed. If two
+ * grammars contain the same part, the second finds the masks of the first in the store. The store changes no mask. When
+ * it holds more than about max_bytes (0 is 32 MiB), it forgets masks. Any number of grammars and threads may use a
+ * store. While another thread uses it, a grammar makes its own masks. */
 LZS_API lzs_status lzs_part_masks_new(const lzs_vocabulary *vocabulary, size_t max_bytes, lzs_part_masks **masks);
 LZS_API void lzs_part_masks_free(lzs_part_masks *masks);
 
 typedef struct lzs_part_masks_figures {
-    size_t n_parts, n_masks, bytes; /* that are kept now */
-    uint64_t found, made;           /* masks that were asked for, and were there or had to be made */
+    size_t n_parts, n_masks, bytes; /* kept at the moment */
+    uint64_t found, made;           /* masks that grammars asked for: found in the store, or made anew */
 } lzs_part_masks_figures;
-/* LZS_ELIMIT while another thread uses them. */
+/* LZS_ELIMIT while another thread uses the store. */
 LZS_API lzs_status lzs_part_masks_look(lzs_part_masks *masks, lzs_part_masks_figures *figures);
 
-/* Uses them for a grammar of the same vocabulary, else LZS_EINVAL; NULL is none. They must outlive it. */
+/* Lets a grammar use a store of masks (NULL: none), which must outlive the grammar. LZS_EINVAL if their vocabularies
+ * differ. */
 LZS_API lzs_status lzs_grammar_share(lzs_grammar *grammar, lzs_part_masks *masks);
 
 /* ---- tokenization: which of the ways to write a text as tokens are allowed ---- */
 
-typedef enum lzs_words_kind { /* how the pre-tokenizer cuts a text into the words in which tokens are joined */
-    LZS_WORDS_NONE = 0,        /* all of it is one word, as in SentencePiece */
+typedef enum lzs_words_kind { /* how the pre-tokenizer cuts a text into words; merges never cross the end of a word */
+    LZS_WORDS_NONE = 0,        /* the whole text is one word, as in SentencePiece */
     LZS_WORDS_GPT2 = 1,        /* llama.cpp's "gpt-2" */
     LZS_WORDS_GPT2_DIGITS = 2, /* the same with each digit by itself: "smollm", "starcoder", "refact", "command-r" */
     LZS_WORDS_LLAMA3 = 3,      /* "llama-bpe": up to three digits together */
@@ -178,15 +194,17 @@ typedef enum lzs_words_kind { /* how the pre-tokenizer cuts a text into the word
 
 typedef enum lzs_token_role {
     LZS_TOKEN_USUAL = 0,
-    LZS_TOKEN_BYTE = 1, /* of SentencePiece: stands for a byte of a character that is not a token */
-    LZS_TOKEN_WHOLE = 2 /* is found in a text before everything else, as user-defined tokens are */
+    LZS_TOKEN_BYTE = 1, /* SentencePiece: stands for one byte of a character that has no token of its own */
+    LZS_TOKEN_WHOLE = 2 /* the tokenizer looks for it in a text before all other tokens, as for user-defined tokens */
 } lzs_token_role;
 
-/* How the tokenizer of a vocabulary, which is borrowed, writes texts; any number of grammars and threads may share it.
- * Roles are lzs_token_role, NULL if all tokens are usual. Byte pair encoding: pairs[2 * n] are the parts of n merges by
- * rank, words is a lzs_words_kind, and whole_words says that a word which is a token is written so whatever the merges
- * say (Llama 3; not with LZS_WORDS_NONE). SentencePiece: scores[n_vocab]. LZS_EINVAL for what is out of range, such as
- * a score that is NaN. */
+/* Makes a spelling, which knows how a tokenizer writes texts as tokens. The vocabulary is borrowed. Any number of
+ * grammars and threads may share a spelling. `roles` has an lzs_token_role for each token; NULL if all are usual.
+ *
+ * lzs_spelling_new_pairs is for byte pair encoding. `pairs` holds the two tokens of each of n merges, in order of rank.
+ * `words` is an lzs_words_kind. If whole_words is not 0, a word that is itself a token is written as this token,
+ * whatever the merges say (Llama 3; not with LZS_WORDS_NONE). lzs_spelling_new_scores is for SentencePiece: `scores`
+ * has a score for each token. LZS_EINVAL for what is out of range, such as a score that is NaN. */
 LZS_API lzs_status lzs_spelling_new_pairs(const lzs_vocabulary *vocabulary, const uint8_t *roles, const int32_t *pairs,
                                           size_t n, int32_t words, int32_t whole_words, lzs_spelling **spelling);
 LZS_API lzs_status lzs_spelling_new_scores(const lzs_vocabulary *vocabulary, const uint8_t *roles, const float *scores,
@@ -194,8 +212,9 @@ LZS_API lzs_status lzs_spelling_new_scores(const lzs_vocabulary *vocabulary, con
 LZS_API void lzs_spelling_free(lzs_spelling *spelling);
 LZS_API size_t lzs_spelling_memory(const lzs_spelling *spelling);
 
-/* *wrong: the first of n tokens that the tokenizer would not write there, n if it would go on, SIZE_MAX if all is
- * well. */
+/* Compares n tokens with the way in which the tokenizer writes their text. *wrong is the index of the first token that
+ * the tokenizer would write differently. It is n if the tokenizer writes these tokens only at the beginning of a longer
+ * text, and SIZE_MAX if all tokens are as the tokenizer writes them. */
 LZS_API lzs_status lzs_spelling_check(const lzs_spelling *spelling, const int32_t *tokens, size_t n, size_t *wrong);
 
 typedef enum lzs_tokenization {
@@ -204,13 +223,13 @@ typedef enum lzs_tokenization {
     LZS_TOKENIZATION_PROPER = 2  /* only the tokenizer's way */
 } lzs_tokenization;
 
-/* Chooses it for a new grammar, once. The spelling is borrowed and of the same vocabulary (NULL for any), else
- * LZS_EINVAL. */
+/* Sets the lzs_tokenization of a new grammar; it can be set only once. The spelling is borrowed, and must be of the
+ * grammar's vocabulary (else LZS_EINVAL). It may be NULL for LZS_TOKENIZATION_ANY. */
 LZS_API lzs_status lzs_grammar_set_tokenization(lzs_grammar *grammar, const lzs_spelling *spelling,
                                                 int32_t tokenization);
 
-/* A grammar of all texts, which forbids only tokens that the tokenizer would not write there; what is not text is
- * allowed. */
+/* Makes a grammar that allows every text, but only with the tokens that the tokenizer would write. Tokens that are not
+ * text are allowed. */
 LZS_API lzs_status lzs_grammar_new_proper(const lzs_spelling *spelling, size_t max_bytes, lzs_grammar **grammar);
 
 /* cdef-end */

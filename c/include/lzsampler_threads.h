@@ -1,5 +1,5 @@
-/* lzsampler_threads.h - a sampler in a host that cannot promise to use it from one thread at a time, such as a
- * binding. */
+/* lzsampler_threads.h - for hosts that cannot guarantee that only one thread at a time uses a sampler, such as bindings
+ * of other languages. */
 #ifndef LZSAMPLER_THREADS_H
 #define LZSAMPLER_THREADS_H
 
@@ -11,13 +11,15 @@ extern "C" {
 
 /* cdef-begin */
 
-/* Such a host holds the sampler for every call but lzs_try_*, which hold it themselves. lzs_hold never waits: it
- * answers LZS_EBUSY while the sampler is held, also by the same thread. Any thread may release it. */
+/* Such a host calls lzs_hold before every call with the sampler, and lzs_release after it. The functions lzs_try_* do
+ * so themselves. lzs_hold never waits: it returns LZS_EBUSY while any thread, also the calling thread, holds the
+ * sampler. Any thread may release the sampler. */
 LZS_API lzs_status lzs_hold(lzs_sampler *sampler);
 LZS_API void lzs_release(lzs_sampler *sampler);
 
-/* lzs_try_sample returns the token, lzs_try_step twice the token plus *looping, and both a negative lzs_status on
- * failure: LZS_EBUSY also for a sampler with a grammar, which other samplers may be using. */
+/* lzs_try_sample returns the token. lzs_try_step returns twice the token, plus 1 if the text is looping (see lzs_step).
+ * On failure both return a negative lzs_status. For a sampler with a grammar they return LZS_EBUSY, since other
+ * samplers may be using the grammar. */
 LZS_API int32_t lzs_try_sample(lzs_sampler *sampler, const float *logits);
 LZS_API int64_t lzs_try_step(lzs_sampler *sampler, const float *logits);
 LZS_API lzs_status lzs_try_accept(lzs_sampler *sampler, int32_t token);

@@ -1,11 +1,11 @@
-/* abi.h - a mirror of the structs of llama.h and ggml.h that a sampler meets, so that nothing here needs llama.cpp to
- * build or links to it. tests/c/abi_llama.c compares it with the real header, and the Python package compares it with
- * the binding that is loaded.
+/* abi.h - a copy of the structs of llama.h and ggml.h that a sampler uses. With it, this library needs no llama.cpp to
+ * build, and does not link to llama.cpp. tests/c/abi_llama.c compares the copy with the real headers. The Python
+ * package compares it with the binding that is loaded.
  *
- * llama_sampler_i had 6 members up to llama-cpp-python 0.3.16, 10 from 0.3.17 and 12 from 0.3.35; it grows at its end
- * and the first six never moved. libllama reads as many as it knows, so the mirror is longer than any of them; the
- * members that we do not provide stay NULL. The other six mean what they mean here from 0.3.35 on: before it,
- * backend_init had one argument less.
+ * llama_sampler_i had 6 members up to llama-cpp-python 0.3.16, 10 from 0.3.17 and 12 from 0.3.35; new members come at
+ * its end, and the first six never moved. libllama reads as many members as it knows. So the copy is longer than any
+ * version; members that we do not provide stay NULL. Members 7 to 12 are as in 0.3.35 and later. Earlier, backend_init
+ * had one argument less.
  */
 #ifndef LZS_LLAMA_ABI_H
 #define LZS_LLAMA_ABI_H
@@ -25,7 +25,7 @@ typedef struct lzs_llama_token_data {
 typedef struct lzs_llama_token_data_array {
     lzs_llama_token_data *data;
     size_t size;
-    int64_t selected; /* index into data, -1 = none */
+    int64_t selected; /* index into data; -1: none */
     bool sorted;
 } lzs_llama_token_data_array;
 
@@ -63,7 +63,8 @@ typedef struct lzs_llama_batch {
     int32_t n_tokens;
     int32_t *token;
     float *embd;
-    int32_t *pos; /* NULL: after the tokens in the context; the other arrays: one sequence, logits of the last token */
+    int32_t *pos; /* If `pos` is NULL, the positions continue those of the context. If the other arrays are NULL: one
+                   * sequence, and logits of the last token only */
     int32_t *n_seq_id;
     int32_t **seq_id;
     int8_t *logits;

@@ -1,4 +1,4 @@
-/* chain.h - what our samplers in llama.cpp's chains have in common (sampler.c, graph_sampler.c). */
+/* chain.h - what our samplers in llama.cpp's chains share (sampler.c, graph_sampler.c). */
 #ifndef LZS_LLAMA_CHAIN_H
 #define LZS_LLAMA_CHAIN_H
 
@@ -9,12 +9,12 @@
 /* `ctx` of a llama_sampler of ours. */
 typedef struct chain_context {
     lzs_sampler *sampler;
-    bool borrows; /* somebody else frees the sampler and accepts its tokens */
+    bool borrows; /* `sampler` is borrowed: its owner frees it and accepts its tokens */
     lzs_llama_sampler_init init;
     int32_t kind;
     lzs_status status; /* the first error since the last lzs_chain_sampler_status */
     float *row;        /* (n_vocab) the candidates as a dense row; LZS_CHAIN_SAMPLER only */
-    /* Of the graph sampler alone: */
+    /* Only in graph samplers: */
     lzs_graph *graph;
     const lzs_speculation *block;
     int32_t graph_kind;
@@ -24,7 +24,7 @@ static inline void lzs_remember(chain_context *c, lzs_status status) {
     if (c->status == LZS_OK) c->status = status;
 }
 
-/* Makes the llama_sampler of a context, which it then owns; on failure the context is freed. */
+/* Makes the llama_sampler that owns a context. On failure the context is freed. */
 lzs_status lzs_chain_make(chain_context *c, const lzs_llama_sampler_i *members, void **made);
 void lzs_chain_context_free(chain_context *c);
 
@@ -35,7 +35,8 @@ void lzs_chain_accept(lzs_llama_sampler *sampler, int32_t token);
 void lzs_chain_reset(lzs_llama_sampler *sampler);
 void lzs_chain_copy_state(const lzs_llama_sampler *from, lzs_llama_sampler *to);
 void lzs_chain_free(lzs_llama_sampler *sampler);
-/* A sampler of the kind, with a clone of the inner one; a graph sampler's clone works on the CPU only. */
+/* Makes a sampler of the same kind, with a clone of the lzs_sampler inside. The clone of a graph sampler works on the
+ * CPU only. */
 lzs_llama_sampler *lzs_chain_clone(const lzs_llama_sampler *sampler);
 
 #endif

@@ -1,8 +1,8 @@
-/* decode.c - a token of a decode loop in one call: llama_decode, its logits, a pick.
+/* decode.c - one token of a decode loop in one call: llama_decode, reading the logits, picking a token.
  *
- * Between two decodes a loop runs with cold caches, since a decode has read all weights of the model. What it costs is
- * the memory that it touches, so that a loop in Python spends several times the work of the pick on being Python. Here
- * it touches little else than llama.cpp and the sampler do themselves.
+ * A decode reads all weights of the model, so the code between two decodes runs with cold caches. Its time depends on
+ * how much memory it touches. A loop in Python therefore takes several times as long as the pick itself. This function
+ * touches little memory besides that of llama.cpp and the sampler.
  */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
 #  define _POSIX_C_SOURCE 199309L /* clock_gettime, which C11 alone does not declare */

@@ -1,19 +1,21 @@
-/* grammar.c - a token of llama.cpp's chain under a grammar, without running the grammar over the vocabulary.
+/* grammar.c - picks a token with llama.cpp's chain under a grammar, without running the grammar over the whole
+ * vocabulary.
  *
  * llama.cpp's grammar sampler follows every candidate's characters through the grammar, which takes tens of
  * milliseconds at today's vocabularies. llama.cpp's own common_sampler_sample (common/sampling.cpp) picks a token
- * first, and asks the grammar about that one. Only if the grammar refuses it, it masks the candidates, and the chain
- * picks again. This is that order for hosts that hold a chain and a grammar apart; a random sampler draws again in
- * both.
+ * first, and asks the grammar only about this token. If the grammar refuses the token, the grammar masks the
+ * candidates, and the chain picks again. This file does the same for hosts that keep chain and grammar separate. After
+ * a refusal, a random sampler draws again, here as in llama.cpp.
  *
- * Two further shortcuts give the same result, except for the order of equal logits, which llama.cpp leaves open. When
- * the chain's first truncation keeps the k best (greedy keeps 1), its later samplers see those only. If only our own
- * penalties come before, the k best are found in the row of logits itself, without the array of candidates (12 bytes a
- * token of the vocabulary). After a refusal the grammar judges the best candidates in order, until it has allowed k. If
- * it allows fewer of the first MOST_ASKED, it judges all.
+ * Two further shortcuts give the same result. (Only the order of equal logits, which llama.cpp does not define, may
+ * differ.) If the chain's first truncation keeps the k best candidates (greedy keeps 1), the later samplers see only
+ * these k. First shortcut: if only our own penalties come before the truncation, the k best are found in the row of
+ * logits itself. The array of candidates (12 bytes for each token of the vocabulary) is not needed. Second: after a
+ * refusal, the grammar judges the candidates from the best on, until it has allowed k. If it allows fewer than k among
+ * the first MOST_ASKED, it judges all.
  *
- * llama.cpp's functions may throw C++ exceptions through these frames: nothing is held here that would be lost, and the
- * row of logits is only read.
+ * llama.cpp's functions may throw C++ exceptions through the functions of this file. So these hold no memory or lock
+ * across such a call, and they only read the row of logits.
  */
 #include <math.h>
 #include <string.h>
@@ -39,12 +41,13 @@ struct lzs_llama_grammar {
     chain_get_fn chain_get;
     chain_n_fn chain_n;
     lzs_llama_sampler *chain, *grammar; /* borrowed */
-    lzs_sampler *penalties;             /* borrowed: the only one before truncation that does anything, or NULL */
+    lzs_sampler *penalties;             /* borrowed: the only sampler before the truncation that changes anything, or
+                                         * NULL */
     lzs_backend *backend;
     int32_t n_head, n_best;
     uint64_t refused;
     lzs_llama_token_data *data; /* (n_vocab) candidates */
-    float *row;                 /* (n_vocab) their logits, while the best are looked for */
+    float *row;                 /* (n_vocab) logits of the candidates, while the best are searched */
 };
 
 /* ISO C has no cast from object to function pointer. */
@@ -120,7 +123,8 @@ static bool allowed(lzs_llama_grammar *g, int32_t token) {
     return one.logit > -INFINITY;
 }
 
-/* What the chain's truncation would keep, without a grammar. */
+/* Puts the n_best candidates that the chain's truncation would keep without a grammar into g->data. Returns their
+ * number. */
 static int32_t keep_best(lzs_llama_grammar *g, const float *x, const lzs_plan *plan) {
     int32_t n = lzs_backend_best(g->backend, x, plan, g->n_best);
     for (int32_t i = 0; i < n; i++) {
@@ -130,7 +134,7 @@ static int32_t keep_best(lzs_llama_grammar *g, const float *x, const lzs_plan *p
     return n;
 }
 
-/* The same of those that the grammar allows; 0 when it allows fewer than n_best among the first. */
+/* The same for candidates that the grammar allows. Returns 0 if it allows fewer than n_best of the first MOST_ASKED. */
 static int32_t keep_allowed(lzs_llama_grammar *g, const float *x, const lzs_plan *plan) {
     int32_t n_kept = 0, n_asked = 0;
     for (int32_t k = FIRST_ASKED; k <= MOST_ASKED && n_kept < g->n_best; k *= 4) {
@@ -144,9 +148,9 @@ static int32_t keep_allowed(lzs_llama_grammar *g, const float *x, const lzs_plan
     return n_kept < g->n_best ? 0 : n_kept;
 }
 
-/* The logits before the truncation: llama.cpp's own row, with the edits and the mask of our penalties in the plan; if
- * other samplers have a say, a copy of what those leave, with an empty plan. NULL when a sampler reordered the
- * candidates, which none of llama.cpp's does here. */
+/* Returns the logits before the truncation. If only our penalties change logits, this is llama.cpp's own row, and *plan
+ * holds their edits and mask. Otherwise the samplers before the truncation are applied to a copy, and *plan is empty.
+ * Returns NULL if a sampler reordered the candidates; none of llama.cpp's samplers does so here. */
 static const float *before_truncation(lzs_llama_grammar *g, const float *logits, lzs_plan *plan) {
     lzs_params params;
     if (g->penalties) return lzs_sampler_plan(g->penalties, plan) == LZS_OK ? logits : NULL;
@@ -162,8 +166,9 @@ static const float *before_truncation(lzs_llama_grammar *g, const float *logits,
     return g->row;
 }
 
-/* Gives the n_best best candidates (that the grammar allows) to the rest of the chain. False when they are not known,
- * and then nothing was applied yet; otherwise the chain selected *token, or -1. */
+/* Gives the n_best best candidates (with under_grammar, of those that the grammar allows) to the rest of the chain.
+ * Returns true if the chain was applied: *token is the selected token, or -1. Returns false if the best candidates
+ * cannot be found this way; then pick_of_all must pick. */
 static bool pick_of_best(lzs_llama_grammar *g, const float *logits, bool under_grammar, int32_t *token) {
     if (!g->n_best) return false;
     lzs_plan plan;
@@ -189,7 +194,7 @@ lzs_status lzs_llama_grammar_sample(lzs_llama_grammar *g, void *context, int32_t
     *token = -1;
     const float *logits = g->get_logits(context, index);
     if (!logits) return LZS_EINVAL;
-    /* without our penalties the short way costs what the chain costs */
+    /* without our penalties this shortcut takes as long as the chain */
     if (!g->penalties || !pick_of_best(g, logits, false, token)) pick_of_all(g, logits, false, token);
     if (*token < 0) return LZS_EINVAL;
     if (!allowed(g, *token)) {

@@ -1,15 +1,16 @@
 /* graph.c - the edits and the mask of plans as operations in llama.cpp's graph.
  *
- * The logits of the edited tokens are gathered, changed and scattered back. The number of tokens is that of the graph:
- * free places take other tokens, each once, with an edit that changes nothing, since what set_rows does with one row
- * twice is not defined. The operations are lzs_apply_edit's, so that they give the same bits where each of them is
- * rounded by itself; only what leaves the range of floats is not brought back into it.
+ * The logits of the edited tokens are gathered, changed and scattered back. The graph always edits max_edits tokens. If
+ * a plan has fewer edits, the free places are filled with other tokens and edits that change nothing. Each token
+ * appears once, since set_rows is undefined if a row appears twice. The operations are the same as in lzs_apply_edit.
+ * So the results have the same bits if the device rounds each operation by itself. There is one difference: logits that
+ * leave the range of floats are not clamped.
  *
- * The best token is the first of equals, which argmax does not promise: a row of falling numbers, 0 where a logit is
- * not the maximum, has its maximum there.
+ * If several logits are greatest, the best token is the first of them. argmax does not guarantee this. So a second row
+ * has falling numbers at the greatest logits, and 0 elsewhere: the maximum of this row is at the best token.
  *
- * llama.cpp also builds graphs that it never runs, to see how large they are, and one of them has 131,072 logits
- * whatever the model: so the row has the size that it has.
+ * llama.cpp also builds graphs that it never runs, to measure their size. One of these graphs has 131,072 logits
+ * whatever the model. So the width of a row is read from its tensor.
  */
 #include "graph.h"
 
@@ -20,7 +21,8 @@
 #include "../plan/plan.h"
 #include "../room.h"
 
-enum { MOST_TENSORS = 64, MOST_COUNTED = 1 << 24 }; /* of one row; that a float counts to */
+enum { MOST_TENSORS = 64, MOST_COUNTED = 1 << 24 }; /* most tensors of one row; integers below this are exact in a
+                                                     * float */
 
 /* The inputs of a row. */
 typedef struct inputs {
@@ -33,16 +35,16 @@ typedef struct inputs {
 struct lzs_graph {
     lzs_graph_calls f;
     lzs_graph_settings settings;
-    void *device;   /* while its operations are looked at, else NULL */
-    bool supported; /* as far as they were looked at */
+    void *device;   /* the device, while lzs_graph_fits checks its operations; else NULL */
+    bool supported; /* whether the device supports all operations checked so far */
     inputs *rows;   /* (max_rows) */
     size_t n_rows, max_rows;
-    /* What is uploaded: */
+    /* Buffers for uploads: */
     int32_t *ids;   /* (max_edits) */
     float *repeats; /* (max_edits) */
     float *biases;  /* (max_edits) */
     float *mask;    /* (n_vocab) */
-    uint32_t *used; /* (words of the vocabulary) 0 between calls */
+    uint32_t *used; /* (words of the vocabulary) bit set of edited tokens; all 0 between calls */
 };
 
 _Static_assert(offsetof(lzs_graph_functions, llama_sampler_init) + sizeof(lzs_graph_calls) ==
@@ -99,7 +101,7 @@ const lzs_graph_settings *lzs_graph_settings_of(const lzs_graph *g) {
 
 /* ---- building ---- */
 
-/* An operation that was added; while a device is looked at it is asked. */
+/* Returns the operation. While lzs_graph_fits checks a device, asks whether the device supports the operation. */
 static void *made(lzs_graph *g, void *operation) {
     if (g->device && !g->f.supports(g->device, operation)) g->supported = false;
     return operation;
@@ -111,8 +113,8 @@ static void *new_input(lzs_graph *g, void *context, int type, int64_t n) {
     return tensor;
 }
 
-/* x / repeat if x is positive, else x * repeat: each with 1 when it is the other's turn, since a product with 0 would
- * make NaN of an infinity. */
+/* x / repeat if x is positive, else x * repeat. Both operations are always done: the divisor is 1 if x is not positive,
+ * and the factor is 1 if x is positive. Selecting by a product with 0 would turn an infinity into NaN. */
 static void *repeated(lzs_graph *g, void *context, void *x, void *repeats) {
     const lzs_graph_calls *f = &g->f;
     if (!g->settings.sign_aware) return made(g, f->div(context, x, repeats));
@@ -126,7 +128,7 @@ static void *repeated(lzs_graph *g, void *context, void *x, void *repeats) {
     return made(g, f->mul(context, x, factor));
 }
 
-/* The row with its edits, for the inputs of the row. */
+/* Adds the operations that edit a row, creates their inputs in *in, and returns the edited row. */
 static void *edited(lzs_graph *g, void *context, void *logits, int64_t width, inputs *in) {
     const lzs_graph_calls *f = &g->f;
     int64_t n = (int64_t)g->settings.max_edits;
@@ -142,7 +144,7 @@ static void *edited(lzs_graph *g, void *context, void *logits, int64_t width, in
     return f->reshape_1d(context, column, width);
 }
 
-/* Makes the best token the result; `row` is that of the logits before the mask. */
+/* Makes the best token the result. `row` has the logits before the mask. */
 static void take_best(lzs_graph *g, void *context, int64_t width, void *row, lzs_llama_sampler_data *data) {
     const lzs_graph_calls *f = &g->f;
     void *logits = data->logits, *column = f->reshape_2d(context, logits, 1, width);
@@ -215,7 +217,8 @@ size_t lzs_graph_rows(const lzs_graph *g) {
 
 /* ---- uploading ---- */
 
-/* Edits in the first places, in the others tokens that have none. There are as many tokens as places, or more. */
+/* Puts the edits into the first places, and tokens without edits into the others. The vocabulary has at least as many
+ * tokens as there are places. */
 static void fill(lzs_graph *g, const lzs_edit *edits, size_t n) {
     for (size_t i = 0; i < n; i++) {
         g->ids[i] = edits[i].token;

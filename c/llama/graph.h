@@ -43,10 +43,9 @@ typedef struct lzs_graph_settings {
     int32_t n_vocab;
     size_t max_edits;  /* of one row */
     bool has_mask;     /* a row of biases is added to the edited logits */
-    bool has_repeats;  /* edits may have another `repeat` than 1 */
-    bool sign_aware;   /* as lzs_plan has it, in all plans that divide logits */
-    bool takes_best;   /* the best token is the result, beside its logit and the sum of the row, which is NaN if a logit
-                        * is */
+    bool has_repeats;  /* edits may have a `repeat` other than 1 */
+    bool sign_aware;   /* lzs_plan's sign_aware, which must be the same in all plans that divide logits */
+    bool takes_best;   /* the result is the best token, its logit, and the sum of the row (NaN if a logit is NaN) */
 } lzs_graph_settings;
 
 lzs_status lzs_graph_new(const lzs_graph_functions *functions, const lzs_graph_settings *settings, lzs_graph **graph);
@@ -54,26 +53,26 @@ void lzs_graph_free(lzs_graph *g);
 const lzs_graph_calls *lzs_graph_calls_of(const lzs_graph *g);
 const lzs_graph_settings *lzs_graph_settings_of(const lzs_graph *g);
 
-/* Whether the device of a buffer type has all operations, and there is memory for so many rows; then there is room for
- * them. */
+/* Allocates memory for max_rows rows. Returns whether that succeeded and the device of the buffer type supports all
+ * operations. */
 bool lzs_graph_fits(lzs_graph *g, void *buffer_type, uint32_t max_rows);
 
-/* What lzs_graph_fits said last; false before it. */
+/* The last result of lzs_graph_fits; false before the first call. */
 bool lzs_graph_is_supported(const lzs_graph *g);
 
-/* Forgets the tensors of the graph that was built last. */
+/* Forgets all rows of the graph that was built last. */
 void lzs_graph_clear(lzs_graph *g);
 
 /* Adds the operations of one more row. False, with nothing added, if there is no room. */
 bool lzs_graph_build(lzs_graph *g, void *context, lzs_llama_sampler_data *data);
 
-/* The rows that were added. */
+/* The number of rows that were added. */
 size_t lzs_graph_rows(const lzs_graph *g);
 
-/* Uploads the edits and the mask of a plan for a row; those that change nothing for NULL. LZS_ESPACE if the edits do
- * not fit, and LZS_EINVAL if they divide logits and the plan is not sign-aware as the graph is: then edits that change
- * nothing are uploaded instead. LZS_EINVAL if the plan has a mask and the graph has none: then the row is uploaded
- * without it. */
+/* Uploads the edits and the mask of a plan for a row. If `plan` is NULL, uploads edits and a mask that change nothing.
+ * LZS_ESPACE if there are too many edits. LZS_EINVAL if an edit divides logits and `sign_aware` differs between plan
+ * and graph. In these two cases, edits that change nothing are uploaded. LZS_EINVAL if the plan has a mask and the
+ * graph has none. Then only the edits are uploaded. */
 lzs_status lzs_graph_upload(lzs_graph *g, size_t row, const lzs_plan *plan);
 
 #endif

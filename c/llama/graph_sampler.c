@@ -1,10 +1,10 @@
 /* graph_sampler.c - our sampler in a chain that llama.cpp runs in its graph (llama_sampler_i's backend_* members).
  *
- * What llama.cpp asks of it (llama-sampler.cpp, llama-graph.cpp, llama-context.cpp): backend_init once, with the buffer
- * type of the device; backend_apply for each output row of each graph that is built, after one backend_reset;
- * backend_set_input before each run of the graph that was built last, and only if it has outputs. What the graph gives
- * back is in the context until the next decode. Whatever goes wrong, the inputs must have valid numbers: ggml ends the
- * process for a row that does not exist.
+ * How llama.cpp calls it (llama-sampler.cpp, llama-graph.cpp, llama-context.cpp): it calls backend_init once, with the
+ * buffer type of the device. For each graph that it builds, it calls backend_reset once, and then backend_apply for
+ * each output row. Before each run of the last built graph, it calls backend_set_input if the graph has outputs. The
+ * results stay in the context until the next decode. The inputs must hold valid token ids even after an error, since
+ * ggml ends the process if a row does not exist.
  */
 #include "../sampler.h"
 
@@ -19,7 +19,7 @@ static bool backend_init(lzs_llama_sampler *sampler, void *buffer_type, uint32_t
     return lzs_graph_fits(c->graph, buffer_type, most_outputs);
 }
 
-/* Candidates would mean that a sampler before this one has dropped tokens: then ids are not places. */
+/* If there are candidates, an earlier sampler has dropped tokens, and a token id is not the index of its logit. */
 static void backend_apply(lzs_llama_sampler *sampler, void *context, void *graph, lzs_llama_sampler_data *data) {
     (void)graph;
     chain_context *c = sampler->ctx;
@@ -82,8 +82,8 @@ lzs_status lzs_graph_sampler_new(lzs_sampler *sampler, const lzs_graph_functions
         .n_vocab = sampler->n_vocab,
         .max_edits = max_edits < in_history ? max_edits : in_history,
         .has_mask = has_mask,
-        .has_repeats = lzs_count_window(&sampler->params) > 0, /* settings may come that divide, as long as any
-                                                                * counts */
+        .has_repeats = lzs_count_window(&sampler->params) > 0, /* later settings may divide, if counting penalties are
+                                                                * on */
         .sign_aware = sampler->params.sign_aware,
         .takes_best = kind == LZS_GRAPH_BEST,
     };
@@ -116,7 +116,7 @@ void lzs_graph_set_block(void *graph_sampler, const lzs_speculation *speculation
     context_of(graph_sampler)->block = speculation;
 }
 
-/* ---- what comes back ---- */
+/* ---- results of the graph ---- */
 
 /* The best token of an output. */
 static lzs_status best(const chain_context *c, void *context, int32_t index, int32_t *token) {
@@ -146,7 +146,7 @@ static lzs_status pick(const chain_context *c, void *context, int32_t index, int
 lzs_status lzs_graph_step(void *graph_sampler, void *context, int32_t index, int32_t *token, int32_t *looping) {
     chain_context *c = context_of(graph_sampler);
     *token = -1;
-    lzs_status status = lzs_chain_sampler_status(graph_sampler); /* of making the edits */
+    lzs_status status = lzs_chain_sampler_status(graph_sampler); /* an error of backend_set_input */
     if (status == LZS_OK) status = pick(c, context, index, token);
     lzs_status taken = lzs_take(c->sampler, *token, looping);
     if (status == LZS_OK) status = taken;

@@ -1,9 +1,9 @@
 /* interrupt.c - a llama_decode that Ctrl-C ends.
  *
- * Python runs its own handler of a signal only between two instructions. So it learns of Ctrl-C when llama_decode
- * returns, which takes seconds for a batch of a prompt. Here the signal sets a flag for the time of one
- * decode, and llama.cpp asks for it after every operation of the graph. The caller finds the flag set and raises what
- * its own handler would have raised.
+ * Python runs its signal handlers only between two instructions of Python. So Python handles Ctrl-C only after
+ * llama_decode returns, which takes seconds for a batch of a prompt. During a decode of this file, a signal sets a
+ * flag. llama.cpp reads the flag after every operation of the graph. The caller then sees the flag and raises what its
+ * own signal handler would have raised.
  */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
 #  define _POSIX_C_SOURCE 200809L /* sigaction, which C11 alone does not declare */
@@ -29,7 +29,8 @@ static bool is_stopped(void *flag) {
 #ifdef HAS_SIGACTION
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP}; /* in the order of the bits of `catches` */
 #  define N_SIGNALS 3
-static volatile int32_t *volatile at_signal; /* of the innermost decode of the main thread, which alone uses it */
+static volatile int32_t *volatile at_signal; /* flag of the innermost decode of the main thread; no other thread uses
+                                              * this variable */
 
 static void stop(int number) {
     *at_signal = number;
@@ -60,7 +61,7 @@ int32_t lzs_llama_decode(lzs_llama_decoder *decoder, const void *batch, int32_t 
     for (int i = 0; i < N_SIGNALS; i++)
         if (catches & 1 << i) sigaction(signals[i], &before[i], NULL);
     if (is_main) at_signal = outer;
-#else /* on Windows Ctrl-C comes in a thread of its own, and the decode goes on to its end */
+#else /* on Windows a separate thread handles Ctrl-C, and the decode runs to its end */
     (void)catches;
     int32_t status = decode(decoder->context, tokens);
 #endif

@@ -1,11 +1,11 @@
 /* sampler.c - our sampler as a member of llama.cpp's chain.
  *
- * What llama.cpp asks of a sampler (llama-sampler.cpp): `name` must be set although llama.h says it can be NULL;
- * `apply` may be called twice a token and must not change state, only `accept` does; `free` releases ctx only, because
- * libllama deletes the struct that its own llama_sampler_init made. Earlier samplers may have truncated and reordered
- * the candidates, so a token is found by its id, never by its index. llama.cpp aborts the process when no token is
- * selected: where we refuse to pick (nothing allowed, NaN) the best raw logit is selected, the array stays as it came,
- * and the status is kept for lzs_chain_sampler_status.
+ * What llama.cpp requires of a sampler (llama-sampler.cpp): `name` must be set, although llama.h says that it can be
+ * NULL. `apply` may be called twice for a token, so only `accept` may change the state. `free` must free ctx alone,
+ * because libllama deletes the struct that its own llama_sampler_init made. Earlier samplers may have truncated and
+ * reordered the candidates, so a token is found by its id, never by its index. If no token is selected, llama.cpp
+ * aborts the process. So if we cannot pick a token (nothing allowed, NaN), we select the token with the highest logit
+ * that we got and leave the array otherwise unchanged. The error is kept for lzs_chain_sampler_status.
  */
 #include "../sampler.h"
 
@@ -57,8 +57,8 @@ const char *lzs_chain_penalties_name(const lzs_llama_sampler *sampler) {
     return "lz-penalties";
 }
 
-/* Takes out the tokens that the grammar or a mask forbids. If they allow no candidate the status says so: libllama
- * picks some token nevertheless. */
+/* Takes out the tokens that the grammar or a mask forbids. If no candidate is allowed, the status becomes LZS_EMASKED;
+ * libllama picks some token nevertheless. */
 static void apply_mask(chain_context *c, lzs_llama_token_data_array *candidates) {
     const uint32_t *allowed;
     lzs_status status = lzs_state_allowed(&c->sampler->state, &allowed);
@@ -85,7 +85,7 @@ static void apply_edits(chain_context *c, lzs_llama_token_data_array *candidates
     const lzs_edit *edits;
     lzs_remember(c, lzs_sampler_edits(c->sampler, &edits, &n));
     if (n == 0) return;
-    for (; done < n; done++) { /* as long as ids are indices: no other candidate is looked at */
+    for (; done < n; done++) { /* while each id is also an index, no other candidate is read */
         size_t token = (size_t)edits[done].token;
         if (token >= candidates->size || candidates->data[token].id != edits[done].token) break;
         float *logit = &candidates->data[token].logit;
@@ -112,7 +112,8 @@ static const char *sampler_name(const lzs_llama_sampler *sampler) {
     return "lz-sampler";
 }
 
-/* The candidates as a row, -inf if a token is none of them. A NaN becomes no candidate. */
+/* Writes the candidates' logits into c->row; other tokens get -inf. A candidate whose logit is NaN gets -inf as
+ * well. */
 static lzs_status scatter(chain_context *c, const lzs_llama_token_data_array *candidates) {
     for (int32_t t = 0; t < c->sampler->n_vocab; t++) c->row[t] = -INFINITY;
     for (size_t i = 0; i < candidates->size; i++) {
@@ -136,7 +137,8 @@ static void select_best(lzs_llama_token_data_array *candidates) {
     candidates->selected = best;
 }
 
-/* Keeps the candidates that the processed row keeps, in their order, with its logits and their softmax. */
+/* Keeps the candidates whose logit in the processed row is not -inf, in the same order. They get the logits of that row
+ * and probabilities by softmax. */
 static void keep_candidates(const float *row, int32_t token, lzs_llama_token_data_array *candidates) {
     lzs_llama_token_data *data = candidates->data;
     size_t kept = 0;
@@ -174,7 +176,7 @@ static void sampler_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array
     }
 }
 
-/* ---- both ---- */
+/* ---- both kinds ---- */
 
 void lzs_chain_accept(lzs_llama_sampler *sampler, int32_t token) {
     chain_context *c = sampler->ctx;
@@ -188,8 +190,8 @@ void lzs_chain_reset(lzs_llama_sampler *sampler) {
     c->status = LZS_OK;
 }
 
-/* Without it llama_sampler_copy would put the context of a clone in the place of this one: then the sampler inside
- * would be another one, and a graph sampler would have no graph. */
+/* Without this member, llama_sampler_copy would replace the context of `to` by a clone's context. Then the lzs_sampler
+ * inside would be a different object, and a graph sampler would have no graph. */
 void lzs_chain_copy_state(const lzs_llama_sampler *from, lzs_llama_sampler *to) {
     const chain_context *a = from->ctx;
     chain_context *b = to->ctx;

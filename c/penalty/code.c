@@ -1,17 +1,18 @@
-/* code.c - how long a text is under the LZ compressor of arXiv 2504.20131 (Definition 8), in bits.
+/* code.c - the length of a text, in bits, under the LZ compressor of arXiv 2504.20131 (Definition 8).
  *
- * The text is cut into phrases from left to right. A phrase is the longest stretch, at most `buffer` tokens of it, that
- * also begins 1 to `window` tokens before, nearest first; it may overlap itself. It costs 1 + log2 length + log2
- * distance bits (Proposition 1). A token that is nowhere in the window costs 1 + log2 V (Proposition 2).
+ * The text is cut into phrases from left to right. A phrase is the longest stretch, of at most `buffer` tokens, that
+ * also occurs at a distance of 1 to `window` tokens before. If there are several such distances, the least counts. The
+ * two occurrences may overlap. It costs 1 + log2 length + log2 distance bits (Proposition 1). A token that does not
+ * occur in the window costs 1 + log2 V, V being the size of the vocabulary (Proposition 2).
  *
- * The match index knows for each distance by how many tokens the end of the text repeats what is there. So a phrase
- * goes on while some distance repeats all of it.
+ * For each distance, the match index knows how many tokens at the end of the text equal the tokens that many positions
+ * earlier. So a phrase grows as long as some distance repeats the whole phrase.
  */
 #include "../backend/arithmetic.h"
 #include "../include/lzsampler_explain.h"
 #include "../state/match_index.h"
 
-/* Returns the least distance, at most `reach`, at which the last `length` tokens stand, too; 0: there is none. */
+/* Returns the least distance, at most `reach`, at which the last `length` tokens also occur; 0: there is none. */
 static int32_t nearest(const lzs_match_index *index, const lzs_kernels *kernels, int32_t reach, int32_t length) {
     lzs_match_walk walk = {.reach = reach, .least = (uint16_t)length};
     return lzs_match_walk_on(&walk, index, kernels) ? walk.base - walk.found[walk.n - 1] : 0;
@@ -29,7 +30,7 @@ lzs_status lzs_code_length(const int32_t *tokens, size_t n, int32_t n_vocab, int
     lzs_status status = lzs_match_index_reserve(&index, n < (size_t)window ? n : (size_t)window);
     if (status != LZS_OK) return status;
     double literal = 1.0 + (double)lzs_log2((float)n_vocab), total = 0.0;
-    int32_t length = 0, distance = 0; /* of the phrase that the tokens so far end in */
+    int32_t length = 0, distance = 0; /* of the phrase at the end of the tokens so far */
     for (size_t i = 0; i < n; i++) {
         lzs_match_index_extend(&index, kernels, tokens, i + 1);
         int32_t reach = i < (size_t)index.room ? (int32_t)i : index.room;

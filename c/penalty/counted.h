@@ -1,7 +1,7 @@
-/* counted.h - the repetition, frequency and presence penalties of one token, by how often it was counted.
+/* counted.h - the repetition, frequency and presence penalties of one token, from the number of its occurrences.
  *
- * Each has two methods, subtractive and multiplicative. The factors multiply into `repeat`, the others add up in
- * `bias`, in the usual order: repetition, frequency, presence.
+ * Each penalty has two methods, subtractive and multiplicative. Multiplicative penalties multiply `repeat`, and
+ * subtractive penalties lower `bias`. The order is repetition, frequency, presence.
  */
 #ifndef LZS_COUNTED_H
 #define LZS_COUNTED_H
@@ -9,14 +9,15 @@
 #include "../backend/arithmetic.h"
 #include "../include/lzsampler_plan.h"
 
-/* The tokens that the repetition, frequency and presence penalties look at: 0 when all are off, SIZE_MAX for all. */
+/* The number of last tokens in which the repetition, frequency and presence penalties count: 0 if these penalties are
+ * off, SIZE_MAX for the whole history. */
 static inline size_t lzs_count_window(const lzs_params *p) {
     const float off = p->repetition_method == LZS_MULTIPLICATIVE ? 1.0f : 0.0f;
     if (p->repetition_penalty == off && p->frequency_penalty == 0.0f && p->presence_penalty == 0.0f) return 0;
     return p->penalty_window ? (size_t)p->penalty_window : SIZE_MAX;
 }
 
-/* b^n for n >= 0 by squaring: the same products in the same order everywhere. */
+/* b^n for n >= 0 by squaring: the same products in the same order on every machine. */
 LZS_DEVICE static inline float lzs_power(float b, int32_t n) {
     float p = 1.0f;
     for (; n > 0; n >>= 1, b *= b) {
@@ -25,7 +26,7 @@ LZS_DEVICE static inline float lzs_power(float b, int32_t n) {
     return p;
 }
 
-/* The edit that the three penalties make of a token that was counted `count` times. */
+/* The edit that the three penalties make for a token with `count` occurrences. */
 LZS_DEVICE static inline lzs_edit lzs_counted_edit(const lzs_params *p, int32_t token, int32_t count) {
     lzs_edit edit = {token, 1.0f, 0.0f};
     if (count == 0) return edit;
@@ -48,7 +49,7 @@ LZS_DEVICE static inline lzs_edit lzs_counted_edit(const lzs_params *p, int32_t 
             edit.bias -= p->presence_penalty;
         }
     }
-    /* outside the floats' range a factor would make NaN of a 0 and -inf of a finite logit */
+    /* a factor outside the range of floats would turn a logit of 0 into NaN, and a finite logit into -inf */
     edit.repeat = lzs_finite(edit.repeat < FLT_MIN ? FLT_MIN : edit.repeat);
     edit.bias = lzs_finite(edit.bias);
     return edit;

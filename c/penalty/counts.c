@@ -1,5 +1,5 @@
-/* counts.c - the repetition, frequency and presence penalties: their settings, and what they did to a token
- * (counted.h). */
+/* counts.c - the repetition, frequency and presence penalties: their settings and explanations. counted.h computes
+ * them. */
 #include "../plan/ranges.h"
 #include "penalty.h"
 

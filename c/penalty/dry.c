@@ -1,9 +1,9 @@
-/* dry.c - the DRY penalty: history -> a bias for each token that would extend a repetition.
+/* dry.c - the DRY penalty: from a history, a bias for each token that would extend a repetition.
  *
  * DRY (p-e-w 2024, text-generation-webui pull request 5677; names and defaults as in llama.cpp): let the text end in n
- * tokens that stand earlier in the window as well, followed there by t. If n >= allowed_length, t loses
- * multiplier * base^(n - allowed_length). A repetition may not contain a breaker, and a breaker is never penalised. The
- * lengths come from the watch, which counts up to 65,535.
+ * tokens that also occur earlier in the window, and let token t follow there. If n >= allowed_length, the logit of t is
+ * lowered by multiplier * base^(n - allowed_length). A repetition contains no breaker, and a breaker is never
+ * penalised. The watch computes the lengths, up to 65,535.
  */
 #include "dry.h"
 
@@ -36,19 +36,20 @@ static size_t most(const lzs_params *p) {
 static void watch(lzs_watch_shape *shape, const lzs_params *p) {
     const int32_t window = lzs_dry_window(p);
     if (!window) return;
-    shape->window = window - 1; /* a repetition has a token before it in the window */
+    shape->window = window - 1; /* a match needs one token before it in the window */
     shape->cap = UINT16_MAX;
     shape->separators = (lzs_separators){.tokens = p->dry_breakers, .n = p->n_dry_breakers};
 }
 
-/* The tokens of a repetition: those that lie in the window, after the last breaker. */
+/* The length of a repetition. Only tokens in the window and after the last breaker count. */
 static int32_t length_at(const lzs_watch *w, int32_t distance, int32_t unbroken) {
     const int32_t length = lzs_suffix_at(w, distance), inside = w->index.window + 1 - distance;
     const int32_t whole = length < inside ? length : inside;
     return whole < unbroken ? whole : unbroken;
 }
 
-/* The tokens that would extend a repetition of dry_allowed_length tokens or more, and the length of the longest one. */
+/* Finds the tokens that would extend a repetition of dry_allowed_length tokens or more. The `count` of a token becomes
+ * the length of its longest repetition. */
 static void find(lzs_token_table *longest, const lzs_history *h, const lzs_params *params, float log2_vocab) {
     (void)log2_vocab;
     int32_t least = params->dry_allowed_length > 1 ? params->dry_allowed_length : 1, seen = -1, seen_length = 0;
@@ -60,14 +61,15 @@ static void find(lzs_token_table *longest, const lzs_history *h, const lzs_param
         for (int32_t i = walk.n - 1; i >= 0; i--) {
             int32_t distance = walk.base - walk.found[i], length = length_at(w, distance, unbroken);
             int32_t token = h->tokens[h->n - (size_t)distance];
-            bool known = token == seen && length <= seen_length; /* most matches of a loop are of one token */
+            bool known = token == seen && length <= seen_length; /* in a loop most matches are of the same token */
             if (!known && length >= least && !lzs_is_separator(&w->separators, token)) {
                 lzs_token_entry *entry = &longest->entries[lzs_token_table_take(longest, token)];
                 if (length > entry->count) entry->count = length;
                 seen = token;
                 seen_length = entry->count;
             }
-            /* The whole window has this period: each match further away is one of those seen, and not longer. */
+            /* The whole window has this period. So each match further away is of a token already seen, and is not
+             * longer. */
             if (lzs_suffix_at(w, distance) >= w->index.window + 1 - distance) return;
         }
     }
@@ -75,10 +77,10 @@ static void find(lzs_token_table *longest, const lzs_history *h, const lzs_param
 
 static float price(const lzs_params *params, int32_t length) {
     float power = lzs_finite(lzs_power(params->dry_base, length - params->dry_allowed_length));
-    return lzs_finite(params->dry_multiplier * power); /* also if the power is out of range and the multiplier tiny */
+    return lzs_finite(params->dry_multiplier * power); /* finite even if the power is out of range */
 }
 
-/* By a walk through the whole window. */
+/* Walks through the whole window. */
 static void explain(lzs_explanation *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
     const int32_t least = params->dry_allowed_length > 1 ? params->dry_allowed_length : 1;
     const lzs_watch *w = &h->watches[LZS_WATCH_dry];

@@ -1,8 +1,9 @@
-/* fold.c - the penalties of a history, folded into one edit a token.
+/* fold.c - the penalties of a history, combined into one edit for each token.
  *
- * The factors of repetition, frequency and presence multiply, then their biases add, then the paper's, then those of
- * the others in the order of LZS_PENALTIES; exempt tokens lose all of that; a grammar leaves the others a share of it;
- * the user's logit_bias is added last.
+ * The factors of repetition, frequency and presence are multiplied. Then biases are added: first those of the same
+ * three penalties, then that of the paper's penalty, then those of the other penalties in the order of LZS_PENALTIES.
+ * The edits of exempt tokens become neutral. Under a grammar, each edit is multiplied by the share of the token's bytes
+ * that the grammar leaves free. The user's logit_bias is added last.
  */
 #include <math.h>
 
@@ -43,7 +44,7 @@ lzs_status lzs_edit_list_init(lzs_edit_list *e, const lzs_params *params, float 
 lzs_status lzs_edit_list_reserve(lzs_edit_list *e, const lzs_params *params, const lzs_history *h, size_t n) {
     size_t most = n < e->most_found ? n : e->most_found;
     if (h->table.capacity == e->table_capacity && most <= e->found.capacity) return LZS_OK;
-    e->table_capacity = UINT32_MAX; /* until there is room everywhere */
+    e->table_capacity = UINT32_MAX; /* until all memory is allocated */
     lzs_status status = most ? lzs_token_table_reserve(&e->found, most) : LZS_OK;
     if (status == LZS_OK && h->reach) status = lzs_paper_reserve(&e->paper, h->table.capacity);
     if (status != LZS_OK) return status;
@@ -77,9 +78,9 @@ size_t lzs_edit_list_memory(const lzs_edit_list *e, const lzs_params *params) {
            lzs_token_table_memory(&e->found);
 }
 
-enum { OFTEN = 8 }; /* most tokens were counted a few times only */
+enum { OFTEN = 8 }; /* most counts are lower than this, so their edits are computed once */
 
-/* The edit of an entry as the counts have it, with a bias on top. */
+/* The edit of an entry from its count, plus a further bias. */
 static inline lzs_edit counted(const lzs_edit by_count[OFTEN], const lzs_params *params, const lzs_token_entry *entry,
                                float bias) {
     int32_t count = entry->count;
@@ -90,14 +91,15 @@ static inline lzs_edit counted(const lzs_edit by_count[OFTEN], const lzs_params 
     return (lzs_edit){entry->token, by_count[count].repeat, lzs_finite(by_count[count].bias + bias)};
 }
 
-/* One edit for each entry of the token table: a look-up each for the paper's rule, then the few that have longer
- * matches. */
+/* Makes one edit for each entry of the token table. For the paper's penalty, first the bias of a match of length 1 is
+ * looked up for every entry. Then the few entries with longer matches get their own bias. */
 static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_params *params) {
     const lzs_token_entry *entries = h->table.entries;
-    lzs_edit *edits = e->edits; /* locals, since a write to an edit might change a member */
+    lzs_edit *edits = e->edits; /* local variables, since the compiler must assume that a write to an edit changes a
+                                 * member of *e */
     size_t n = h->table.n;
     e->n = n;
-    if (n == 0) return; /* and a table that is never used is NULL */
+    if (n == 0) return; /* and the entries of a table that was never used are NULL */
     if (h->count_window) {
         lzs_edit by_count[OFTEN];
         for (int32_t count = 0; count < OFTEN; count++) by_count[count] = lzs_counted_edit(params, 0, count);
@@ -109,7 +111,7 @@ static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_param
             int32_t at = e->paper.matched[i];
             edits[at] = counted(by_count, params, &entries[at], e->paper.matches[at].value);
         }
-    } else { /* the paper's rule alone, so every entry is in reach */
+    } else { /* only the paper's penalty is on, so every entry is in reach */
         h->kernels->price_nearest(entries, (int32_t)n, (int32_t)h->n, &e->paper.nearest, edits);
         for (uint32_t i = 0; i < e->paper.n_matched; i++) {
             edits[e->paper.matched[i]].bias = e->paper.matches[e->paper.matched[i]].value;
@@ -117,7 +119,7 @@ static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_param
     }
 }
 
-/* The edit of a token of e->found, which is a new one if it has none. */
+/* Returns the edit of a token of e->found. If there is none, adds an edit that changes nothing. */
 static lzs_edit *edit_of_found(lzs_edit_list *e, const lzs_history *h, lzs_token_entry *entry) {
     if (entry->last < 0) entry->last = lzs_token_table_find(&h->table, entry->token);
     if (entry->last < 0) {
@@ -127,7 +129,7 @@ static lzs_edit *edit_of_found(lzs_edit_list *e, const lzs_history *h, lzs_token
     return &e->edits[entry->last];
 }
 
-/* The penalties that find their tokens themselves. */
+/* Applies the penalties that have a `find`. */
 static void fold_others(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
     lzs_token_table_clear(&e->found);
     for (size_t p = 0; p < LZS_N_PENALTIES; p++) {
@@ -170,7 +172,7 @@ const lzs_edit *lzs_edit_list_find(const lzs_edit_list *e, const lzs_history *h,
     return place < params->n_logit_bias ? &e->edits[e->biased[place]] : NULL;
 }
 
-/* Leaves of each edit the share that the grammar leaves free of the token's bytes. */
+/* Multiplies each edit by the share of the token's bytes that the grammar leaves free. */
 static lzs_status scale(lzs_edit_list *e, lzs_grammar *grammar, int32_t place) {
     for (size_t i = 0; i < e->n; i++) {
         lzs_edit *edit = &e->edits[i];

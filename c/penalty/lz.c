@@ -1,8 +1,8 @@
-/* lz.c - the LZ penalty: history -> a bias for each token that would say again what was said. docs/penalties.md has the
- * rule, and price.h its formula.
+/* lz.c - the LZ penalty: from a history, a bias for each token that would continue a repetition. docs/penalties.md has
+ * the rule, and price.h the formula.
  *
- * The price of a token is the most that one of its matches costs. At one distance a longer match never costs less, and
- * of two that are as long the nearer one never does.
+ * The price of a token is the highest price of its matches. At the same distance, a longer match never costs less. Of
+ * two matches of the same length, the nearer never costs less.
  */
 #include <float.h>
 
@@ -61,7 +61,7 @@ static void find(lzs_token_table *found, const lzs_history *h, const lzs_params 
     const int32_t unbroken = lzs_unbroken(w, h->n), least = lzs_least_suffix(p, unbroken);
     if (least > w->index.cap) return;
     lzs_match_walk walk = {.reach = lzs_watched(h, w), .least = (uint16_t)least};
-    int32_t seen = -1, seen_suffix = 0; /* most matches of a loop are of one token, and no longer than the first */
+    int32_t seen = -1, seen_suffix = 0; /* in a loop most matches are of the same token, and no longer than the first */
     while (lzs_match_walk_on(&walk, &w->index, h->kernels)) {
         for (int32_t i = walk.n - 1; i >= 0; i--) {
             const int32_t distance = walk.base - walk.found[i], suffix = lzs_suffix_at(w, distance);
@@ -72,7 +72,8 @@ static void find(lzs_token_table *found, const lzs_history *h, const lzs_params 
             const float cost = lzs_price(p, log2_vocab, (lzs_lz_match){suffix, unbroken, distance});
             if (cost <= 0.0f) continue;
             lzs_token_entry *entry = &found->entries[lzs_token_table_take(found, token)];
-            const int32_t bits = (int32_t)lzs_float_bits(cost); /* in the order of the costs, which are above 0 */
+            const int32_t bits = (int32_t)lzs_float_bits(cost); /* the bits of positive floats have the same order as
+                                                                 * the floats */
             if (bits > entry->count) entry->count = bits;
         }
     }

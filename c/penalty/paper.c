@@ -1,10 +1,10 @@
-/* paper.c - the penalty of the paper (arXiv 2504.20131), frozen: history -> a bias for each token that the window
- * repeats. The formulas and their sources are in docs/penalties.md.
+/* paper.c - the penalty of the paper (arXiv 2504.20131), kept as published: from a history, a bias for each token that
+ * occurs in the window. The formulas and their sources are in docs/penalties.md.
  *
- * A match of token t is a position in reach that holds t; its length L is one more than the length of the common suffix
- * before it, its distance D is 1 for the last token. At one distance a longer match never costs more, since (c + log2
- * L) / L <= c for c = log2(D + 1) >= 1. So the best match of a token that only has matches of length 1 is its nearest
- * occurrence, which the token table knows; the watch is searched for longer matches alone.
+ * A match of token t is a position in reach that holds t. Its length L is 1 plus the length of the common suffix of the
+ * tokens before it and the text. Its distance D is 1 for the last token. At the same distance a longer match never
+ * costs more, since (c + log2 L) / L <= c for c = log2(D + 1) >= 1. So if all matches of a token have length 1, the
+ * best is its nearest occurrence, which the token table knows. The watch is searched only for longer matches.
  */
 #include <float.h>
 
@@ -76,14 +76,14 @@ size_t lzs_paper_memory(const lzs_paper *paper) {
     return paper->capacity * (sizeof *paper->matches + sizeof *paper->matched) + prices * sizeof *paper->bias_at;
 }
 
-/* A stamp that no match has. */
+/* Sets a stamp that no match has. */
 static void new_stamp(lzs_paper *paper) {
     if (++paper->stamp) return;
     for (size_t i = 0; i < paper->capacity; i++) paper->matches[i].stamp = 0; /* the stamps have all been used once */
     paper->stamp = 1;
 }
 
-/* The matches of an entry begin, with its nearest occurrence, which has length 1. */
+/* Begins the matches of an entry with its nearest occurrence, as a match of length 1. */
 static void begin_match(lzs_paper *paper, const lzs_history *h, int32_t entry, bool rate) {
     const int32_t nearest = (int32_t)h->n - h->table.entries[entry].last;
     const float cost = rate ? lzs_log2((float)(nearest + 1)) : 0.0f;
@@ -91,14 +91,15 @@ static void begin_match(lzs_paper *paper, const lzs_history *h, int32_t entry, b
     paper->matched[paper->n_matched++] = entry;
 }
 
-/* The best match of each token. The walk goes from near to far, so a token whose match has
- * the greatest length there is will not find a better one; when that holds for all tokens in reach, as in a text of one
- * repeated pattern, it ends. */
+/* Finds the best match of each token. The walk goes from near to far. So once a token has a match of the greatest
+ * possible length, no later match is better. When all tokens in reach have such a match, as in a text of one repeated
+ * pattern, the walk ends. */
 static void find_best(lzs_paper *paper, const lzs_history *h, bool rate) {
     const lzs_watch *w = &h->watches[LZS_WATCH_paper];
     lzs_match_walk walk = {.reach = lzs_history_reach(h), .least = 1};
     size_t n_final = 0;
-    int32_t final_token = -1; /* the last one that no other match changes: runs of it need no look at the table */
+    int32_t final_token = -1; /* the last token met that has its final match: if it comes several times in a row, the
+                               * table is not searched */
     while (n_final < h->n_in_reach && lzs_match_walk_on(&walk, &w->index, h->kernels)) {
         for (int32_t i = walk.n - 1; i >= 0; i--) {
             int32_t distance = walk.base - walk.found[i], token = h->tokens[h->n - (size_t)distance];
@@ -106,7 +107,8 @@ static void find_best(lzs_paper *paper, const lzs_history *h, bool rate) {
             int32_t length = lzs_suffix_at(w, distance) + 1, entry = lzs_token_table_find(&h->table, token);
             lzs_paper_match *m = &paper->matches[entry];
             if (m->stamp != paper->stamp) begin_match(paper, h, entry, rate);
-            if (length > m->length) { /* in every formula a farther match costs at least as much if it is not longer */
+            if (length > m->length) { /* in every formula, a match that is farther and not longer costs at least as
+                                       * much */
                 m->length = length;
                 m->distance = distance;
                 if (rate) {
@@ -121,7 +123,8 @@ static void find_best(lzs_paper *paper, const lzs_history *h, bool rate) {
 }
 
 static void price_matches(lzs_paper *paper, const lzs_params *p, float log2_vocab) {
-    int32_t longest = 0, at = 0; /* for codelength: the longest match of the buffer (l) and its nearest distance (d) */
+    int32_t longest = 0, at = 0; /* for LZS_LZ_CODELENGTH: the longest match of the buffer (l) and its least distance
+                                  * (d) */
     for (uint32_t i = 0; i < paper->n_matched; i++) {
         const lzs_paper_match *m = &paper->matches[paper->matched[i]];
         if (m->length - 1 > longest || (m->length - 1 == longest && m->distance < at)) {
@@ -157,7 +160,7 @@ static void settings_changed(lzs_edit_list *e, const lzs_params *before, const l
 
 static void explain(lzs_explanation *e, const lzs_history *h, const lzs_params *p, float log2_vocab) {
     const lzs_watch *w = &h->watches[LZS_WATCH_paper];
-    int32_t longest = 0, at = 0; /* of all tokens: the longest common suffix, and where it is */
+    int32_t longest = 0, at = 0; /* over all tokens: the longest common suffix, and its least distance */
     int32_t length = 0, distance = 0, nearest = 0;
     float cheapest = 0.0f;
     if (!h->reach) return;

@@ -7,12 +7,13 @@
 #include "../backend/arithmetic.h"
 #include "../include/lzsampler.h"
 
-/* The cost in bits of a match by the formula `rate`, which is the least of all matches of a token. */
+/* The cost in bits of one match by LZS_LZ_RATE. (The cost of a token is the least of its matches.) */
 LZS_DEVICE static inline float lzs_rate_cost(int32_t length, int32_t distance) {
     return lzs_quotient(lzs_log2((float)(distance + 1)) + lzs_log2((float)length), (float)length);
 }
 
-/* By `codelength`, of a token that makes the longest match (longest, at) one longer. */
+/* The cost in bits by LZS_LZ_CODELENGTH of a token that extends the longest match of the buffer. That match has the
+ * length `longest` and the distance `at`. */
 LZS_DEVICE static inline float lzs_joint_cost(int32_t length, int32_t distance, int32_t longest, int32_t at) {
     const float after = (float)length * (float)distance, before = (float)longest * (float)at;
     return lzs_log2(lzs_quotient(after, before)) - 1.0f;

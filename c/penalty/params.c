@@ -6,9 +6,9 @@
 #include "../plan/ranges.h"
 #include "penalty.h"
 
-/* The struct of the first interface; later fields follow it. */
+/* The size of lzs_params in the first version of the header. Later fields follow. */
 #define FIRST_SIZE offsetof(lzs_params, logit_bias)
-#define MAX_NGRAM 64 /* each token that is accepted costs a hash of as many */
+#define MAX_NGRAM 64 /* each accepted token costs a hash of stuck_ngram tokens */
 
 static void set_defaults(lzs_params *params) {
     *params = (lzs_params){
@@ -29,7 +29,7 @@ static void set_defaults(lzs_params *params) {
 void lzs_params_init_size(lzs_params *params, size_t size) {
     lzs_params defaults;
     set_defaults(&defaults);
-    memset(params, 0, size); /* fields of a newer header are off */
+    memset(params, 0, size); /* fields that only a newer header has are 0, which is off */
     memcpy(params, &defaults, size < sizeof defaults ? size : sizeof defaults);
     params->size = (uint32_t)size;
 }

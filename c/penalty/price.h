@@ -1,5 +1,5 @@
-/* price.h - what the LZ penalty subtracts from a logit for one match: for the step, for its explanation, and on a
- * GPU. */
+/* price.h - what the LZ penalty subtracts from a logit for one match. Steps, explanations and the CUDA kernels use
+ * it. */
 #ifndef LZS_PRICE_H
 #define LZS_PRICE_H
 
@@ -7,20 +7,20 @@
 
 #include "paper_price.h"
 
-/* A match of a token is an earlier place that holds it. Its price depends on what that place shares with the end of the
- * text. */
+/* A match of a token is an earlier position of the same token. Its price depends on how many tokens before this
+ * position equal the end of the text. */
 typedef struct lzs_lz_match {
-    int32_t suffix;   /* tokens before the place that equal the last ones of the text (U) */
-    int32_t unbroken; /* tokens since the last separator */
+    int32_t suffix;   /* number of tokens before the position that equal the last tokens of the text (U) */
+    int32_t unbroken; /* number of tokens since the last separator */
     int32_t distance; /* 1 for the last token of the text (D) */
 } lzs_lz_match;
 
-/* The tokens that are said again (L), the one to come included. */
+/* The length of the repetition (L), the next token included. It is counted from the last separator on. */
 LZS_DEVICE static inline int32_t lzs_said_again(lzs_lz_match m) {
     return (m.suffix < m.unbroken ? m.suffix : m.unbroken) + 1;
 }
 
-/* The tokens by which the text has gone on copying itself for too long; 0 or less if it has not. */
+/* The number of tokens by which a run exceeds lz_run_allowance (see lzs_params); 0 or less if it does not. */
 LZS_DEVICE static inline int32_t lzs_run_beyond(const lzs_params *p, lzs_lz_match m) {
     return m.suffix + 1 - m.distance - p->lz_run_allowance;
 }
@@ -33,7 +33,7 @@ LZS_DEVICE static inline float lzs_match_bits(const lzs_params *p, float log2_vo
     return cost < log2_vocab ? log2_vocab - cost : 0.0f;
 }
 
-/* The price in logits, >= 0: that of the match, or that of the run if it is higher. */
+/* The price in logits, >= 0: the price of the match or the price of the run, whichever is higher. */
 LZS_DEVICE static inline float lzs_price(const lzs_params *p, float log2_vocab, lzs_lz_match m) {
     const float said = p->lz_penalty * lzs_match_bits(p, log2_vocab, m);
     const int32_t beyond = lzs_run_beyond(p, m);
@@ -41,12 +41,12 @@ LZS_DEVICE static inline float lzs_price(const lzs_params *p, float log2_vocab, 
     return lzs_finite(run > said ? run : said);
 }
 
-/* The most tokens that U counts up to. */
+/* The greatest value of U; longer suffixes count as this. */
 LZS_DEVICE static inline int32_t lzs_most_suffix(const lzs_params *p) {
     return p->lz_window < UINT16_MAX ? p->lz_window : UINT16_MAX;
 }
 
-/* Matches of which the text has fewer tokens than this in common with the place cost nothing. */
+/* Matches with a smaller U than this cost nothing. INT32_MAX: no match costs anything. */
 LZS_DEVICE static inline int32_t lzs_least_suffix(const lzs_params *p, int32_t unbroken) {
     const int32_t said = unbroken >= p->lz_min_match - 1 ? p->lz_min_match - 1 : INT32_MAX;
     const int32_t run = p->lz_run_penalty > 0.0f ? p->lz_run_allowance + 1 : INT32_MAX;

@@ -11,9 +11,9 @@
 
 struct lzs_token_classes {
     lzs_users users;
-    size_t bytes;  /* of the whole block */
-    lzs_params of; /* its lists point into the block; the rest is unused */
-    lzs_logit_bias biases[]; /* then the tokens of the lists and the words of the sets, of 4 bytes each */
+    size_t bytes;  /* size of the whole block */
+    lzs_params of; /* its lists and sets point into the block; its other fields are unused */
+    lzs_logit_bias biases[]; /* after the biases: the tokens of the lists and the words of the sets, of 4 bytes each */
 };
 
 /* ---- order ---- */
@@ -39,7 +39,7 @@ size_t lzs_merge_biases(lzs_logit_bias *biases, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (left == 0 || biases[left - 1].token != biases[i].token) {
             biases[left++] = biases[i];
-        } else if (biases[left - 1].bias > -INFINITY) { /* which comes first, and stays */
+        } else if (biases[left - 1].bias > -INFINITY) { /* a bias of -inf comes first, and then stays the sum */
             biases[left - 1].bias = lzs_finite(biases[left - 1].bias + biases[i].bias);
         }
     }

@@ -1,4 +1,4 @@
-/* ranges.c - which numbers and lists settings may have, if no penalty has a say. */
+/* ranges.c - the valid ranges of settings that belong to no penalty. */
 #include "ranges.h"
 
 #include "plan.h"

@@ -1,4 +1,4 @@
-/* ranges.h - which numbers and lists settings may have. */
+/* ranges.h - the valid ranges of settings. */
 #ifndef LZS_RANGES_H
 #define LZS_RANGES_H
 
@@ -7,12 +7,12 @@
 
 #include "../include/lzsampler.h"
 
-/* As lzs_params_invalid, for the temperature and the truncation alone. */
+/* As lzs_params_invalid, but checks only the temperature and the truncation. */
 const char *lzs_sampling_invalid(const lzs_params *params);
 
-/* Whether a list is one of tokens. */
+/* Whether all items of a list are tokens of the vocabulary. */
 bool lzs_tokens_valid(const int32_t *list, size_t n, int32_t n_vocab);
-/* Whether words are a bit set of the vocabulary, or none. */
+/* Whether `words` is a bit set of the vocabulary, or empty. */
 bool lzs_token_set_valid(const uint32_t *words, size_t n, int32_t n_vocab);
 
 static inline bool lzs_within(float x, float low, float high) {

@@ -1,4 +1,4 @@
-/* free_text.c - the free tokens of a sequence, if penalties look at these only. */
+/* free_text.c - the free tokens of a sequence, for penalties that look at free tokens only. */
 #include "free_text.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* free_text.h - the free tokens of a sequence, if penalties look at these only. The others, which the grammar forced
- * whole, count as if they were not there.
+/* free_text.h - the free tokens of a sequence, for LZS_STRUCTURE_FREE. A token is free if the grammar left at least one
+ * of its bytes free. Penalties then look at free tokens only, as if the other tokens were not in the text.
  */
 #ifndef LZS_FREE_TEXT_H
 #define LZS_FREE_TEXT_H
@@ -7,9 +7,10 @@
 #include "history.h"
 
 typedef struct lzs_free_text {
-    lzs_history history; /* the prompt, if penalties look at it, and the free ones of the accepted tokens */
-    uint64_t position;   /* accepted tokens that were looked at: a sequence may be ahead */
-    int32_t *before;     /* (position of capacity) tokens of the history before each of them */
+    lzs_history history; /* the prompt, if penalties look at the prompt, and the free accepted tokens */
+    uint64_t position;   /* accepted tokens that were classified so far; the sequence may have more */
+    int32_t *before;     /* (position of capacity) before[i]: tokens of `history` before accepted token i was
+                          * classified */
     size_t capacity;
 } lzs_free_text;
 
@@ -20,7 +21,7 @@ void lzs_free_text_free(lzs_free_text *text);
 void lzs_free_text_clear(lzs_free_text *text);
 size_t lzs_free_text_memory(const lzs_free_text *text);
 
-/* Looks at the next accepted token. On failure nothing has changed. */
+/* Classifies the next accepted token, and appends it to the history if it is free. On failure nothing has changed. */
 lzs_status lzs_free_text_add(lzs_free_text *text, int32_t token, bool is_free);
 /* Takes back all but the first `position` accepted tokens. */
 void lzs_free_text_rewind(lzs_free_text *text, uint64_t position);

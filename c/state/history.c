@@ -1,7 +1,9 @@
-/* history.c - the tokens of one sequence that the penalties look at, with everything that penalties count in them.
+/* history.c - the tokens of one sequence that the penalties look at, and what the penalties keep about them: counts,
+ * positions, matches.
  *
- * The table holds the distinct tokens of both windows, how often each was counted and where it was last in reach of LZ;
- * `previous` chains the positions of a token, so that a rewind finds the one before without searching.
+ * The table has an entry for each distinct token that lies in the counted window or in reach of LZS_RULE_PAPER: its
+ * count, and its last position in reach. `previous` chains the positions of a token. So a rewind finds the previous
+ * position of a token without searching.
  */
 #include "history.h"
 
@@ -9,7 +11,8 @@
 
 #include "../room.h"
 
-/* No more tokens than this are distinct in the windows, except that one may join before another leaves. */
+/* The most entries that the table needs. It is one more than a window has tokens, since a new token is added before the
+ * oldest token leaves. */
 static size_t most_distinct(const lzs_history *h, size_t n) {
     size_t reach = (size_t)h->reach, window = h->count_window > reach ? h->count_window : reach;
     size_t most = window < n ? window + 1 : n;
@@ -26,14 +29,16 @@ lzs_status lzs_history_init(lzs_history *h, const lzs_history_shape *shape, cons
     for (size_t i = 0; i < shape->n_watches; i++) {
         if (!shape->watches[i].window) continue;
         lzs_watch_init(&h->watches[i], &shape->watches[i]);
-        h->n_watches = i + 1; /* those after the last one that is on need no look */
+        h->n_watches = i + 1; /* watches after the last one that is on are never looked at */
     }
-    /* What a window bounds is there from the start; what a whole history needs grows with it. */
+    /* If the windows bound the size of the table, allocate it now. If the whole history counts, the table grows with
+     * the history. */
     bool bounded = (h->reach || h->count_window) && h->count_window <= LZS_MAX_WINDOW;
     return bounded ? lzs_token_table_reserve(&h->table, most_distinct(h, SIZE_MAX)) : LZS_OK;
 }
 
-/* Makes room for `capacity` tokens, with `previous` in the same block, and copies those of `from` into it. */
+/* Makes room for `capacity` tokens, with `previous` in the same block, and copies the tokens and `previous` of `from`
+ * into it. */
 static lzs_status set_room(lzs_history *h, size_t capacity, const lzs_history *from) {
     int32_t *room = lzs_room(NULL, capacity, (h->reach ? 2 : 1) * sizeof *room);
     if (!room) return LZS_ENOMEM;
@@ -98,7 +103,7 @@ static lzs_status reserve(lzs_history *h, size_t n) {
         if (status != LZS_OK) return status;
     }
     if (!h->reach && !h->count_window) return LZS_OK;
-    /* one that joins may come before another leaves, and with it the table has n_vocab tokens at most */
+    /* a new token is added before the oldest leaves; still the table has at most n_vocab tokens */
     return lzs_token_table_reserve(&h->table, most_distinct(h, h->table.n + n));
 }
 
@@ -140,7 +145,7 @@ static void last_push(lzs_history *h) {
     drop_if_idle(&h->table, at);
 }
 
-/* After h->n went down by one. */
+/* Undoes last_push; the caller has already lowered h->n by 1. */
 static void last_pop(lzs_history *h) {
     int32_t position = (int32_t)h->n, returning = position - h->reach;
     if (position < h->buffer) return;
@@ -174,7 +179,8 @@ lzs_status lzs_history_append(lzs_history *h, const int32_t *tokens, size_t n) {
 void lzs_history_rewind(lzs_history *h, size_t n) {
     for (size_t i = 0; i < n; i++) {
         h->n--;
-        if (h->count_window) { /* the one that leaves makes room for the one that returns */
+        if (h->count_window) { /* the token that is taken back frees its entry for the token that returns to the
+                                * window */
             count_remove(&h->table, h->tokens[h->n]);
             if (h->n >= h->count_window) count_add(&h->table, h->tokens[h->n - h->count_window]);
         }

@@ -1,9 +1,9 @@
 /* loop.c - the detector of loops: does the text now end in `min_count` copies of one pattern?
  *
- * It does for a pattern of p tokens when the last (min_count - 1) p tokens each equal the token p before. A token that
- * differs puts this off by so many tokens. So each period waits, in a bucket, until it is due; then the tokens are
- * compared backwards to the last one that differs. Those between two such tokens are compared once: a period costs at
- * most one comparison a token, and mostly one in (min_count - 1) p tokens.
+ * For a pattern of p tokens it does if each of the last (min_count - 1) p tokens equals the token p positions earlier.
+ * After a token that differs, the loop can be complete only (min_count - 1) p tokens later. So each period waits in a
+ * bucket until it is due. Then tokens are compared backwards up to the last token that differs. The tokens after it are
+ * not compared again. A period costs at most one comparison a token, and in most texts one in (min_count - 1) p tokens.
  */
 #include "loop.h"
 
@@ -14,14 +14,14 @@ static int32_t period_of(const lzs_detector *d, int32_t i) {
     return d->min_pattern + i;
 }
 
-/* The tokens that equal the one a period before when a loop is complete. */
+/* The number of last tokens that must equal the token one period earlier for a loop to be complete. */
 static uint32_t needed(const lzs_detector *d, int32_t i) {
     return (uint32_t)(d->min_count - 1) * (uint32_t)period_of(d, i);
 }
 
 static void look(lzs_detector *d, int32_t i, const int32_t *tokens, uint64_t n) {
     const size_t period = (size_t)period_of(d, i);
-    size_t differs = n > period ? n : period; /* tokens up to the last one that differs */
+    size_t differs = n > period ? n : period; /* number of tokens up to and including the last that differs */
     while (differs > period && tokens[differs - 1] == tokens[differs - 1 - period]) differs--;
     d->periods[i].due = (uint32_t)differs + needed(d, i);
 }
@@ -32,8 +32,9 @@ static void put_into_bucket(lzs_detector *d, int32_t i) {
     bucket->head = i;
 }
 
-/* The pattern may itself be copies of a shorter one; the loop is that of the shortest. It begins where min_count
- * patterns do: had the token before it matched too, the loop would have been complete a token earlier. */
+/* The pattern may itself consist of copies of a shorter pattern; the loop is reported with the shortest. It begins
+ * min_count patterns before the end. If the token before it matched too, the loop would have been complete one token
+ * earlier. */
 static void keep_found(lzs_detector *d, const int32_t *tokens, uint64_t n, int32_t pattern) {
     const int32_t *copy = tokens + n - pattern;
     int32_t period = 1;
@@ -65,7 +66,7 @@ void lzs_detector_rewind(lzs_detector *d, const int32_t *tokens, uint64_t n) {
     d->found = (lzs_loop){0};
     for (int32_t i = 0; i < d->n_periods; i++) d->periods[i].head = -1;
     for (int32_t i = 0; i < d->n_periods; i++) {
-        if (d->periods[i].due > n + needed(d, i)) look(d, i, tokens, n); /* the token that differs was taken back */
+        if (d->periods[i].due > n + needed(d, i)) look(d, i, tokens, n); /* the token that differed was taken back */
         put_into_bucket(d, i);
     }
 }
@@ -76,7 +77,7 @@ void lzs_detector_clear(lzs_detector *d) {
     lzs_detector_rewind(d, NULL, 0);
 }
 
-/* ---- its life: one block ---- */
+/* ---- creating and copying: one block of memory ---- */
 
 static size_t bytes(int32_t n_periods) {
     return sizeof(lzs_detector) + (size_t)n_periods * sizeof(lzs_loop_period);

@@ -5,22 +5,22 @@
 #include "../include/lzsampler.h"
 
 typedef struct lzs_loop_period {
-    uint32_t due; /* accepted tokens at which a loop of this period can be complete; not before */
-    int32_t next; /* the next period of the same bucket; -1: none */
-    int32_t head; /* of the bucket with this number: its first period; -1: none */
+    uint32_t due; /* number of accepted tokens at which a loop of this period can first be complete */
+    int32_t next; /* index of the next period in the same bucket; -1: none */
+    int32_t head; /* the entry is also a bucket: index of the first period in it; -1: none */
 } lzs_loop_period;
 
 typedef struct lzs_detector {
-    lzs_loop found; /* its count is 0 while there is none */
+    lzs_loop found; /* found.count is 0 while no loop is found */
     int32_t min_pattern, min_count, n_periods;
-    lzs_loop_period periods[]; /* (n_periods) periods[i] is min_pattern + i */
+    lzs_loop_period periods[]; /* (n_periods) periods[i] is for the period min_pattern + i */
 } lzs_detector;
 
 lzs_detector *lzs_detector_new(const lzs_params *params); /* one block, which free() frees */
-void lzs_detector_copy(lzs_detector *to, const lzs_detector *from); /* both of the same parameters */
+void lzs_detector_copy(lzs_detector *to, const lzs_detector *from); /* both must have the same parameters */
 void lzs_detector_clear(lzs_detector *d);
 size_t lzs_detector_memory(const lzs_detector *d);
-/* After a token was accepted, or some were taken back: `tokens` are the n accepted ones. */
+/* Call these after a token was accepted, or after tokens were taken back. `tokens` holds the n accepted tokens. */
 void lzs_detector_accept(lzs_detector *d, const int32_t *tokens, uint64_t n);
 void lzs_detector_rewind(lzs_detector *d, const int32_t *tokens, uint64_t n);
 

@@ -1,8 +1,8 @@
 /* mask.c - the masks in force for one sequence: who set them, what they allow together, and how they rewind.
  *
- * Each owner has a short log of changes, because a mask that changes with every token, as a grammar's does, has to come
- * back when drafted tokens are refused. Older changes are dropped; a rewind behind them fails closed: nothing is allowed
- * until the owner sets a mask again.
+ * Each owner has a short log of its masks. A grammar's mask changes with every token: when drafted tokens are refused,
+ * the earlier mask must be restored. Older masks are dropped. After a rewind to a position whose mask was dropped,
+ * nothing is allowed until the owner sets a mask again.
  */
 #include "mask.h"
 
@@ -52,7 +52,7 @@ static uint32_t *copy_of(const uint32_t *words, size_t n) {
     return copy;
 }
 
-/* Memory that the logs and the masks together need. */
+/* Allocates the owner's log, and `both` if another owner has a log. */
 static lzs_status make_room(lzs_masks *masks, int32_t owner) {
     struct lzs_mask_log *log = &masks->logs[owner];
     if (!log->changes) log->changes = malloc((LZS_MASK_CHANGES + 1) * sizeof *log->changes);
@@ -97,7 +97,9 @@ lzs_status lzs_masks_set(lzs_masks *masks, int32_t owner, const uint32_t *words,
         mask.words = mask.copy = copy_of(words, masks->n_words);
         if (!mask.copy) return LZS_ENOMEM;
     }
-    if (log->n && log->changes[log->n - 1].position == position) drop(log, log->n - 1, 1); /* it never counted */
+    if (log->n && log->changes[log->n - 1].position == position) drop(log, log->n - 1, 1); /* the mask that is replaced
+                                                                                            * was never used for a
+                                                                                            * token */
     if (log->n == LZS_MASK_CHANGES + 1) {
         drop(log, 0, 1);
         log->forgotten = true;

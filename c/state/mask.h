@@ -8,26 +8,26 @@
 
 enum { LZS_MASK_OWNERS = LZS_MASK_GRAMMAR + 1 };
 
-/* One mask of one owner, in force from `position` on until the owner's next one. */
+/* One mask of one owner. It is in force from `position` on until the owner's next mask. */
 typedef struct lzs_mask {
     uint64_t position;
     const uint32_t *words; /* NULL allows everything */
-    uint32_t *copy;        /* the words, if they are the sampler's own, else NULL */
+    uint32_t *copy;        /* the words, if the sampler has copied them; NULL if they are borrowed */
 } lzs_mask;
 
 typedef struct lzs_masks {
     size_t n_words;
     struct lzs_mask_log {
-        lzs_mask *changes; /* (n of LZS_MASK_CHANGES + 1) by position, ascending; the last one is in force */
+        lzs_mask *changes; /* (n of LZS_MASK_CHANGES + 1) in ascending order of position; the last mask is in force */
         int32_t n;
-        bool forgotten; /* changes older than the first one kept were dropped */
+        bool forgotten; /* older changes than changes[0] were dropped */
     } logs[LZS_MASK_OWNERS];
-    uint32_t *both; /* (n_words) what all masks allow, where more than one is in force */
+    uint32_t *both; /* (n_words) what all masks together allow, if more than one is in force */
     bool both_valid;
 } lzs_masks;
 
 void lzs_masks_init(lzs_masks *masks, int32_t n_vocab);
-/* Makes `to`, masks of the same vocabulary, equal to `from`; on failure `to` is without masks. */
+/* Makes `to`, masks of the same vocabulary, equal to `from`; on failure `to` has no masks. */
 lzs_status lzs_masks_copy(lzs_masks *to, const lzs_masks *from);
 void lzs_masks_free(lzs_masks *masks);
 void lzs_masks_clear(lzs_masks *masks);
@@ -35,7 +35,7 @@ size_t lzs_masks_memory(const lzs_masks *masks);
 
 lzs_status lzs_masks_set(lzs_masks *masks, int32_t owner, const uint32_t *words, bool borrow, uint64_t position);
 void lzs_masks_rewind(lzs_masks *masks, uint64_t position);
-/* What is allowed now, in *words (NULL: everything). LZS_EMASKED when a mask that is in force is no longer known. */
+/* Gives the mask of what is allowed now (NULL: everything). LZS_EMASKED if a mask in force is no longer known. */
 lzs_status lzs_masks_allowed(lzs_masks *masks, const uint32_t **words);
 
 #endif

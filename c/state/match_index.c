@@ -1,8 +1,8 @@
 /* match_index.c - where the history repeats its own end, kept up to date token by token.
  *
- * Accepting a token is one pass without branches over the lengths. A rewind needs no log: the lengths are computed anew
- * by the Z-function of the history read backwards (Gusfield 1997, section 1.4), which compares each token a bounded
- * number of times.
+ * When a token is accepted, one pass without branches updates the lengths. A rewind needs no log: it computes all
+ * lengths anew by the Z-function of the reversed history (Gusfield 1997, section 1.4). The Z-function compares each
+ * token a bounded number of times.
  */
 #include "match_index.h"
 
@@ -57,8 +57,7 @@ void lzs_match_index_extend(lzs_match_index *index, const lzs_kernels *kernels, 
 
 void lzs_match_index_rebuild(lzs_match_index *index, const int32_t *tokens, size_t n) {
     const int32_t *end = tokens + n;
-    int32_t left = 0, right = 0; /* the tokens left .. right - 1 before the end repeat the end, as the last match
-                                  * showed */
+    int32_t left = 0, right = 0; /* the tokens at distances left to right - 1 are known to repeat the end of the text */
     for (int32_t d = 1; d <= index->room; d++) {
         int32_t length = 0;
         if ((size_t)d < n) {

@@ -1,8 +1,8 @@
 /* match_index.h - where the history repeats its own end, kept up to date token by token.
  *
  * For each distance d the index holds the length, at most `cap`, of the longest common suffix of the history and of the
- * history without its last d tokens. The LZ penalty and DRY both price tokens by these lengths: the token at distance d
- * is what followed the last time the text ended as it ends now.
+ * history without its last d tokens. The LZ penalty and DRY compute the penalties of tokens from these lengths: the
+ * token at distance d is the token that followed the earlier occurrence of that suffix.
  */
 #ifndef LZS_MATCH_INDEX_H
 #define LZS_MATCH_INDEX_H
@@ -16,10 +16,10 @@ typedef struct lzs_match_index {
     int32_t window; /* distances 1 to this are indexed; 0 switches the index off */
     int32_t cap;    /* longer lengths count as this; at most 65535 */
     int32_t room;   /* distances that there is memory for, at most `window` */
-    uint16_t *len;  /* (room) len[room - d] is the length at distance d */
+    uint16_t *len;  /* (room) len[room - d] is the common suffix's length at distance d */
 } lzs_match_index;
 
-/* Makes room for a history of n tokens; a match index begins as {.window, .cap}. When it fails the index is as it
+/* Makes room for a history of n tokens. Initialize a match index as {.window, .cap}. On failure the index is as it
  * was. */
 lzs_status lzs_match_index_reserve(lzs_match_index *index, size_t n);
 /* Makes `to`, an index of the same window and cap, equal to `from`; on failure `to` is as it was. */
@@ -28,7 +28,8 @@ void lzs_match_index_free(lzs_match_index *index);
 void lzs_match_index_clear(lzs_match_index *index);
 size_t lzs_match_index_memory(const lzs_match_index *index);
 
-/* The last of n tokens arrived: every length grows by one or falls to 0, in one pass. */
+/* Updates the index after the last of n tokens was appended: one pass, in which every length grows by 1 or becomes
+ * 0. */
 void lzs_match_index_extend(lzs_match_index *index, const lzs_kernels *kernels, const int32_t *tokens, size_t n);
 /* Recomputes all lengths, in time that is linear in the window for any text. */
 void lzs_match_index_rebuild(lzs_match_index *index, const int32_t *tokens, size_t n);
@@ -37,7 +38,8 @@ static inline int32_t lzs_match_length(const lzs_match_index *index, int32_t dis
     return index->len[index->room - distance];
 }
 
-/* Walks over the distances whose length is at least `least`, nearest first, a chunk at a time:
+/* Walks over the distances at which the length is at least `least`, nearest first, one chunk per call. Returns false at
+ * the end:
  *
  *     lzs_match_walk walk = {.reach = reach, .least = 1};
  *     while (lzs_match_walk_on(&walk, index, kernels)) {
@@ -45,12 +47,12 @@ static inline int32_t lzs_match_length(const lzs_match_index *index, int32_t dis
  *     }
  */
 typedef struct lzs_match_walk {
-    int32_t reach; /* the last distance */
+    int32_t reach; /* the greatest distance to walk to */
     uint16_t least;
-    int32_t done;  /* distances that were walked */
+    int32_t done;  /* distances walked so far */
     int32_t base;
     int32_t n;
-    int32_t found[LZS_MATCH_CHUNK]; /* (n) base - distance, ascending */
+    int32_t found[LZS_MATCH_CHUNK]; /* (n) base - distance, in ascending order */
 } lzs_match_walk;
 
 bool lzs_match_walk_on(lzs_match_walk *walk, const lzs_match_index *index, const lzs_kernels *kernels);

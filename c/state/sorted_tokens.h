@@ -1,5 +1,5 @@
-/* sorted_tokens.h - looking up a token in a sorted list of tokens, or of structs that begin with one, and in a bit
- * set. */
+/* sorted_tokens.h - looking up a token in a sorted list of tokens, in a sorted list of structs that begin with a token,
+ * and in a bit set. */
 #ifndef LZS_SORTED_TOKENS_H
 #define LZS_SORTED_TOKENS_H
 
@@ -9,7 +9,8 @@
 
 #include "../backend/arithmetic.h"
 
-/* The place of a token among n items of `size` bytes, ascending by token, or n when it is not there. */
+/* Returns the index of a token among n items of `size` bytes, sorted by token in ascending order; n if it is not
+ * there. */
 LZS_DEVICE static inline size_t lzs_find_token(const void *items, size_t n, size_t size, int32_t token) {
     size_t low = 0, high = n;
     while (low < high) {
@@ -24,12 +25,12 @@ LZS_DEVICE static inline size_t lzs_find_token(const void *items, size_t n, size
     return n;
 }
 
-/* Whether a token is one of n tokens, which are ascending. */
+/* Whether a token is one of n tokens, which are in ascending order. */
 LZS_DEVICE static inline bool lzs_listed(const int32_t *tokens, size_t n, int32_t token) {
     return n && lzs_find_token(tokens, n, sizeof token, token) < n;
 }
 
-/* Whether a token is in a bit set of the vocabulary; none is in NULL. */
+/* Whether a token is in a bit set of the vocabulary. NULL is the empty set. */
 LZS_DEVICE static inline bool lzs_in_set(const uint32_t *set, int32_t token) {
     return set && (set[(uint32_t)token / 32] >> ((uint32_t)token % 32) & 1u);
 }

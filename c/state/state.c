@@ -26,7 +26,7 @@ lzs_status lzs_state_init(lzs_state *state, const lzs_params *p, const lzs_histo
     return status;
 }
 
-/* Room for what a grammar allows. */
+/* Allocates the mask of what grammar and masks allow. */
 static lzs_status room_for_allowed(lzs_state *state) {
     if (!state->allowed) state->allowed = malloc(state->masks.n_words * sizeof *state->allowed);
     return state->allowed ? LZS_OK : LZS_ENOMEM;
@@ -96,7 +96,7 @@ static const int32_t *accepted(const lzs_state *state) {
 }
 
 void lzs_state_rewind(lzs_state *state, size_t n) {
-    if (state->stuck && n) { /* first, since it reads the tokens again */
+    if (state->stuck && n) { /* first, since it reads the tokens that are taken back */
         lzs_stuck_rewind(state->stuck, accepted(state), state->position - n);
     }
     lzs_history_rewind(&state->history, n);
@@ -117,7 +117,7 @@ lzs_status lzs_state_look(lzs_state *state) {
         int32_t token = accepted(state)[text->position], place = LZS_DEAD;
         float share = 1.0f;
         lzs_status status = LZS_OK;
-        if (state->cursor.grammar) { /* those before it were looked at when it was set */
+        if (state->cursor.grammar) { /* tokens before the grammar were classified when the grammar was set */
             status = place_after(state, text->position, &place);
             if (status == LZS_OK) status = lzs_grammar_free_share(state->cursor.grammar, place, token, &share);
         }
@@ -134,13 +134,13 @@ lzs_status lzs_state_accept(lzs_state *state, int32_t token) {
     if (state->detector) lzs_detector_accept(state->detector, accepted(state), state->position);
     if (state->stuck) lzs_stuck_accept(state->stuck, accepted(state), state->position);
     if (!state->free_text || state->cursor.grammar) return LZS_OK;
-    status = lzs_state_look(state); /* here, so that sampling without a grammar needs no memory */
+    status = lzs_state_look(state); /* here, so that sampling without a grammar allocates no memory */
     if (status != LZS_OK) lzs_state_rewind(state, 1);
     return status;
 }
 
 lzs_status lzs_state_set_grammar(lzs_state *state, lzs_grammar *grammar) {
-    lzs_status status = lzs_state_look(state); /* with the grammar that the tokens were taken under */
+    lzs_status status = lzs_state_look(state); /* classify the tokens with the grammar under which they were accepted */
     if (status == LZS_OK && grammar) status = room_for_allowed(state);
     if (status == LZS_OK) lzs_cursor_set(&state->cursor, grammar, state->position);
     return status;

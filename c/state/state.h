@@ -9,17 +9,18 @@
 #include "stuck.h"
 
 typedef struct lzs_state {
-    lzs_history history;      /* all tokens; also what penalties look at, where free_text is NULL */
+    lzs_history history;      /* all tokens; if free_text is NULL, penalties look at these */
     lzs_free_text *free_text; /* NULL unless penalties look at free tokens only */
     lzs_masks masks;
-    lzs_cursor cursor; /* in the grammar */
+    lzs_cursor cursor; /* the state in the grammar */
     uint32_t *allowed; /* (masks.n_words) what grammar and masks allow; NULL until there is a grammar */
     lzs_detector *detector; /* NULL when no loops are looked for */
     lzs_stuck_detector *stuck; /* NULL unless texts that are stuck are looked for */
     uint64_t position;      /* accepted tokens */
 } lzs_state;
 
-/* `params` are valid, and what `shape` says of penalties is theirs. On failure lzs_state_free frees what is there. */
+/* `params` must be valid, and `shape` must be the history shape for these params. After a failure the caller still
+ * calls lzs_state_free. */
 lzs_status lzs_state_init(lzs_state *state, const lzs_params *params, const lzs_history_shape *shape,
                           const lzs_kernels *kernels);
 /* Makes `to`, a state of the same parameters, equal to `from`; on failure `to` is as after a reset. */
@@ -28,7 +29,7 @@ void lzs_state_free(lzs_state *state);
 void lzs_state_reset(lzs_state *state);
 size_t lzs_state_memory(const lzs_state *state);
 
-/* All or nothing, as in lzsampler.h; tokens are in the vocabulary. */
+/* As the functions of lzsampler.h: on failure nothing has changed. The tokens must be in the vocabulary. */
 lzs_status lzs_state_prime(lzs_state *state, const int32_t *tokens, size_t n);
 lzs_status lzs_state_accept(lzs_state *state, int32_t token);
 void lzs_state_rewind(lzs_state *state, size_t n);
@@ -36,18 +37,19 @@ void lzs_state_rewind(lzs_state *state, size_t n);
 /* Takes back the last n tokens that were primed. */
 void lzs_state_unprime(lzs_state *state, size_t n);
 
-/* What penalties look at, as lzs_state_look has left it. */
+/* The history that penalties look at, as of the last lzs_state_look. */
 static inline const lzs_history *lzs_state_looked_at(const lzs_state *state) {
     return state->free_text ? &state->free_text->history : &state->history;
 }
-/* Brings it up to date with the accepted tokens. */
+/* Updates free_text, if there is one, with the tokens accepted since the last call. */
 lzs_status lzs_state_look(lzs_state *state);
 
-/* A grammar for what follows, which is borrowed; NULL for none. On failure nothing has changed. */
+/* Sets the grammar for the tokens that follow (borrowed; NULL: none). On failure nothing has changed. */
 lzs_status lzs_state_set_grammar(lzs_state *state, lzs_grammar *grammar);
-/* The grammar in force (NULL: none) and the state of it, until it is used for something else. */
+/* Gives the grammar in force (NULL: none) and its state now, which is valid until the grammar is used again. */
 lzs_status lzs_state_place(lzs_state *state, lzs_grammar **grammar, int32_t *place);
-/* What masks and grammar allow now, in *words (NULL: everything). LZS_EMASKED when one in force is no longer known. */
+/* Gives the mask of what masks and grammar allow now (NULL: everything). LZS_EMASKED if a mask or grammar in force is
+ * no longer known. */
 lzs_status lzs_state_allowed(lzs_state *state, const uint32_t **words);
 
 #endif

@@ -1,20 +1,22 @@
-/* stuck.c - the detector of texts that say nothing new any more, though they do not repeat with a period.
+/* stuck.c - the detector of texts that only repeat earlier text, even if without a period.
  *
  * An n-gram is old if it occurred at least min_count - 1 times before within the window. A token is old if an old
- * n-gram contains it. So a number that counts up inside a repeated sentence is one new token among many old ones. The
- * score is a CUSUM (Page 1954) in whole numbers: an old token adds 1, a new one takes `weight` away, and it never falls
- * below 0. The text is stuck when the score reaches the threshold, since the token at which it last rose from 0.
+ * n-gram contains it. So if a sentence is repeated with a number that counts up, a few tokens are new and the other
+ * tokens are old. The score is a CUSUM (Page 1954) in whole numbers. An old token adds 1 to the score, a new token
+ * subtracts `weight`, and the score never falls below 0. When the score reaches the threshold, the text has been stuck
+ * since the token at which the score last rose from 0.
  *
- * When an old n-gram ends, all tokens up to its end are known to be old or were decided before. When a new one ends,
- * its first token is in no n-gram to come: if it is not known to be old, it is new. So fewer than n tokens are
- * undecided.
+ * When an old n-gram ends, all undecided tokens lie in it and are old. When a new n-gram ends, no later n-gram contains
+ * its first token. So if this token is still undecided, it is new. Fewer than n tokens are undecided at any time (n is
+ * the length of an n-gram).
  *
- * The index. The n-grams of a window lie in buckets by their hash, each bucket a list from the last one back. A new
- * n-gram goes to the front, so that taking it back restores the list, and n-grams that left the window lie at the end,
- * where the walk stops; nothing needs to be removed. The tokens themselves are compared; no hash decides. A walk ends
- * at the (min_count - 1)th equal n-gram, and as there are as many buckets as n-grams, it meets one other on average.
- * The links of LZS_STUCK_UNDO tokens more than a window are kept, so that after as many tokens are taken back all of a
- * window is there. Further back the text is read anew from its beginning.
+ * The index. The n-grams of a window are in buckets by their hash. Each bucket is a list, the latest n-gram first. A
+ * new n-gram goes to the front of its list, and taking it back restores the list. N-grams that left the window are at
+ * the end of the list. A walk stops there, so nothing needs to be removed. Tokens themselves are compared; equal hashes
+ * prove nothing. A walk ends at the (min_count - 1)th equal n-gram. There are as many buckets as n-grams, so a walk
+ * meets one different n-gram on average. The links of a window and of LZS_STUCK_UNDO more tokens are kept. So when that
+ * many tokens are taken back, the index still holds a whole window. To take back more, the text is read anew from its
+ * beginning.
  */
 #include "stuck.h"
 
@@ -31,7 +33,7 @@ static uint32_t *bucket(lzs_stuck_detector *d, const int32_t *end) {
     return d->heads + (hash * UINT64_C(0x9E3779B97F4A7C15) >> d->shift);
 }
 
-/* Files the n-gram that ends the n tokens, and returns whether it is old. */
+/* Adds the n-gram at the end of the n tokens to the index. Returns whether this n-gram is old. */
 static bool file_ngram(lzs_stuck_detector *d, const int32_t *tokens, uint32_t n) {
     const int32_t *gram = tokens + n - d->ngram;
     uint32_t *head = bucket(d, tokens + n), first = n > (uint32_t)d->window ? n - (uint32_t)d->window : 1;
@@ -63,7 +65,7 @@ void lzs_stuck_accept(lzs_stuck_detector *d, const int32_t *tokens, uint64_t n) 
 }
 
 void lzs_stuck_rewind(lzs_stuck_detector *d, const int32_t *tokens, uint64_t n) {
-    if (n >= d->n) return; /* only tokens after `found` were taken back, which nobody looked at */
+    if (n >= d->n) return; /* only tokens after `found` were taken back, and the index does not have those */
     d->found = (lzs_stuck){0};
     if (d->n - n > d->n_undo) {
         lzs_stuck_clear(d);
@@ -84,7 +86,7 @@ void lzs_stuck_clear(lzs_stuck_detector *d) {
     memset(d->heads, 0, d->n_buckets * sizeof *d->heads);
 }
 
-/* ---- its life: one block ---- */
+/* ---- creating and copying: one block of memory ---- */
 
 size_t lzs_stuck_memory(const lzs_stuck_detector *d) {
     return sizeof *d + LZS_STUCK_UNDO * sizeof *d->before + (d->n_buckets + (size_t)d->n_links) * sizeof *d->links;

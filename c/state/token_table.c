@@ -1,7 +1,7 @@
-/* token_table.c - a hash table from tokens to what the penalties want to know of them.
+/* token_table.c - a hash table from tokens to the entries in which penalties keep counts and positions.
  *
- * Removal shifts the following slots back instead of leaving tombstones, so a table that loses a token for each one it
- * gains, as a sliding window does, never slows down.
+ * Removal shifts the following slots back instead of leaving tombstones. So the table of a sliding window, which loses
+ * one token for each new token, never slows down.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@ static uint32_t home(const lzs_token_table *table, int32_t token) {
     return ((uint32_t)token * 0x9E3779B9u >> 7) & (table->n_slots - 1);
 }
 
-/* The slot of a token, or the free one where it would be inserted. */
+/* The slot of a token. If the token is not in the table, the free slot where to insert it. */
 static uint32_t slot_of(const lzs_token_table *table, int32_t token) {
     uint32_t i = home(table, token);
     while (table->slots[i] >= 0 && table->entries[table->slots[i]].token != token) i = (i + 1) & (table->n_slots - 1);
@@ -21,7 +21,7 @@ static uint32_t slot_of(const lzs_token_table *table, int32_t token) {
 }
 
 lzs_status lzs_token_table_reserve(lzs_token_table *table, size_t capacity) {
-    enum { MOST = 1 << 30 }; /* tokens of a vocabulary, so that twice as many slots fit in 32 bits */
+    enum { MOST = 1 << 30 }; /* most tokens of a vocabulary; twice as many slots can be numbered in 32 bits */
     if (capacity <= table->capacity) return LZS_OK;
     if (capacity > MOST) return LZS_ENOMEM;
     if (capacity < 2 * (size_t)table->capacity) capacity = 2 * (size_t)table->capacity;
@@ -107,6 +107,7 @@ void lzs_token_table_remove(lzs_token_table *table, int32_t at) {
     table->slots[hole] = -1;
     lzs_token_entry last = table->entries[--table->n];
     if ((uint32_t)at == table->n) return;
-    table->slots[slot_of(table, last.token)] = at; /* found by its old place, which still holds it */
+    table->slots[slot_of(table, last.token)] = at; /* the old place of `last` still holds it, so its slot can be
+                                                    * found */
     table->entries[at] = last;
 }

@@ -1,7 +1,7 @@
-/* token_table.h - a hash table from tokens to what the penalties want to know of them.
+/* token_table.h - a hash table from tokens to the entries in which penalties keep counts and positions.
  *
- * The entries are a dense array, so that edits can be made entry by entry; a hash index of open addressing, at most
- * half full, finds a token's entry in constant time.
+ * The entries are a dense array, so edits are made entry by entry. A hash index with open addressing, at most half
+ * full, finds a token's entry in constant time.
  */
 #ifndef LZS_TOKEN_TABLE_H
 #define LZS_TOKEN_TABLE_H
@@ -16,7 +16,7 @@ typedef struct lzs_token_table {
     uint32_t n_slots; /* a power of two */
 } lzs_token_table;
 
-/* Makes room for at least `capacity` entries, at most 2^30. When it fails the table is as it was. A table begins as
+/* Makes room for at least `capacity` entries, at most 2^30. On failure the table is as it was. Initialize a table as
  * {0}. */
 lzs_status lzs_token_table_reserve(lzs_token_table *table, size_t capacity);
 /* Makes `to`, a table, equal to `from`; on failure `to` is as it was. */
@@ -26,7 +26,7 @@ void lzs_token_table_clear(lzs_token_table *table);
 size_t lzs_token_table_memory(const lzs_token_table *table);
 /* The index of the token's entry, or -1. */
 int32_t lzs_token_table_find(const lzs_token_table *table, int32_t token);
-/* The index of the token's entry, which is added with count 0 and last -1 if it is not there. There must be room. */
+/* The index of the token's entry. If there is none, adds an entry with count 0 and last -1. There must be room. */
 int32_t lzs_token_table_take(lzs_token_table *table, int32_t token);
 /* Removes the entry at an index; the last entry takes its place. */
 void lzs_token_table_remove(lzs_token_table *table, int32_t at);

@@ -1,4 +1,4 @@
-/* watch.c - what a penalty that compares the end of the text with earlier places knows of them. */
+/* watch.c - what a penalty watches that compares the end of the text with earlier text. */
 #include "watch.h"
 
 #include <string.h>
@@ -51,7 +51,7 @@ size_t lzs_watch_memory(const lzs_watch *w) {
     return lzs_match_index_memory(&w->index) + w->capacity * sizeof *w->since;
 }
 
-/* The tokens since the last separator, once `token` has come after so many. */
+/* The number of tokens since the last separator after `token`; `since` is the number before `token`. */
 static uint16_t since_after(const lzs_separators *s, int32_t since, int32_t token) {
     if (lzs_is_separator(s, token)) return 0;
     if (since + 1 < s->item && lzs_in_set(s->commas, token)) return 0;
@@ -61,7 +61,7 @@ static uint16_t since_after(const lzs_separators *s, int32_t since, int32_t toke
 void lzs_watch_extend(lzs_watch *w, const lzs_kernels *kernels, const int32_t *tokens, size_t n, size_t added) {
     enum { FEW = 32 };
     for (size_t i = n - added; i < n; i++) w->since[i] = since_after(&w->separators, lzs_unbroken(w, i), tokens[i]);
-    if (added > FEW) { /* computing the lengths once is cheaper than one pass for each token */
+    if (added > FEW) { /* computing all lengths once is cheaper than one pass for each token */
         lzs_match_index_rebuild(&w->index, tokens, n);
         return;
     }

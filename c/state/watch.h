@@ -1,5 +1,5 @@
-/* watch.h - what a penalty that compares the end of the text with earlier places knows of them: by how many tokens they
- * agree, and how many tokens have come since a separator.
+/* watch.h - what a penalty watches that compares the end of the text with earlier text. For each distance it knows how
+ * many tokens agree, and after each token, how many tokens have come since a separator.
  */
 #ifndef LZS_WATCH_H
 #define LZS_WATCH_H
@@ -12,9 +12,9 @@
 typedef struct lzs_separators {
     const int32_t *tokens; /* (n) ascending */
     size_t n;
-    const uint32_t *set;    /* more of them, as a bit set; NULL for none */
-    const uint32_t *commas; /* those that are separators while less than `item` tokens, they included, have come since
-                             * the last; NULL for none */
+    const uint32_t *set;    /* further separators, as a bit set; NULL for none */
+    const uint32_t *commas; /* bit set of tokens that are separators only if fewer than `item` tokens, the comma
+                             * included, have come since the last separator; NULL for none */
     int32_t item;
 } lzs_separators;
 
@@ -27,7 +27,8 @@ typedef struct lzs_watch_shape {
 typedef struct lzs_watch {
     lzs_match_index index;
     lzs_separators separators;
-    uint16_t *since; /* (n of capacity) tokens since the last separator after each token; 65535 for more */
+    uint16_t *since; /* (n of capacity) since[i]: number of tokens after the last separator, up to and including token
+                      * i; 65535 for more */
     size_t capacity;
 } lzs_watch;
 
@@ -36,23 +37,24 @@ bool lzs_is_separator(const lzs_separators *s, int32_t token);
 void lzs_watch_init(lzs_watch *w, const lzs_watch_shape *shape);
 /* Makes room for a history of n tokens. On failure the watch is as it was. */
 lzs_status lzs_watch_reserve(lzs_watch *w, size_t n);
-/* Makes `to`, of the same shape, equal to `from`, which watches n tokens; on failure it is to be cleared. */
+/* Makes `to`, of the same shape, equal to `from`, which watches n tokens. After a failure the caller must clear
+ * `to`. */
 lzs_status lzs_watch_copy(lzs_watch *to, const lzs_watch *from, size_t n);
 void lzs_watch_free(lzs_watch *w);
 void lzs_watch_clear(lzs_watch *w);
 size_t lzs_watch_memory(const lzs_watch *w);
 
-/* The last `added` of n tokens arrived; there is room. */
+/* Updates the watch after the last `added` of n tokens were appended. There must be room. */
 void lzs_watch_extend(lzs_watch *w, const lzs_kernels *kernels, const int32_t *tokens, size_t n, size_t added);
-/* Only the first n tokens are left. */
+/* Updates the watch after a rewind: only the first n tokens are left. */
 void lzs_watch_rewind(lzs_watch *w, const int32_t *tokens, size_t n);
 
-/* The tokens since the last separator, after n tokens; 65535 for more. */
+/* The number of tokens since the last separator, after n tokens; 65535 for more. */
 static inline int32_t lzs_unbroken(const lzs_watch *w, size_t n) {
     return n ? w->since[n - 1] : 0;
 }
 
-/* The tokens by which the end of the text agrees with what ends `distance` tokens before, up to the cap. */
+/* The length, at most the cap, of the common suffix of the text and of the text without its last `distance` tokens. */
 static inline int32_t lzs_suffix_at(const lzs_watch *w, int32_t distance) {
     return lzs_match_length(&w->index, distance);
 }

@@ -1,7 +1,8 @@
-/* lookup.c - drafts without a model: what followed when the text ended before as it ends now.
+/* lookup.c - drafts without a model: the end of the text is looked up in the earlier text, and what followed there is
+ * drafted.
  *
- * The index is that of the LZ penalty, over all tokens: text that is copied, edited or quoted is where both find
- * matches.
+ * The index is the match index that the LZ penalty uses, over all tokens. Matches are found where text is copied,
+ * edited or quoted.
  */
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "../room.h"
 #include "../state/match_index.h"
 
-enum { REBUILT_FROM = 32 }; /* that many tokens at once are indexed faster by one pass over all than by one each */
+enum { REBUILT_FROM = 32 }; /* from this many new tokens on, one rebuild is faster than one pass for each token */
 
 struct lzs_lookup {
     lzs_match_index index;
@@ -77,7 +78,7 @@ int32_t lzs_lookup_find(const lzs_lookup *lookup, int32_t least, int32_t *tokens
     while (lzs_match_walk_on(&walk, index, lookup->kernels)) {
         for (int32_t i = walk.n - 1; i >= 0; i--) {
             int32_t length = lzs_match_length(index, walk.base - walk.found[i]);
-            if (length <= best) continue; /* of several that are as long, the nearest */
+            if (length <= best) continue; /* of several equally long matches, the nearest */
             best = length;
             distance = walk.base - walk.found[i];
         }

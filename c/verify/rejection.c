@@ -1,19 +1,22 @@
 /* rejection.c - modified rejection sampling (Leviathan et al. 2023, arXiv 2211.17192; Chen et al. 2023, arXiv
  * 2302.01318).
  *
- * A token is kept with probability min(p, q). A rejection reaches it with probability (1 - sum min(p, q)) * max(p - q,
- * 0) / sum max(p - q, 0), whose first and last factor cancel. Together that is p. The two distributions may have any
- * supports. Sums are made in double, in order of ids, so that they are the same everywhere.
+ * A token is drafted and kept with probability min(p, q). It is drawn after a rejection with probability (1 - sum
+ * min(p, q)) * max(p - q, 0) / sum max(p - q, 0). Here the first factor equals the divisor, so max(p - q, 0) is left.
+ * The sum of both probabilities is p. The two distributions may have any supports. Sums are computed in double, in
+ * order of ids, so they are the same on every machine.
  */
 #include "rejection.h"
 
-/* The probability of a token in q. The tokens asked for ascend, and *at is how far q was read. */
+/* The probability of a token in q. Successive calls must ask for tokens in ascending order. *at is the place up to
+ * which q was read. */
 static double probability(const lzs_sparse *q, int32_t id, size_t *at) {
     while (*at < q->n && q->ids[*at] < id) ++*at;
     return *at < q->n && q->ids[*at] == id ? (double)q->probabilities[*at] : 0.0;
 }
 
-/* Draws from the excess of p over q by its distribution function; -1: there is none. */
+/* Draws a token from the excess of p over q, by inverting its distribution function with u. Returns -1 if there is no
+ * excess. */
 static int32_t draw_excess(const lzs_sparse *p, const lzs_sparse *q, double u) {
     double sum = 0.0, run = 0.0;
     size_t at = 0;
@@ -28,7 +31,7 @@ static int32_t draw_excess(const lzs_sparse *p, const lzs_sparse *q, double u) {
         double excess = (double)p->probabilities[i] - probability(q, p->ids[i], &at);
         if (!(excess > 0.0)) continue;
         run += excess;
-        last = p->ids[i]; /* rounding cannot leave the last token that has any */
+        last = p->ids[i]; /* rounding cannot take the draw past the last token with an excess */
     }
     return last;
 }
@@ -40,5 +43,5 @@ int32_t lzs_mrs_token(const lzs_sparse *p, const lzs_sparse *q, int32_t drafted,
     double u = lzs_uniform(key, LZS_DOMAIN_RESIDUAL);
     int32_t token = draw_excess(p, q, u);
     const lzs_sparse nothing = {0};
-    return token >= 0 ? token : draw_excess(p, &nothing, u); /* p = q, but for the rounding that refused the token */
+    return token >= 0 ? token : draw_excess(p, &nothing, u); /* p = q, and the token was refused only by rounding */
 }

@@ -1,4 +1,4 @@
-/* rejection.h - modified rejection sampling: a token of the distribution p, out of one that was drawn from q. */
+/* rejection.h - modified rejection sampling: from a token drawn from distribution q, make a token of distribution p. */
 #ifndef LZS_REJECTION_H
 #define LZS_REJECTION_H
 
@@ -6,16 +6,16 @@
 
 #include "../backend/noise.h"
 
-/* A distribution; tokens that it does not list have probability 0. */
+/* A distribution. Tokens not in `ids` have probability 0. */
 typedef struct lzs_sparse {
     const int32_t *ids; /* (n) ascending */
     const float *probabilities;
     size_t n;
 } lzs_sparse;
 
-/* The token at one position, given one that was drawn from q: itself with probability min(1, p / q), and else one drawn
- * from the normalised excess of p over q. It has the distribution p. The noise of the position decides, and no
- * other. */
+/* Gives the token at one position, from the token `drafted` that was drawn from q. With probability min(1, p / q) it is
+ * `drafted`. Otherwise it is drawn from the normalised excess of p over q. The result has the distribution p. Only the
+ * noise of this position (`key`) decides. */
 int32_t lzs_mrs_token(const lzs_sparse *p, const lzs_sparse *q, int32_t drafted, lzs_noise_key key);
 
 #endif

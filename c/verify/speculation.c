@@ -1,9 +1,10 @@
-/* speculation.c - a block of drafted tokens of one sequence: drafting them, and judging them by the target's logits.
+/* speculation.c - a block of drafted tokens of one sequence: drafting the tokens, and verifying them with the target's
+ * logits.
  *
- * A drafted token is accepted by the sampler like any other, so that the penalties, masks and detectors of the
- * positions after it know it. The plan of a position is made once, when its token is drafted, and kept: the target
- * judges the token by the same edits and the same mask. The sampler is rewound at most once a block, to the first token
- * that falls.
+ * The sampler accepts a drafted token like any other token. So penalties, masks and detectors of later positions take
+ * it into account. The plan of a position is made once, when its token is drafted, and kept. So the target uses the
+ * same edits and the same mask to verify the token. The sampler is rewound at most once a block, to the first refused
+ * token.
  */
 #include <string.h>
 
@@ -14,20 +15,21 @@
 #include "rejection.h"
 #include "speculation.h"
 
-enum { P_MIN_TOKENS = 10 }; /* llama.cpp's draft looks at so many */
+enum { P_MIN_TOKENS = 10 }; /* llama.cpp's draft compares p_min with a softmax over so many tokens */
 
 /* One position of the block. */
 typedef struct proposal {
-    lzs_plan plan;         /* the target's; its arrays are the speculation's */
-    size_t edits_at;       /* where its edits begin: after those of the position before */
-    size_t n_shared_edits; /* edits of tokens that the draft has too, which come first */
-    size_t q_at, n_q;      /* what the token was drawn from, in mode LZS_SPEC_MRS: after that of the position before */
+    lzs_plan plan;         /* the plan for the target's row; its arrays belong to lzs_speculation */
+    size_t edits_at;       /* offset of its edits in `edits`: after the edits of the previous position */
+    size_t n_shared_edits; /* number of edits of tokens that the draft's vocabulary has; these edits come first */
+    size_t q_at, n_q;      /* in mode LZS_SPEC_MRS, offset and length of the distribution from which the token was
+                            * drawn */
 } proposal;
 
 struct lzs_speculation {
     lzs_sampler *sampler;
     int32_t mode, max_draft;
-    int32_t n_shared; /* tokens 0 to this - 1 are those of both vocabularies */
+    int32_t n_shared; /* both vocabularies have the tokens 0 to n_shared - 1 */
     int32_t *ends;    /* (n_ends) ascending */
     size_t n_ends;
     uint64_t start;      /* the position of the block's first token */
@@ -36,9 +38,9 @@ struct lzs_speculation {
     int32_t *tokens;     /* (max_draft) */
     proposal *proposals; /* (max_draft) */
     lzs_edit *edits;     /* (max_draft * max_edits) */
-    size_t max_edits;    /* of one position */
+    size_t max_edits;    /* edits of one position, at most */
     uint32_t *masks;     /* (max_draft * mask words) */
-    /* In mode LZS_SPEC_MRS alone: */
+    /* Only in mode LZS_SPEC_MRS: */
     int32_t *q_ids;         /* (max_draft * n_shared) */
     float *q_probabilities; /* (max_draft * n_shared) */
     int32_t *p_ids;         /* (n_vocab) */
@@ -52,7 +54,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Memory for `rows` times `n` items of a size. */
+/* Allocates `rows` times `n` items of `size` bytes. Sets *ok to false if that fails. */
 static void *room(size_t rows, size_t n, size_t size, bool *ok) {
     void *made = rows && n > SIZE_MAX / size / rows ? NULL : lzs_room(NULL, rows * n, size);
     *ok &= made != NULL;
@@ -121,7 +123,7 @@ size_t lzs_speculation_memory(const lzs_speculation *s) {
 
 /* ---- drafting ---- */
 
-/* The number of accepted tokens with which a loop was found or the text was stuck first; UINT64_MAX if neither is. */
+/* The number of accepted tokens at which a loop was first found or the text was first stuck; UINT64_MAX if neither. */
 static uint64_t found_at(const lzs_sampler *sampler) {
     lzs_loop loop;
     lzs_stuck stuck;
@@ -140,7 +142,8 @@ static bool in_place(const lzs_speculation *s) {
     return memcmp(tokens + n - s->n, s->tokens, (size_t)s->n * sizeof *tokens) == 0;
 }
 
-/* Edits of tokens of both vocabularies, and then the others; their order does not matter to a backend. */
+/* Copies first the edits of tokens that both vocabularies have, then the other edits. A backend accepts edits in any
+ * order. */
 static void copy_edits(lzs_speculation *s, proposal *p) {
     const lzs_edit *from = p->plan.edits;
     lzs_edit *to = s->edits + p->edits_at;
@@ -155,7 +158,7 @@ static void copy_edits(lzs_speculation *s, proposal *p) {
     p->plan.edits = to;
 }
 
-/* Makes the plan of the next position, and keeps it in the place of its proposal. */
+/* Makes the plan of the next position, and stores it in s->proposals. */
 static lzs_status begin(lzs_speculation *s) {
     if (!in_place(s)) return LZS_EINVAL;
     if (s->n == s->max_draft) return LZS_ESPACE;
@@ -181,7 +184,7 @@ static lzs_status begin(lzs_speculation *s) {
     return LZS_OK;
 }
 
-/* Takes the drafted token of the position that was begun into the text. */
+/* Appends the drafted token of the position that begin() prepared to the text and to the block. */
 static lzs_status finish(lzs_speculation *s, int32_t token) {
     lzs_status status = lzs_accept(s->sampler, token);
     if (status == LZS_OK) s->tokens[s->n++] = token;
@@ -274,7 +277,8 @@ static lzs_status pick(lzs_speculation *s, const lzs_target *target, const lzs_p
     return lzs_backend_sample(s->sampler->backend, &target->rows[i], &left, 1, token, NULL);
 }
 
-/* The token at position i of the block, by the target's logits: it stands if it is the drafted one. */
+/* Gives the token at position i of the block according to the target. If it equals the drafted token, that one
+ * stands. */
 static lzs_status judge(lzs_speculation *s, const lzs_target *target, int32_t i, int32_t *token) {
     const proposal *drafted = &s->proposals[i];
     if (s->mode != LZS_SPEC_MRS || target->tokens) return pick(s, target, &drafted->plan, i, token);
@@ -293,8 +297,8 @@ static bool is_end(const lzs_speculation *s, int32_t token) {
     return lzs_find_token(s->ends, s->n_ends, sizeof *s->ends, token) < s->n_ends;
 }
 
-/* Whether the block ends after its first n tokens, which stand. `found`: when all drafted tokens together make a
- * loop. */
+/* Whether the block ends after its first n tokens, which stand. `found` is found_at() with all drafted tokens
+ * accepted. */
 static bool over(const lzs_speculation *s, int32_t n, uint64_t found) {
     if (n == 0) return false;
     return is_end(s, s->tokens[n - 1]) || (found == s->start + (uint64_t)n && !s->was_looping);

@@ -1,4 +1,4 @@
-/* speculation.h - judging a block by rows that somebody else has edited already. */
+/* speculation.h - verifying a block with rows that were edited already, for example by the device. */
 #ifndef LZS_SPECULATION_H
 #define LZS_SPECULATION_H
 
@@ -6,16 +6,16 @@
 
 #include "../include/lzsampler_verify.h"
 
-/* What a target says of a block: a row of logits for each position, or the picked tokens. */
+/* The target's results for a block: a row of logits for each position, or the tokens picked from such rows. */
 typedef struct lzs_target {
-    const float *const *rows;   /* not looked at if there are tokens */
-    const int32_t *tokens;      /* NULL, or what was picked from each row by its plan */
-    const lzs_status *statuses; /* of these picks */
-    bool is_edited;             /* the edits of the plans are applied to the rows, */
-    bool is_masked;             /* and their masks */
+    const float *const *rows;   /* ignored if `tokens` is not NULL */
+    const int32_t *tokens;      /* NULL, or the token picked from each row by the plan of its position */
+    const lzs_status *statuses; /* statuses of these picks */
+    bool is_edited;             /* the edits of the plans are already applied to the rows */
+    bool is_masked;             /* the masks of the plans are already applied to the rows */
 } lzs_target;
 
-/* A plan without what was applied to a row already. */
+/* The rest of a plan, without the parts that were already applied to a row. */
 static inline lzs_plan lzs_plan_left(const lzs_plan *plan, bool is_edited, bool is_masked) {
     lzs_plan left = *plan;
     if (is_edited) left.n_edits = 0;
