@@ -1,4 +1,5 @@
-/* probe.h - whether a machine rounds as the CPU does: each operation by itself, and denormals as they are (docs/determinism.md). */
+/* probe.h - whether a machine rounds as the CPU does: each operation by itself, and without flushing denormals to zero
+ * (docs/determinism.md). */
 #ifndef LZS_CUDA_PROBE_H
 #define LZS_CUDA_PROBE_H
 
