@@ -11,7 +11,8 @@ static uint32_t after_class(const lzs_program *p, uint32_t byte) {
     return class < p->n_classes ? p->byte_of[class] : 256;
 }
 
-/* Whether all bytes of a range, and then `more` - 1 others that go on a character, lead from a state to `next`. */
+/* Whether every byte of a range, followed by any `more` - 1 continuation bytes of the character, leads from a state to
+ * `next`. */
 static lzs_status leads_to(lzs_grammar *g, int32_t state, uint32_t first, uint32_t last, int more, int32_t next,
                            bool *leads) {
     const lzs_program *p = &g->program;
