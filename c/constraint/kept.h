@@ -5,7 +5,7 @@
 #include "vocabulary.h"
 
 typedef enum lzs_kept_form {
-    LZS_KEPT_ALLOWED,   /* these tokens */
+    LZS_KEPT_ALLOWED,   /* `data` lists the allowed tokens */
     LZS_KEPT_FORBIDDEN, /* `data` lists the forbidden tokens */
     LZS_KEPT_WORDS,     /* `data` is the mask itself */
     LZS_KEPT_ADDED      /* allowed: the tokens in `data` and the tokens of `base`, which many masks may share */
