@@ -254,7 +254,7 @@ static lzs_status find_mask(lzs_part_masks *m, lzs_grammar *g, size_t part, cons
 
 /* A state's places inside one part, and its other places. */
 typedef struct inside {
-    size_t part;     /* of the program */
+    size_t part;     /* the part's number in the program */
     uint64_t around; /* the counters of the loops around the part */
     uint64_t places[MOST_PLACES]; /* places inside the part, in the slice's numbering */
     size_t n;

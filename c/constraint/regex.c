@@ -121,8 +121,7 @@ static bool in_yaml(lzs_range range) {
     return false;
 }
 
-/* Makes the node of the set in a JSON string: its characters that need no escape, or the escapes of its other
- * characters. */
+/* Makes the node of the set inside a JSON string: each character stands for itself, or as an escape if it needs one. */
 static uint32_t json_set(parser *p) {
     static const lzs_range ascii[] = {{0x20, '"' - 1}, {'"' + 1, '\\' - 1}, {'\\' + 1, 0x7E}};
     static const lzs_range json[] = {{0x7F, LZS_MAX_CODE_POINT}};

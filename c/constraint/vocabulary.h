@@ -56,7 +56,7 @@ struct lzs_vocabulary {
     size_t n_inner_long;
     uint8_t kind_of[256]; /* the kind of each byte, less than LZS_KINDS */
     int32_t *grouped; /* (n_text) text tokens, sorted by the set of their bytes' kinds, then by length */
-    uint16_t *grouped_bytes; /* how many */
+    uint16_t *grouped_bytes; /* (n_text) their lengths in bytes */
     uint32_t *group_kinds; /* (n_groups) the sets of kinds, ascending */
     uint32_t *group_begins; /* (n_groups + 1) where each group begins in `grouped` */
     size_t n_groups;

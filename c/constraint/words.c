@@ -68,7 +68,7 @@ enum {
     DIGITS1,
     DIGITS2,
     DIGITS3,
-    APOSTROPHE, /* with which a word begins */
+    APOSTROPHE, /* a word's first character is an apostrophe */
     THEN_E,     /* after 'r or 'v: an e must follow, which ends the word */
     THEN_L,
     NOT_E,      /* after an apostrophe: a word that begins with r or v and does not go on with e */

@@ -28,7 +28,7 @@ typedef enum lzs_source { LZS_SOURCE_ROW, LZS_SOURCE_LIST, LZS_SOURCE_MAXIMA } l
 
 /* The descents of a truncation, in this order; most rows need one or two of them. */
 typedef enum lzs_stage {
-    LZS_STAGE_BOUND, /* of the list */
+    LZS_STAGE_BOUND, /* the lower bound of the list */
     LZS_STAGE_TOP_K,
     LZS_STAGE_TOP_P,
     LZS_STAGE_TOP_P_ROW, /* over the row, if the list was too short */

@@ -27,7 +27,7 @@
 #ifdef __CUDACC__
 
 #  define LZS_BODY static __device__ __forceinline__
-#  define LZS_THREADS 1024u /* of a block */
+#  define LZS_THREADS 1024u /* threads of a block */
 #  define LZS_BEGIN(id) \
       { \
           const uint32_t tid = threadIdx.x; \

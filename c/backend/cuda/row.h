@@ -71,7 +71,7 @@ typedef struct lzs_pick_shared {
     lzs_read_shared read;
     uint32_t top_group, argmax;
     uint32_t n_listed, n_groups, n_bin;
-    uint32_t found, bin; /* of the descent */
+    uint32_t found, bin; /* for the descent */
     uint32_t least, score, winner; /* for the race: two keys, and a token */
     uint64_t left;                 /* the part of the descent's target that the bin must supply */
     uint64_t list[LZS_CUDA_LIST]; /* packed tokens, in any order */
