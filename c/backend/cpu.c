@@ -215,8 +215,7 @@ lzs_status lzs_backend_distribution(lzs_backend *b, const float *row, const lzs_
 }
 
 static float tempered(float x, float temperature) {
-    return x <= FLT_MAX ? lzs_finite(x / temperature) : x; /* division must not turn the logit of a token that stays
-                                                            * into an infinity */
+    return x <= FLT_MAX ? lzs_finite(x / temperature) : x; /* division must not make the logit infinite */
 }
 
 /* The unedited tokens. */

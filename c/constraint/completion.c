@@ -84,8 +84,7 @@ lzs_status lzs_completion_init(lzs_grammar *g) {
     do {
         find_safe(g, g->safe, bad);
     } while (find_bad(p, g->safe, bad) && ++round < MAX_ROUNDS);
-    if (round == MAX_ROUNDS) memset(g->safe, 0, p->n_ops * sizeof *g->safe); /* then no place counts as safe, and every
-                                                                              * state is searched */
+    if (round == MAX_ROUNDS) memset(g->safe, 0, p->n_ops * sizeof *g->safe); /* no place is safe */
     free(bad);
     g->whole = true;
     for (size_t i = 0; i < p->n_ops; i++) g->whole &= p->ops[i].kind != LZS_OP_BYTES || g->safe[i];

@@ -404,8 +404,7 @@ lzs_status lzs_shared_mask_of(lzs_grammar *g, int32_t state, lzs_kept_mask *mask
     look(g, state, &in);
     if (!in.n) return LZS_OK;
     g->n_nested++;
-    lzs_status status = mask_of_others(g, &in, &others); /* before m->in_use is taken, since this call may need a part,
-                                                          * too */
+    lzs_status status = mask_of_others(g, &in, &others); /* before m->in_use is taken: the call may need a part */
     g->n_nested--;
     if (status != LZS_OK || !lzs_flag_take(&m->in_use)) return status;
     status = mask_of(m, g, state, &in, others, mask, done);

@@ -100,8 +100,7 @@ struct lzs_proper {
 struct lzs_try {
     int32_t state, context, token; /* after the token */
     size_t seen;                   /* the index in `seen` of state, context and token */
-    size_t first, at, end; /* range in `candidates` of the tokens to try next; at first tokens along a shortest text to
-                            * the end */
+    size_t first, at, end; /* in `candidates`: tokens to try next, at first those along a shortest text to the end */
     bool joined; /* the candidates are known to stand beside the token */
     /* where listing candidates goes on: a token id, or inside a character a first byte; -1 after the last */
     int32_t next;
@@ -389,8 +388,7 @@ static lzs_status push(lzs_grammar *g, size_t seen) {
     size_t first = p->n_stack ? t[-1].end : 0;
     *t = (struct lzs_try){.state = state, .context = context, .token = token, .seen = seen, .lowest = p->n_stack};
     t->first = t->at = t->end = first;
-    bool inside = p->contexts.all[context].node != 0; /* inside a character: few bytes can follow, and most would join
-                                                       * the token */
+    bool inside = p->contexts.all[context].node != 0; /* in a character: few bytes can follow, and most would join */
     lzs_status status = inside ? LZS_OK : find_first(g, t);
     if (status == LZS_OK) p->n_stack++;
     return status;
@@ -525,8 +523,7 @@ static lzs_status try(lzs_grammar *g, int32_t token, bool *found) {
     size_t seen;
     status = seen_of(p, state, context, token, &seen);
     if (status != LZS_OK || p->seen[seen].search == NO_WAY) return status;
-    if (p->seen[seen].search == p->search) { /* the token is on the stack, or its failure depends on a token on the
-                                              * stack */
+    if (p->seen[seen].search == p->search) { /* on the stack, or its failure depends on the stack */
         last->lowest = 0;
         return LZS_OK;
     }

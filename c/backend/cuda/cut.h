@@ -20,8 +20,7 @@
 
 enum {
     LZS_LEVELS = 6, /* levels of the descent: three digits of the key, then three of the id */
-    LZS_BOUND_GROUPS = 1024 /* for top-p without top-k and many groups: the list goes down to the maximum of this
-                             * rank */
+    LZS_BOUND_GROUPS = 1024 /* for top-p without top-k: the list goes down to the maximum of this rank */
 };
 
 typedef enum lzs_source { LZS_SOURCE_ROW, LZS_SOURCE_LIST, LZS_SOURCE_MAXIMA } lzs_source;
@@ -136,8 +135,7 @@ LZS_BODY bool lzs_descend(lzs_pick_shared *s, const lzs_pick_row *row, lzs_sourc
                     if (i < g) above += s->segments[i];
                 }
                 if (l.level == 0 && fraction) aim = lzs_target(target, total);
-                if (above >= aim || above + s->segments[g] < aim) continue; /* the sum reaches the target in one segment
-                                                                             * only */
+                if (above >= aim || above + s->segments[g] < aim) continue; /* only one segment reaches the target */
                 uint32_t bin = LZS_CUDA_BINS - 1 - 32 * g;
                 aim -= above;
                 while (lzs_sum_of(s->bins[bin]) < aim) {

@@ -52,18 +52,15 @@ typedef struct lzs_fold_row {
     lzs_edit *edits; /* (capacity) */
     uint32_t *used;  /* (capacity) numbers of the slots in use */
     uint32_t capacity;
-    lzs_fold_slot *slots; /* (n_slots, a power of two and at least twice the capacity) all free before and after a
-                           * launch */
+    lzs_fold_slot *slots; /* (n_slots, a power of two, >= 2 * capacity) all free before and after a launch */
     uint32_t n_slots;
 } lzs_fold_row;
 
 typedef struct lzs_fold_shared {
     uint32_t bad_token; /* 1 if a token is outside the vocabulary */
     uint32_t n_used;
-    uint32_t separator, comma;      /* tokens after the last separator (lz_separators), and after the last comma
-                                     * (lz_commas) */
-    uint32_t long_item;             /* tokens since the start of the first stretch without a comma that ends a list; 0:
-                                     * none */
+    uint32_t separator, comma;      /* tokens after the last of lz_separators, and of lz_commas */
+    uint32_t long_item;             /* tokens from the first stretch without a comma that ends a list; 0: none */
     uint32_t dry_unbroken;          /* tokens after the last breaker */
     uint32_t longest;               /* of all matches by the paper's rule (lzs_best) */
     uint32_t whole;                 /* 1 if DRY need not look at larger distances */

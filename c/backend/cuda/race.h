@@ -103,8 +103,7 @@ LZS_BODY uint32_t lzs_bound_groups(lzs_pick_shared *s, const lzs_pick_row *row, 
                 uint32_t bound = 0xffffffffu; /* the group has no token inside the cut */
                 if (most >= t->cut.key) {
                     const float b = lzs_group_bound(t->scale, lzs_key_float(most), words[j]);
-                    bound = b == b ? lzs_key(b) : 0; /* NaN if the row's maximum is infinite: then the group has to be
-                                                      * opened */
+                    bound = b == b ? lzs_key(b) : 0; /* NaN if the row's maximum is infinite: open the group */
                 }
                 row->words[g + j] = words[j];
                 row->maxima[g + j] = bound;
