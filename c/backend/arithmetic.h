@@ -79,8 +79,7 @@ LZS_DEVICE static inline float lzs_quotient_of_integers(float x, float y) {
     }
     if (exponent > 254) return lzs_bits_float(sign | 0x7f800000u);
     const uint64_t numerator = (uint64_t)mx << 25;
-    const uint64_t quotient = numerator / my; /* 24 bits and two more; the last bit is also set if there is a
-                                               * remainder */
+    const uint64_t quotient = numerator / my; /* 24 bits and two more; the last is also set by a remainder */
     const uint32_t q = (uint32_t)quotient | (quotient * my != numerator);
     int32_t shift = exponent > 0 ? 2 : 3 - exponent; /* how far to shift right to the float's last bit */
     if (shift > 28) shift = 28;

@@ -101,8 +101,7 @@ LZS_FN static inline vf v_maxima(const vf *x) {
     for (int i = 0; i < 2; i++) {
         __m256d a = _mm256_castps_pd(pairs[2 * i]), b = _mm256_castps_pd(pairs[2 * i + 1]);
         __m256 low = _mm256_castpd_ps(_mm256_unpacklo_pd(a, b)), high = _mm256_castpd_ps(_mm256_unpackhi_pd(a, b));
-        fours[i] = _mm256_max_ps(low, high); /* maxima of four vectors: each half holds the maxima of that half of the
-                                              * vectors */
+        fours[i] = _mm256_max_ps(low, high); /* maxima of four vectors, each half from that half */
     }
     __m256 low = _mm256_permute2f128_ps(fours[0], fours[1], 0x20);
     __m256 high = _mm256_permute2f128_ps(fours[0], fours[1], 0x31);

@@ -369,8 +369,7 @@ LZS_FN static int32_t simd_contenders(const float *bounds, int32_t n, float abov
 
 LZS_FN static void simd_open(const lzs_row *row, int32_t group, uint32_t word, lzs_cut cut, const lzs_race *race,
                              lzs_runners *runners) {
-    int32_t first = group * LZS_GROUP, last = cut.id - first; /* the last group member that stays if its key equals the
-                                                               * cut's key */
+    int32_t first = group * LZS_GROUP, last = cut.id - first; /* the last member that stays at the cut's key */
     if (!(race->scale.max < INFINITY) || row->n - first < LZS_GROUP) {
         lzs_kernels_scalar.open(row, group, word, cut, race, runners);
         return;
@@ -426,8 +425,7 @@ LZS_FN static void simd_run(lzs_race *race, lzs_runners *runners) {
     float scores[V_LANES];
     round_keys(race->key, keys);
     for (int32_t i = 0; i < runners->n; i += V_LANES) {
-        for (int32_t k = runners->n; k < i + V_LANES; k++) { /* fills the vector with copies: running a token twice
-                                                              * changes nothing */
+        for (int32_t k = runners->n; k < i + V_LANES; k++) { /* running a token twice changes nothing */
             runners->ids[k] = runners->ids[i];
             runners->x[k] = runners->x[i];
         }

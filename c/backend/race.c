@@ -36,8 +36,7 @@ static void open_groups(lzs_backend *b, const lzs_candidates *c, float above, fl
         }
         for (int32_t i = 0; i < found; i++) {
             int32_t group = from + groups[i];
-            if (b->maxima[group] > race->score) continue; /* tokens that ran since the list was made may have lowered
-                                                           * the score */
+            if (b->maxima[group] > race->score) continue; /* tokens that ran meanwhile may have lowered it */
             b->kernels->open(&c->row, group, b->scratch.words[group], c->cut, race, waiting);
             if (waiting->n >= LZS_WAITING) b->kernels->run(race, waiting);
         }
@@ -51,8 +50,7 @@ static void run_groups(lzs_backend *b, const lzs_candidates *c, lzs_race *race, 
     int32_t n = lzs_stretches(c->row.n) * LZS_STRETCH_GROUPS;
     float low = lzs_key_float(c->cut.key);
     float least = b->kernels->bounds(race->key, n, c->scale, low, b->scratch.words, b->maxima), above = -INFINITY;
-    const float rounds[ROUNDS] = {least + 4.0f, least + 6.0f, INFINITY}; /* by round: the highest bound of the groups
-                                                                          * that it opens */
+    const float rounds[ROUNDS] = {least + 4.0f, least + 6.0f, INFINITY}; /* the highest bound that each round opens */
     add(b, race, waiting, c->top.max, c->top.argmax);
     b->kernels->run(race, waiting);
     for (int i = 0; i < ROUNDS && above < race->score; above = rounds[i++]) {

@@ -203,14 +203,12 @@ static bool take_top_k(const search *s, const lzs_plan *plan) {
     lzs_list list = s->b->list;
     float low = lower_bound(s, plan);
     list.n = 0;
-    if (!s->keep_ties && k < list.capacity / 4 - 64) list.capacity = 4 * k + 256; /* a flat row would fill any
-                                                                                   * capacity */
+    if (!s->keep_ties && k < list.capacity / 4 - 64) list.capacity = 4 * k + 256; /* a flat row fills any capacity */
     int32_t at = 0;
     while ((at = s->b->kernels->gather(row, s->b->maxima, at, low, INFINITY, &list)) < row->n) {
         uint32_t last = lzs_packed_key(keep_best(&list, k, s->keep_ties));
         if (list.capacity - list.n < LZS_GROUP) return false;
-        low = lzs_key_float(s->keep_ties ? last : last + 1); /* a later token with the same logit loses the tie by its
-                                                              * id */
+        low = lzs_key_float(s->keep_ties ? last : last + 1); /* a later equal logit loses the tie by its id */
     }
     uint64_t worst = keep_best(&list, k, s->keep_ties);
     float least = worst ? lzs_packed_x(worst) : -FLT_MAX;
@@ -236,8 +234,7 @@ static void weigh(const search *s, lzs_histogram *h) {
     for (int32_t i = 0; i < lzs_stretches(row->n); i++) {
         int32_t from = i * LZS_STRETCH, to = lzs_stretch_end(row->n, i);
         float y = lzs_gap_bits(s->scale, s->b->best[i]);
-        if (y >= h->limit && (h->count || y >= 31.0f)) continue; /* the stretch adds nothing: from y = 31 on weights are
-                                                                  * 0 */
+        if (y >= h->limit && (h->count || y >= 31.0f)) continue; /* from y = 31 on weights are 0 */
         kernels->weigh(row, from, to, s->scale, h);
     }
     for (int32_t from = 0; from < s->c->n_edits; from += LZS_STRETCH) {
@@ -327,8 +324,7 @@ static bool gather_gaps(const search *s, float from, float limit) {
  * reach the target. */
 static lzs_cut cut_of_list(const search *s, bool count, uint64_t target) {
     lzs_list *list = &s->b->list;
-    int32_t half = list->capacity / 2; /* the second half is scratch memory for sorting, since b->scratch holds the
-                                        * histogram */
+    int32_t half = list->capacity / 2; /* the rest is for sorting, since b->scratch holds the histogram */
     if (list->n <= half) {
         lzs_sort_keys_with(list->packed, list->n, list->packed + half);
     } else {
@@ -491,8 +487,7 @@ typedef struct level {
 
 static void count_key(const level *l, float x, int32_t id, uint64_t *bins) {
     uint32_t key = lzs_key(x);
-    if (((uint64_t)key >> (l->shift + l->width)) != l->prefix) return; /* in 64 bits, because for the first digit the
-                                                                        * shift is 32 */
+    if (((uint64_t)key >> (l->shift + l->width)) != l->prefix) return; /* 64 bits: the first digit's shift is 32 */
     if (!lzs_inside(l->cut, key, id)) return;
     bins[(key >> l->shift) & ((1u << l->width) - 1)] += l->scale ? lzs_weight(lzs_gap_bits(*l->scale, x)) : 1;
 }
@@ -520,8 +515,7 @@ static lzs_cut descend(const search *s, lzs_cut cut, const lzs_softmax_scale *sc
             target = scale ? top_p_target(plan->top_p, total) : (uint64_t)plan->top_k;
             if (target > total) return cut; /* top-k, and k is above the number of tokens */
         }
-        while (bins[bin] < target) target -= bins[bin--]; /* the loop ends, because all bins together reach the
-                                                           * target */
+        while (bins[bin] < target) target -= bins[bin--]; /* ends: all bins together reach the target */
         prefix = (prefix << widths[i]) | bin;
     }
     /* Every token with this key has the same weight, so a division says how many of them, lowest ids first, reach the
