@@ -130,8 +130,7 @@ static inline void v_philox(const uint64_t keys[20], const uint32_t position[2],
                             vi c[4]) {
     c[0] = v_ids((int32_t)block);
     v_rounds(keys, position, domain, c);
-    uint32x4_t a = vtrn1q_u32(c[0], c[1]), b = vtrn2q_u32(c[0], c[1]); /* words 0 and 1: a of blocks 0 and 2, b of 1 and
-                                                                        * 3 */
+    uint32x4_t a = vtrn1q_u32(c[0], c[1]), b = vtrn2q_u32(c[0], c[1]); /* words 0 and 1: of blocks 0, 2 and of 1, 3 */
     uint32x4_t d = vtrn1q_u32(c[2], c[3]), e = vtrn2q_u32(c[2], c[3]);
     c[0] = vcombine_u32(vget_low_u32(a), vget_low_u32(d));
     c[1] = vcombine_u32(vget_low_u32(b), vget_low_u32(e));
