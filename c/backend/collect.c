@@ -4,7 +4,7 @@
 #include "backend.h"
 #include "sort.h"
 
-/* Ids and logits as keys: in descending order of the keys, the ids ascend. */
+/* Packs an id and a logit into a key. In descending order of the keys, the ids ascend. */
 static uint64_t by_id(int32_t id, float x) {
     return (uint64_t)(uint32_t)~id << 32 | lzs_float_bits(x);
 }
@@ -54,7 +54,8 @@ size_t lzs_collect(lzs_backend *b, const lzs_candidates *c, int32_t *ids, float 
         n += lzs_inside(c->cut, lzs_key(c->values[i]), c->edits[i].token);
     }
     if (n > capacity || n == n_row) return n;
-    /* Edited tokens come in any order: a list of them at a time is sorted and merged in from the back. */
+    /* Edited tokens come in any order. As many as the list holds are sorted, and merged into the result from its back,
+     * until none is left. */
     size_t done = n_row;
     for (int32_t i = 0; i < c->n_edits;) {
         uint64_t *keys = b->list.packed;

@@ -15,7 +15,7 @@ static size_t n_best(int32_t n_vocab) {
     return (n_groups(n_vocab) / LZS_STRETCH_GROUPS + 15) / 16 * 16;
 }
 
-/* Of 8 bytes, as the keys that are sorted there. */
+/* The size of the scratch memory, in units of 8 bytes: the keys that are sorted there have 8 bytes. */
 static size_t n_scratch(const lzs_backend *b) {
     size_t n = (size_t)b->list.capacity, histogram = sizeof *b->scratch.histogram / 8, words = n_groups(b->n_vocab) / 2;
     if (histogram > n) n = histogram;
@@ -64,13 +64,14 @@ size_t lzs_backend_memory(const lzs_backend *b) {
 
 /* ---- a step ---- */
 
-/* Computes the edited logits and takes their tokens out of the row. LZS_EINVAL if a token is not in the vocabulary, or
- * is edited twice. */
+/* Computes the edited logits, and excludes their tokens from the row by the mask. LZS_EINVAL if an edit's token is not
+ * in the vocabulary, or if two edits name one token. */
 static lzs_status edit(lzs_backend *b, const float *x, const lzs_plan *plan) {
     const uint32_t *mask = plan->mask;
     if (mask) {
         memcpy(b->allowed, mask, lzs_mask_words(plan->n_vocab) * sizeof *mask);
-    } else if (!b->all_allowed) { /* not when it is made, since most clones of a search never take a step */
+    } else if (!b->all_allowed) { /* here and not when the backend is made, because most clones of a search never take a
+                                   * step */
         memset(b->allowed, 0xff, lzs_mask_words(b->n_vocab) * sizeof *b->allowed);
     }
     b->all_allowed = false; /* until lzs_backend_end */
@@ -85,14 +86,14 @@ static lzs_status edit(lzs_backend *b, const float *x, const lzs_plan *plan) {
     return LZS_OK;
 }
 
-/* The maxima of the groups, without the edited tokens. Edited tokens alone are a few holes in the row: then all of it
- * is read, and the groups whose maximum may be that of an edited token are read again. Returns whether a logit is
- * NaN. */
+/* Finds the maxima of the groups without the edited tokens. If the plan has no mask, edited tokens are a few holes in
+ * the row. Then the whole row is read without a mask, and the groups whose maximum may come from an edited token are
+ * read again. Returns whether a logit is NaN. */
 static bool find_maxima(lzs_backend *b, const lzs_candidates *c) {
     const lzs_row *row = &c->row, whole = {row->x, row->n, NULL};
     bool holes = c->n_edits > 0 && !c->masked;
     bool nan = b->kernels->max(holes ? &whole : row, b->maxima, b->best);
-    if (holes && nan) return b->kernels->max(row, b->maxima, b->best); /* of an edited token, perhaps */
+    if (holes && nan) return b->kernels->max(row, b->maxima, b->best); /* the NaN may be an edited token's logit */
     for (int32_t i = 0; holes && i < c->n_edits; i++) {
         int32_t token = c->edits[i].token, group = token / LZS_GROUP, stretch = token / LZS_STRETCH;
         float old = b->maxima[group];
@@ -201,11 +202,11 @@ lzs_status lzs_backend_distribution(lzs_backend *b, const float *row, const lzs_
         if (*n > capacity) status = LZS_ESPACE;
     }
     if (status == LZS_OK) {
-        double sum = 0.0; /* in order of ids: the same sum everywhere */
+        double sum = 0.0; /* in order of ids, so the sum is the same on every machine */
         for (size_t i = 0; i < *n; i++) {
             double weight = lzs_exp2_neg(lzs_gap_bits(c.scale, probabilities[i]));
             sum += weight;
-            probabilities[i] = (float)weight; /* which is exact */
+            probabilities[i] = (float)weight; /* exact: the weight fits in a float */
         }
         for (size_t i = 0; i < *n; i++) probabilities[i] = (float)(probabilities[i] / sum);
     }
@@ -214,7 +215,7 @@ lzs_status lzs_backend_distribution(lzs_backend *b, const float *row, const lzs_
 }
 
 static float tempered(float x, float temperature) {
-    return x <= FLT_MAX ? lzs_finite(x / temperature) : x; /* a token that stays is not cut by its own size */
+    return x <= FLT_MAX ? lzs_finite(x / temperature) : x; /* division must not make the logit infinite */
 }
 
 /* The unedited tokens. */

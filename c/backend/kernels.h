@@ -1,8 +1,10 @@
-/* kernels.h - the inner loops over rows of logits and lists of tokens, as a table that faster instruction sets replace.
+/* kernels.h - the inner loops over rows of logits and lists of tokens, as a table of functions. Each faster instruction
+ * set has a table of its own.
  *
  * kernels_scalar.c is the definition: every other table gives the same bits. Kernels know floats, bits and counts only.
- * With the gap y(t) = (max - x(t)) * log2(e) / T, in bits below the best token, the softmax is p(t) ~ 2^-y(t). All
- * truncation keeps a prefix of one order (logit descending, token id ascending), so one cut says what stays.
+ * The gap y(t) = (max - x(t)) * log2(e) / T says how many bits token t is below the best token. With it the softmax is
+ * p(t) ~ 2^-y(t). Sort the tokens by descending logit, and equal logits by ascending token id. Every truncation keeps a
+ * prefix of this order, so one cut says which tokens stay.
  */
 #ifndef LZS_KERNELS_H
 #define LZS_KERNELS_H
@@ -11,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Microsoft's compiler. clang-cl is not: it has clang's builtins, attributes and pragmas. */
+/* Microsoft's compiler. clang-cl does not count as MSVC here: it has clang's builtins, attributes and pragmas. */
 #if defined(_MSC_VER) && !defined(__clang__)
 #  define LZS_MSVC 1
 #  include <intrin.h>
@@ -27,9 +29,9 @@ typedef struct lzs_row {
     const uint32_t *mask; /* ((n + 31) / 32) words, 1 = allowed; NULL allows all */
 } lzs_row;
 
-/* Keys above `key` stay, and those equal to it up to token `id`. */
+/* A token stays if its key is above `key`, or if its key equals `key` and its id is at most `id`. */
 typedef struct lzs_cut {
-    uint32_t key; /* above that of -inf, so a token at -inf never stays */
+    uint32_t key; /* above the key of -inf, so a token at -inf never stays */
     int32_t id;
 } lzs_cut;
 
@@ -39,8 +41,8 @@ typedef struct lzs_top {
     bool nan;       /* an allowed logit is NaN */
 } lzs_top;
 
-/* The maxima of the noise's groups of 64 tokens are a by-product of the first pass over a row: they say where large
- * logits are, and since groups do not overlap, the k-th largest of them is a lower bound of the k-th largest logit. 16
+/* The first pass over a row also yields the maximum of each noise group of 64 tokens. These maxima say where large
+ * logits are. Since groups do not overlap, the k-th largest maximum is a lower bound of the k-th largest logit. 16
  * groups make a stretch. */
 #define LZS_STRETCH_GROUPS 16
 #define LZS_STRETCH (LZS_STRETCH_GROUPS * LZS_GROUP)
@@ -60,7 +62,8 @@ typedef struct lzs_softmax_scale {
     float scale; /* log2(e) / temperature */
 } lzs_softmax_scale;
 
-/* Tokens taken out of a row, each packed so that integers have the order of truncation, the best one largest. */
+/* Tokens taken out of a row. Each is packed into an integer. Descending integers are in the order of truncation: the
+ * best token is the largest integer. */
 typedef struct lzs_list {
     uint64_t *packed; /* (n of capacity) key of the logit << 32 | ~id */
     int32_t n;
@@ -83,13 +86,14 @@ LZS_DEVICE static inline float lzs_packed_x(uint64_t packed) {
     return lzs_key_float(lzs_packed_key(packed));
 }
 
-/* A histogram of tokens by gap: bin b holds y in [from + b / per_bit, from + (b + 1) / per_bit), up to the limit;
- * `above` are those with y < from. A token adds its weight, and then `total` is the sum of all, or 1. `per_bit` is a
- * power of two and `from` a multiple of a bin's width, so y - from is exact. */
+/* A histogram of tokens by gap: bin b holds the tokens with y in [from + b / per_bit, from + (b + 1) / per_bit), up to
+ * the limit. `above` holds the tokens with y < from. Each token adds its weight, or 1 if `count`. If tokens add
+ * weights, `total` is the weight of all. `per_bit` is a power of two and `from` a multiple of a bin's width, so y -
+ * from is exact. */
 #define LZS_BINS 2048
 typedef struct lzs_histogram {
     float from, limit, per_bit;
-    bool count; /* tokens count as 1 */
+    bool count; /* each token adds 1 */
     uint64_t above, total;
     uint64_t bins[LZS_BINS];
 } lzs_histogram;
@@ -107,28 +111,28 @@ typedef struct lzs_race {
     int32_t token;
 } lzs_race;
 
-/* Tokens that wait to run the race. Once LZS_WAITING of them wait they have to run: the room after them is for the
- * tokens of another group, and for what a vector writes after them. */
+/* Tokens that wait to run the race. Once LZS_WAITING tokens wait, the caller must run them. The arrays have further
+ * room for the tokens of one more group, and for what a vector store writes beyond the last token. */
 #define LZS_WAITING 32
 typedef struct lzs_runners {
-    const uint32_t *words; /* of all groups, or NULL: then the few that matter are computed */
+    const uint32_t *words; /* random words of all groups; if NULL, the few that are needed are computed */
     int32_t n;
     int32_t ids[LZS_WAITING + LZS_GROUP + 16];
     float x[LZS_WAITING + LZS_GROUP + 16]; /* their logits */
 } lzs_runners;
 
-/* The LZ penalty of a token whose best match has length 1, by the distance of its nearest occurrence: the bias is
- * -penalty * (log2_vocab - log2(distance + 1 or 0)), where that logarithm is at most log2_vocab. */
+/* The LZ penalty of a token whose best match has length 1, by the distance d of its nearest occurrence. The bias is
+ * -penalty * (log2_vocab - min(log2(d + plus), log2_vocab)). */
 typedef struct lzs_nearest_price {
-    const float *bias_at; /* the same by distance, from 1 on */
+    const float *bias_at; /* bias_at[d]: the bias at distance d, d >= 1 */
     float penalty, log2_vocab;
     int32_t plus; /* 1 or 0 */
 } lzs_nearest_price;
 
 typedef struct lzs_kernels {
     const char *name;
-    /* Fills the maxima of the groups (16 a stretch; -inf if nothing is allowed) and those of the stretches. Returns
-     * whether an allowed logit is NaN, and then they may be anything. */
+    /* Fills the maxima of the groups (16 a stretch; -inf if no token is allowed) and the maxima of the stretches.
+     * Returns whether an allowed logit is NaN. If so, the maxima are undefined. */
     bool (*max)(const lzs_row *row, float *maxima, float *best);
     /* The maximum of one group of a row that has a mask. */
     float (*max_of_group)(const lzs_row *row, int32_t group);
@@ -137,49 +141,51 @@ typedef struct lzs_kernels {
     int32_t (*gather)(const lzs_row *row, const float *maxima, int32_t from, float low, float high, lzs_list *list);
     /* How many of the n (a multiple of 16) maxima are at least `low`. */
     int32_t (*count)(const float *maxima, int32_t n, float low);
-    /* Adds the allowed tokens of [from, to) to the histogram; from is a multiple of 64, and there are at most 1,024. */
+    /* Adds the allowed tokens of [from, to) to the histogram; `from` is a multiple of 64, and to - from is at most
+     * 1,024. */
     void (*weigh)(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, lzs_histogram *histogram);
     /* Adds the weights of the allowed tokens of [from, to) to the sums, given the row's maxima; from is a multiple of
      * 64, and there are at most 1,024 tokens. */
     void (*sum)(const lzs_row *row, const float *maxima, int32_t from, int32_t to, lzs_softmax_scale scale, float limit,
                 lzs_sums *sums);
-    /* Fills the words of n groups from group 0 on, and puts lower bounds of their tokens' scores (lzs_group_bound) in
-     * the place of their maxima, or +inf if the maximum is below `low`; n is a multiple of 16. Returns the least of
-     * them. The bounds say nothing if the row's maximum is infinite. */
+    /* Fills the words of the groups 0 to n - 1, where n is a multiple of 16. Replaces the maximum of each group by a
+     * lower bound of its tokens' scores (lzs_group_bound), or by +inf if the maximum is below `low`. Returns the least
+     * bound. If the row's maximum is infinite, the bounds are meaningless. */
     float (*bounds)(lzs_noise_key key, int32_t n, lzs_softmax_scale scale, float low, uint32_t *words, float *maxima);
-    /* Writes the groups g < n (a multiple of 16) whose bound is above `above` and at most `score`; returns their
-     * number. There is room for 16 more. */
+    /* Writes the groups g < n (a multiple of 16) whose bound is above `above` and at most `score`. Returns how many.
+     * `groups` has room for 16 more. */
     int32_t (*contenders)(const float *bounds, int32_t n, float above, float score, int32_t *groups);
-    /* Appends the tokens of a group that are allowed, inside the cut, and not above the race's score even with the
-     * smallest noise of the group. */
+    /* Appends the tokens of a group that are allowed, inside the cut, and could win: with the smallest noise of the
+     * group, their score is at most the race's. */
     void (*open)(const lzs_row *row, int32_t group, uint32_t word, lzs_cut cut, const lzs_race *race,
                  lzs_runners *runners);
-    /* Runs the race with the tokens that wait; then none does. */
+    /* Runs the race with all tokens that wait, and empties `runners`. */
     void (*run)(lzs_race *race, lzs_runners *runners);
     /* len[k] = tokens[k] == newest ? min(len[k] + 1, cap) : 0, for k < n */
     void (*extend)(uint16_t *len, const int32_t *tokens, int32_t n, int32_t newest, uint16_t cap);
     /* Writes the indices k < n where len[k] >= least (at least 1); returns their number. */
     int32_t (*find_long)(const uint16_t *len, int32_t n, uint16_t least, int32_t *indices);
-    /* Makes an edit of each of n entries, all of which are in reach of LZ, by its nearest occurrence in a history of
-     * `length` tokens. A table of 131,072 prices does not fit beside the entries in a core's cache, so that vectors
-     * that are wide enough compute the price instead. */
+    /* Makes an edit of each of n entries, by the distance of the token's nearest occurrence in a history of `length`
+     * tokens. All entries are within the window of LZ. A table of 131,072 prices does not fit in a core's cache beside
+     * the entries, so kernels with wide vectors compute the price instead. */
     void (*price_nearest)(const lzs_token_entry *entries, int32_t n, int32_t length, const lzs_nearest_price *price,
                           lzs_edit *edits);
 } lzs_kernels;
 
-/* Tables are made by function attributes, not by per-file flags, so that one command line builds them all. */
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) /* clang-cl is the second only */
+/* Instruction sets are selected by function attributes and not by flags for each file, so one command line builds all
+ * tables. */
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) /* clang-cl defines only __clang__ */
 #  define LZS_X86 1
 #  define LZS_TARGET(isa) __attribute__((target(isa)))
 #elif defined(LZS_MSVC) && defined(_M_X64)
 #  define LZS_X86 1
 #  define LZS_TARGET(isa)
-/* The kernels of NEON take the low word of a pair to be first. */
+/* The NEON kernels assume little-endian order: the low word of a pair comes first. */
 #elif defined(_M_ARM64) || (defined(__aarch64__) && !defined(__AARCH64EB__))
 #  define LZS_NEON 1
 #endif
 
-/* For functions whose arguments are constants where they are called, so that each call becomes a loop of its own. */
+/* For functions that are called with constant arguments: by inlining, each call is compiled into a loop of its own. */
 #ifdef LZS_MSVC
 #  define LZS_INLINE static __forceinline
 #else
@@ -197,7 +203,7 @@ extern const lzs_kernels lzs_kernels_neon;
 /* The fastest table that this CPU runs, or the one that the environment variable LZS_KERNELS names, if it runs here. */
 const lzs_kernels *lzs_kernels_best(void);
 
-/* Table number i of those that this CPU runs, scalar first; NULL past the last. */
+/* Table number i of the tables that this CPU runs. The scalar table is number 0. NULL if there is no table i. */
 const lzs_kernels *lzs_kernels_at(int i);
 
 /* The index of the lowest bit that is set; bits is not 0. */
@@ -220,7 +226,7 @@ static inline int lzs_lowest_bit_64(uint64_t bits) {
 }
 
 static inline int lzs_bit_count(uint32_t bits) {
-#ifdef LZS_MSVC /* by pairs, fours and bytes: the intrinsic is missing on Arm */
+#ifdef LZS_MSVC /* sums bits by pairs, fours and bytes: the intrinsic is missing on Arm */
     bits -= bits >> 1 & 0x55555555u;
     bits = (bits & 0x33333333u) + (bits >> 2 & 0x33333333u);
     return (int)(((bits + (bits >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24);
@@ -255,8 +261,9 @@ LZS_DEVICE static inline void lzs_weigh_one(lzs_histogram *h, float y) {
     }
 }
 
-/* Below log2(E) for noise E of at least (k + 1/2) 2^-bits log2(e), which is what a word gives (noise.h), before
- * rounding. The bits of a float, read as a number, lie below its log2; 0.01 is more than all rounding. */
+/* The constant of a lower bound of log2(E), for noise E of at least (k + 1/2) 2^-bits log2(e). A word gives at least
+ * this noise before rounding (noise.h). The bits of a float, read as a fixed-point number, lie below its log2. 0.01 is
+ * more than all rounding errors. */
 #define LZS_BELOW_LOG2(bits) (127.0f + (float)(bits) - 0.5287f + 0.01f)
 #define LZS_GROUP_BITS (26 + 6)
 #define LZS_TOKEN_BITS 31
@@ -265,12 +272,13 @@ LZS_DEVICE static inline float lzs_log2_below(uint32_t k, float below) {
     return (float)(int32_t)lzs_float_bits((float)(int32_t)k) * 0x1p-23f - below;
 }
 
-/* Below the score of every token of a group whose logits are at most `x`. */
+/* A lower bound of the score of every token of a group whose logits are at most `x`. */
 LZS_DEVICE static inline float lzs_group_bound(lzs_softmax_scale s, float x, uint32_t word) {
     return (s.max - x) * s.scale + lzs_log2_below(word >> 6, LZS_BELOW_LOG2(LZS_GROUP_BITS));
 }
 
-/* One token of the race. They may come in any order: the smallest score wins, and the lowest id on ties. */
+/* Enters one token's score in the race. Tokens may come in any order: the smallest score wins, and the lowest id among
+ * equal scores. */
 LZS_DEVICE static inline void lzs_finish(lzs_race *race, float score, int32_t id) {
     if (race->token < 0 || score < race->score || (score == race->score && id < race->token)) {
         race->score = score;

@@ -9,7 +9,7 @@
 #define LZS_FN LZS_TARGET("avx2,bmi2,popcnt")
 #define LZS_TABLE lzs_kernels_avx2
 #define LZS_NAME "avx2"
-#define V_COMPRESSES 0 /* v_compress is a few instructions */
+#define V_COMPRESSES 0 /* 1 if v_compress takes only a few instructions */
 #define V_LANES 8
 #define V_SHORTS 16
 
@@ -57,13 +57,13 @@ LZS_FN static inline vi v_ids(int32_t first) {
 LZS_FN static inline vi v_zero(void) { return _mm256_setzero_si256(); }
 LZS_FN static inline vi v_truncate(vf x) { return _mm256_cvttps_epi32(x); }
 LZS_FN static inline vf v_float(vi x) { return _mm256_cvtepi32_ps(x); }
-/* x less its integer part m */
+/* x minus m, the integer part of x */
 LZS_FN static inline vf v_fraction(vf x, vi m) { return _mm256_sub_ps(x, _mm256_cvtepi32_ps(m)); }
 /* lzs_weight_table of the lowest four bits */
 LZS_FN static inline vf v_weight_table(vi m) {
     __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(lzs_weight_table), m);
     __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(lzs_weight_table + 8), m);
-    return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(m, 28))); /* by the fourth bit */
+    return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(m, 28))); /* chosen by the fourth bit */
 }
 LZS_FN static inline vi v_bits_of(vf x) { return _mm256_castps_si256(x); }
 LZS_FN static inline vi v_shift_right_1(vi a) { return _mm256_srli_epi32(a, 1); }
@@ -84,13 +84,14 @@ LZS_FN static inline uint64_t v_sum_wide(vi a) {
     _mm256_storeu_si256((__m256i *)s, _mm256_add_epi64(odd, even));
     return s[0] + s[1] + s[2] + s[3];
 }
-/* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. */
+/* Writes the lanes whose bit is set, contiguously. Always writes V_LANES lanes, and the lanes after the selected ones
+ * are undefined. */
 LZS_FN static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     uint64_t bytes = _pdep_u64(bits, 0x0101010101010101u) * 0xff; /* byte l is 0xff where bit l is set */
     __m128i order = _mm_cvtsi64_si128((long long)_pext_u64(0x0706050403020100u, bytes));
     _mm256_storeu_si256((__m256i *)p, _mm256_permutevar8x32_epi32(a, _mm256_cvtepu8_epi32(order)));
 }
-/* The maxima of 8 vectors, in order. */
+/* Lane k is the maximum of the lanes of x[k], for 8 vectors. */
 LZS_FN static inline vf v_maxima(const vf *x) {
     __m256 pairs[4], fours[2];
     for (int i = 0; i < 4; i++) {
@@ -100,7 +101,7 @@ LZS_FN static inline vf v_maxima(const vf *x) {
     for (int i = 0; i < 2; i++) {
         __m256d a = _mm256_castps_pd(pairs[2 * i]), b = _mm256_castps_pd(pairs[2 * i + 1]);
         __m256 low = _mm256_castpd_ps(_mm256_unpacklo_pd(a, b)), high = _mm256_castpd_ps(_mm256_unpackhi_pd(a, b));
-        fours[i] = _mm256_max_ps(low, high); /* four vectors, each half with the maxima of that half */
+        fours[i] = _mm256_max_ps(low, high); /* maxima of four vectors, each half from that half */
     }
     __m256 low = _mm256_permute2f128_ps(fours[0], fours[1], 0x20);
     __m256 high = _mm256_permute2f128_ps(fours[0], fours[1], 0x31);
@@ -111,8 +112,9 @@ LZS_FN static inline float v_greatest(vf x) {
     m = _mm_max_ps(m, _mm_movehl_ps(m, m));
     return _mm_cvtss_f32(_mm_max_ss(m, _mm_shuffle_ps(m, m, 1)));
 }
-/* Ten rounds of Philox on four counters in lanes of 64 bits: the high and low words of a product can stay where they
- * are, since the next product ignores what is above a low word. c[0] becomes words 0 and 1, c[1] words 2 and 3. */
+/* Ten rounds of Philox on four counters in lanes of 64 bits. The high and low words of a product can stay in one lane,
+ * because the next product ignores the upper 32 bits. c[0] becomes words 0 and 1 of the results, c[1] becomes words 2
+ * and 3. */
 LZS_FN static inline void v_rounds(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, __m256i c[2]) {
     const __m256i m0 = _mm256_set1_epi64x(0xD2511F53), m1 = _mm256_set1_epi64x(0xCD9E8D57);
     const __m256i words = _mm256_set1_epi64x(0xffffffff);
@@ -150,7 +152,7 @@ LZS_FN static inline vi v_words(const uint64_t keys[20], const uint32_t position
         __m256i id = _mm256_cvtepu32_epi64(half ? _mm256_extracti128_si256(ids, 1) : _mm256_castsi256_si128(ids));
         __m256i w[2] = {_mm256_srli_epi64(id, 2)};
         v_rounds(keys, position, domain, w);
-        __m256d second = _mm256_castsi256_pd(_mm256_slli_epi64(id, 62)); /* the sign says which pair */
+        __m256d second = _mm256_castsi256_pd(_mm256_slli_epi64(id, 62)); /* the sign bit selects the pair */
         __m256i pair = _mm256_castpd_si256(_mm256_blendv_pd(_mm256_castsi256_pd(w[0]), _mm256_castsi256_pd(w[1]),
                                                             second));
         __m256i shift = _mm256_slli_epi64(_mm256_and_si256(id, _mm256_set1_epi64x(1)), 5);
@@ -158,7 +160,7 @@ LZS_FN static inline vi v_words(const uint64_t keys[20], const uint32_t position
     }
     return _mm256_blend_epi32(words[0], words[1], 0xf0);
 }
-/* The exponent e of v = m * 2^e with m in [2/3, 4/3), and that m */
+/* Of v = m * 2^e with m in [2/3, 4/3): first the exponent e, then m */
 LZS_FN static inline vi v_log2_exponent(vf v) {
     return _mm256_srai_epi32(_mm256_sub_epi32(_mm256_castps_si256(v), _mm256_set1_epi32(LZS_TWO_THIRDS)), 23);
 }

@@ -9,8 +9,8 @@
 #define LZS_FN LZS_TARGET("avx512f,avx512bw,avx512dq,avx512vl,popcnt")
 #define LZS_TABLE lzs_kernels_avx512
 #define LZS_NAME "avx512"
-#define V_COMPRESSES 1 /* v_compress is a few instructions */
-#define V_TRIPLES 1 /* structs of three words come and go by permutes */
+#define V_COMPRESSES 1 /* 1 if v_compress takes only a few instructions */
+#define V_TRIPLES 1 /* 1 if structs of three words are loaded and stored by permutes */
 #define V_LANES 16
 #define V_SHORTS 32
 
@@ -53,7 +53,7 @@ LZS_FN static inline vi v_set_int(int32_t x) { return _mm512_set1_epi32(x); }
 LZS_FN static inline vi v_zero(void) { return _mm512_setzero_si512(); }
 LZS_FN static inline vi v_truncate(vf x) { return _mm512_cvttps_epi32(x); }
 LZS_FN static inline vf v_float(vi x) { return _mm512_cvtepi32_ps(x); }
-/* x less its integer part m */
+/* x minus m, the integer part of x */
 LZS_FN static inline vf v_fraction(vf x, vi m) {
     (void)m;
     return _mm512_reduce_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
@@ -77,11 +77,12 @@ LZS_FN static inline uint64_t v_sum_wide(vi a) {
     __m512i odd = _mm512_srli_epi64(a, 32), even = _mm512_and_si512(a, _mm512_set1_epi64(0xffffffff));
     return (uint64_t)_mm512_reduce_add_epi64(_mm512_add_epi64(odd, even));
 }
-/* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. */
+/* Writes the lanes whose bit is set, contiguously. Always writes V_LANES lanes, and the lanes after the selected ones
+ * are undefined. */
 LZS_FN static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     _mm512_storeu_si512(p, _mm512_maskz_compress_epi32((vm)bits, a));
 }
-/* The maxima of 16 vectors, in order. */
+/* Lane k is the maximum of the lanes of x[k], for 16 vectors. */
 LZS_FN static inline vf v_maxima(const vf *x) {
     __m512 pairs[8], fours[4], eights[2];
     for (int i = 0; i < 8; i++) {
@@ -91,7 +92,7 @@ LZS_FN static inline vf v_maxima(const vf *x) {
     for (int i = 0; i < 4; i++) {
         __m512d a = _mm512_castps_pd(pairs[2 * i]), b = _mm512_castps_pd(pairs[2 * i + 1]);
         __m512 low = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), high = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
-        fours[i] = _mm512_max_ps(low, high); /* four vectors, each quarter with the maxima of that quarter */
+        fours[i] = _mm512_max_ps(low, high); /* maxima of four vectors, each in its quarter */
     }
     for (int i = 0; i < 2; i++) {
         __m512 a = fours[2 * i], b = fours[2 * i + 1];
@@ -101,8 +102,9 @@ LZS_FN static inline vf v_maxima(const vf *x) {
     return _mm512_max_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
 }
 LZS_FN static inline float v_greatest(vf x) { return _mm512_reduce_max_ps(x); }
-/* Ten rounds of Philox on eight counters in lanes of 64 bits: the high and low words of a product can stay where they
- * are, since the next product ignores what is above a low word. c[0] becomes words 0 and 1, c[1] words 2 and 3. */
+/* Ten rounds of Philox on eight counters in lanes of 64 bits. The high and low words of a product can stay in one lane,
+ * because the next product ignores the upper 32 bits. c[0] becomes words 0 and 1 of the results, c[1] becomes words 2
+ * and 3. */
 LZS_FN static inline void v_rounds(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, __m512i c[2]) {
     const __m512i m0 = _mm512_set1_epi64(0xD2511F53), m1 = _mm512_set1_epi64(0xCD9E8D57);
     const __m512i words = _mm512_set1_epi64(0xffffffff);
@@ -111,7 +113,7 @@ LZS_FN static inline void v_rounds(const uint64_t keys[20], const uint32_t posit
     for (int round = 0; round < 10; round++) {
         __m512i a = _mm512_mul_epu32(c0, m0), b = _mm512_mul_epu32(c2, m1);
         c0 = _mm512_ternarylogic_epi64(_mm512_shuffle_epi32(b, 0xf5), c1, _mm512_set1_epi64((long long)keys[2 * round]),
-                                       0x96); /* xor of three */
+                                       0x96); /* xor of the three operands */
         c2 = _mm512_ternarylogic_epi64(_mm512_shuffle_epi32(a, 0xf5), c3,
                                        _mm512_set1_epi64((long long)keys[2 * round + 1]), 0x96);
         c1 = b;
@@ -150,7 +152,8 @@ LZS_FN static inline vi v_words(const uint64_t keys[20], const uint32_t position
 }
 LZS_FN static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t newest, uint16_t cap) {
     __m512i t = _mm512_set1_epi32(newest);
-    /* Not by shift and or: GCC 12 with UBSan spills a 16-bit mask and reloads 32 bits of it. */
+    /* The two masks are not joined by a shift and an or, because GCC 12 with UBSan spills 16 bits of a mask and reloads
+     * 32. */
     __mmask16 low = _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(tokens), t);
     __mmask16 high = _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(tokens + 16), t);
     __mmask32 equal = _mm512_kunpackw(high, low);
@@ -160,14 +163,14 @@ LZS_FN static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t
 LZS_FN static inline uint32_t v_long_shorts(const uint16_t *len, uint16_t least) {
     return _mm512_cmpge_epu16_mask(_mm512_loadu_si512(len), _mm512_set1_epi16((short)least));
 }
-/* The exponent e of v = m * 2^e with m in [2/3, 4/3), and that m */
+/* Of v = m * 2^e with m in [2/3, 4/3): first the exponent e, then m */
 LZS_FN static inline vi v_log2_exponent(vf v) {
     return _mm512_srai_epi32(_mm512_sub_epi32(_mm512_castps_si512(v), _mm512_set1_epi32(LZS_TWO_THIRDS)), 23);
 }
 LZS_FN static inline vf v_without_exponent(vf v, vi e) {
     return _mm512_castsi512_ps(_mm512_sub_epi32(_mm512_castps_si512(v), _mm512_slli_epi32(e, 23)));
 }
-/* The tokens and last positions of 16 entries: what three vectors hold of each, one after the other */
+/* The tokens and last positions of 16 entries, collected from the three vectors that the entries fill */
 LZS_FN static inline void v_load_entries(const lzs_token_entry *entries, vi *token, vi *last) {
     const __m512i token_01 = _mm512_setr_epi32(0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 0, 0, 0, 0, 0);
     const __m512i token_2 = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 20, 23, 26, 29);
@@ -178,7 +181,7 @@ LZS_FN static inline void v_load_entries(const lzs_token_entry *entries, vi *tok
     *token = _mm512_permutex2var_epi32(_mm512_permutex2var_epi32(a, token_01, b), token_2, c);
     *last = _mm512_permutex2var_epi32(_mm512_permutex2var_epi32(a, last_01, b), last_2, c);
 }
-/* 16 edits, each a token, the factor 1 and a bias; 16 + k stands for the bias of edit k */
+/* Stores 16 edits: a token, the factor 1 and a bias each. In the permutes, index 16 + k selects the bias of edit k. */
 LZS_FN static inline void v_store_edits(lzs_edit *edits, vi token, vf bias) {
     const __m512i first = _mm512_setr_epi32(0, 0, 16, 1, 0, 17, 2, 0, 18, 3, 0, 19, 4, 0, 20, 5);
     const __m512i second = _mm512_setr_epi32(0, 21, 6, 0, 22, 7, 0, 23, 8, 0, 24, 9, 0, 25, 10, 0);

@@ -10,7 +10,7 @@
 #define LZS_FN
 #define LZS_TABLE lzs_kernels_neon
 #define LZS_NAME "neon"
-#define V_COMPRESSES 0 /* v_compress is a few instructions */
+#define V_COMPRESSES 0 /* 1 if v_compress takes only a few instructions */
 #define V_LANES 4
 #define V_SHORTS 8
 
@@ -18,7 +18,7 @@ typedef float32x4_t vf;
 typedef uint32x4_t vi;
 typedef uint32x4_t vm;
 
-/* Vectors come from arrays: MSVC takes no list of lanes. */
+/* Vectors are loaded from arrays, because MSVC does not accept a list of lanes as an initializer. */
 static const uint32_t v_each_bit[4] = {1, 2, 4, 8};
 
 static inline vf v_load(const float *p) { return vld1q_f32(p); }
@@ -36,7 +36,7 @@ static inline vf v_add(vf a, vf b) { return vaddq_f32(a, b); }
 static inline vf v_sub(vf a, vf b) { return vsubq_f32(a, b); }
 static inline vf v_mul(vf a, vf b) { return vmulq_f32(a, b); }
 static inline vf v_min(vf a, vf b) { return vminq_f32(a, b); }
-static inline vf v_max(vf a, vf b) { return vmaxnmq_f32(a, b); } /* the number, if the other is NaN */
+static inline vf v_max(vf a, vf b) { return vmaxnmq_f32(a, b); } /* if one operand is NaN, the other operand */
 static inline vm v_ge(vf a, vf b) { return vcgeq_f32(a, b); }
 static inline vm v_gt(vf a, vf b) { return vcgtq_f32(a, b); }
 static inline vm v_and(vm a, vm b) { return vandq_u32(a, b); }
@@ -66,9 +66,9 @@ static inline vi v_ids(int32_t first) {
 static inline vi v_zero(void) { return vdupq_n_u32(0); }
 static inline vi v_truncate(vf x) { return vreinterpretq_u32_s32(vcvtq_s32_f32(x)); }
 static inline vf v_float(vi x) { return vcvtq_f32_s32(vreinterpretq_s32_u32(x)); }
-/* x less its integer part m */
+/* x minus m, the integer part of x */
 static inline vf v_fraction(vf x, vi m) { return vsubq_f32(x, v_float(m)); }
-/* lzs_weight_table of the lowest four bits: a look-up of the four bytes of each lane */
+/* lzs_weight_table[lowest four bits of each lane]: a table look-up for each of the lane's four bytes */
 static inline vf v_weight_table(vi m) {
     uint32x4_t first = vmulq_u32(vandq_u32(m, vdupq_n_u32(15)), vdupq_n_u32(0x04040404));
     uint8x16_t at = vreinterpretq_u8_u32(vaddq_u32(first, vdupq_n_u32(0x03020100)));
@@ -80,7 +80,7 @@ static inline vi v_shift_right_4(vi a) { return vshrq_n_u32(a, 4); }
 static inline vi v_shift_left_8(vi a) { return vshlq_n_u32(a, 8); }
 static inline vi v_shift_right_8(vi a) { return vshrq_n_u32(a, 8); }
 static inline vi v_shift_right_6(vi a) { return vshrq_n_u32(a, 6); }
-/* 0 from n = 32 on; the instruction looks at the low byte of n only */
+/* a >> n, and 0 from n = 32 on. The instruction reads only the low byte of n. */
 static inline vi v_shift_right(vi a, vi n) {
     uint32x4_t shifted = vshlq_u32(a, vnegq_s32(vreinterpretq_s32_u32(n)));
     return vandq_u32(shifted, vcltq_u32(n, vdupq_n_u32(32)));
@@ -90,19 +90,19 @@ static inline vi v_sub_int(vi a, vi b) { return vsubq_u32(a, b); }
 static inline vi v_add_where(vi a, vm m, vi b) { return vaddq_u32(a, vandq_u32(b, m)); }
 /* The sum of all lanes in 64 bits */
 static inline uint64_t v_sum_wide(vi a) { return vaddlvq_u32(a); }
-/* Writes the lanes whose bit is set without gaps. It always writes V_LANES lanes; the rest of them is undefined. By
- * bytes, since p may point to floats. */
+/* Writes the lanes whose bit is set, contiguously. Always writes V_LANES lanes, and the lanes after the selected ones
+ * are undefined. Stores bytes, because p may point to floats. */
 static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     uint32_t lanes[4];
     vst1q_u32(lanes, a);
     for (; bits; bits &= bits - 1) memcpy(p++, &lanes[lzs_lowest_bit(bits)], sizeof *p);
 }
-/* The maxima of 4 vectors, in order. */
+/* Lane k is the maximum of the lanes of x[k], for 4 vectors. */
 static inline vf v_maxima(const vf *x) {
     return vpmaxnmq_f32(vpmaxnmq_f32(x[0], x[1]), vpmaxnmq_f32(x[2], x[3]));
 }
 static inline float v_greatest(vf x) { return vmaxnmvq_f32(x); }
-/* high and low words of the products with m */
+/* High and low words of the products of each lane with m */
 static inline void v_multiply(vi a, uint32_t m, vi *high, vi *low) {
     uint32x2_t factor = vdup_n_u32(m);
     uint32x4_t first = vreinterpretq_u32_u64(vmull_u32(vget_low_u32(a), factor));
@@ -110,7 +110,7 @@ static inline void v_multiply(vi a, uint32_t m, vi *high, vi *low) {
     *low = vuzp1q_u32(first, second);
     *high = vuzp2q_u32(first, second);
 }
-/* Ten rounds of Philox on the four counters of c[0], which leave word k of each in c[k] */
+/* Ten rounds of Philox on the four counters of c[0]. Afterwards c[k] holds word k of each counter's result. */
 static inline void v_rounds(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, vi c[4]) {
     c[1] = vdupq_n_u32(position[0]);
     c[2] = vdupq_n_u32(position[1]);
@@ -130,7 +130,7 @@ static inline void v_philox(const uint64_t keys[20], const uint32_t position[2],
                             vi c[4]) {
     c[0] = v_ids((int32_t)block);
     v_rounds(keys, position, domain, c);
-    uint32x4_t a = vtrn1q_u32(c[0], c[1]), b = vtrn2q_u32(c[0], c[1]); /* words 0 and 1 of blocks 0 and 2, 1 and 3 */
+    uint32x4_t a = vtrn1q_u32(c[0], c[1]), b = vtrn2q_u32(c[0], c[1]); /* words 0 and 1: of blocks 0, 2 and of 1, 3 */
     uint32x4_t d = vtrn1q_u32(c[2], c[3]), e = vtrn2q_u32(c[2], c[3]);
     c[0] = vcombine_u32(vget_low_u32(a), vget_low_u32(d));
     c[1] = vcombine_u32(vget_low_u32(b), vget_low_u32(e));
@@ -144,7 +144,7 @@ static inline vi v_words(const uint64_t keys[20], const uint32_t position[2], ui
     vm odd = vtstq_u32(ids, vdupq_n_u32(1)), second = vtstq_u32(ids, vdupq_n_u32(2));
     return vbslq_u32(second, vbslq_u32(odd, c[3], c[2]), vbslq_u32(odd, c[1], c[0]));
 }
-/* The exponent e of v = m * 2^e with m in [2/3, 4/3), and that m */
+/* Of v = m * 2^e with m in [2/3, 4/3): first the exponent e, then m */
 static inline vi v_log2_exponent(vf v) {
     int32x4_t above = vreinterpretq_s32_u32(vsubq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(LZS_TWO_THIRDS)));
     return vreinterpretq_u32_s32(vshrq_n_s32(above, 23));

@@ -1,6 +1,6 @@
-/* kernels_simd.h - every kernel, once, over the vector operations of an instruction set. This is not a header of its
- * own: a kernels_<isa>.c defines the operations (v_*), LZS_FN (the function attributes), LZS_NAME and LZS_TABLE, and
- * includes it.
+/* kernels_simd.h - every kernel, once, over the vector operations of an instruction set. This header does not stand
+ * alone. Each kernels_<isa>.c defines the operations (v_*), LZS_FN (the function attributes), LZS_NAME and LZS_TABLE,
+ * and then includes this header.
  *
  * Results have the bits of kernels_scalar.c: sums are of integers, and floats go through the same single operations in
  * the same order. If a cheap bound says that a token cannot win the race, nobody computes its exact score.
@@ -9,7 +9,7 @@
 
 #define V_GROUP (LZS_GROUP / V_LANES) /* vectors that hold a group */
 
-/* Logits as the vector kernels see them: -inf if the mask forbids them. `masked` is a constant where it is called. */
+/* Logits as the vector kernels see them: -inf if the mask forbids the token. Callers pass `masked` as a constant. */
 LZS_FN LZS_INLINE vf loaded_if(const lzs_row *row, int32_t i, bool masked) {
     return masked ? v_load_if(row->x + i, row->mask[i >> 5] >> (i & 31)) : v_load(row->x + i);
 }
@@ -22,9 +22,9 @@ LZS_FN static inline float loaded_one(const lzs_row *row, int32_t i) {
     return lzs_allowed(row->mask, i) ? row->x[i] : -INFINITY;
 }
 
-/* The lanes' maxima of a group; notes whether a logit is NaN, with which the result may be anything. */
+/* Lane by lane, the maxima over a group. *unordered notes whether a logit is NaN. If so, the result is undefined. */
 LZS_FN LZS_INLINE vf max_of_lanes(const lzs_row *row, int32_t i, vm *unordered, bool masked) {
-    vf max[2]; /* two, because one maximum waits for the one before */
+    vf max[2]; /* two accumulators, because each maximum waits for the previous result */
     for (int v = 0; v < V_GROUP; v += 2) {
         vf x = loaded_if(row, i + v * V_LANES, masked), y = loaded_if(row, i + (v + 1) * V_LANES, masked);
         max[0] = v == 0 ? x : v_max(x, max[0]);
@@ -87,8 +87,8 @@ LZS_FN static float simd_max_of_group(const lzs_row *row, int32_t group) {
     return v_greatest(max_of_lanes(row, group * LZS_GROUP, &unordered, true));
 }
 
-/* Whether a group has tokens to gather, and how many, is hard to predict: what does not depend on it is done first, for
- * many groups at a time, and without branches. */
+/* A branch on whether a group has tokens to gather, or on how many, is hard for the CPU to predict. So the work that
+ * does not depend on this comes first, for many groups at a time and without branches. */
 LZS_FN static int32_t simd_gather(const lzs_row *row, const float *maxima, int32_t from, float low, float high,
                                   lzs_list *list) {
     enum { CHUNK = 128 };
@@ -98,14 +98,14 @@ LZS_FN static int32_t simd_gather(const lzs_row *row, const float *maxima, int32
     vf lows = v_set(low), highs = v_set(high);
     while (g < n_whole) {
         int n = 0, n_found = 0;
-        for (; g < n_whole && n <= CHUNK - V_LANES; g += V_LANES) { /* the groups that may have some */
+        for (; g < n_whole && n <= CHUNK - V_LANES; g += V_LANES) { /* the groups that may have tokens to gather */
             uint32_t bits = v_bits(v_ge(v_load(maxima + g), lows));
             if (g * LZS_GROUP < from) bits = bits >> (from / LZS_GROUP - g) << (from / LZS_GROUP - g);
             if (n_whole - g < V_LANES) bits &= (1u << (n_whole - g)) - 1;
             v_compress(groups + n, v_ids(g), bits);
             n += lzs_bit_count(bits);
         }
-        for (int k = 0; k < n; k++) { /* those that have */
+        for (int k = 0; k < n; k++) { /* the groups that have tokens to gather */
             int32_t first = (int32_t)groups[k] * LZS_GROUP;
             uint64_t bits = 0;
             for (int v = 0; v < V_GROUP; v++) {
@@ -145,7 +145,8 @@ LZS_FN static inline vi weights_of(vf s) {
     vi m = v_truncate(s);
     vf d = v_sub(v_fraction(s, m), v_set(LZS_WEIGHT_ORIGIN));
     vf v = v_mul(v_add(v_mul(d, d), v_set(LZS_WEIGHT_LEAST)), v_weight_table(m));
-    /* From y = 32 on, 32 or more bits are shifted out (also where s was too large to convert), and nothing is left. */
+    /* From y = 32 on, 32 or more bits are shifted out, so the result is 0. This includes an s that is too large to
+     * convert. */
     return v_shift_right(v_truncate(v), v_shift_right_4(m));
 }
 
@@ -154,13 +155,14 @@ LZS_FN static inline vf gaps_of(vf x, lzs_softmax_scale scale) {
     return v_mul(v_sub(v_set(scale.max), x), v_set(scale.scale));
 }
 
-/* With this scale gaps_of gives 16 y, which has the bits of 16.0f * y wherever a weight depends on them. */
+/* With this scale gaps_of gives 16 y. Where a weight depends on it, the result has the same bits as 16.0f * y. */
 LZS_FN static inline lzs_softmax_scale in_sixteenths(lzs_softmax_scale scale) {
     return (lzs_softmax_scale){scale.max, scale.scale * 16.0f};
 }
 
-/* Sums of the weights of at most 1,024 tokens, in lanes of 32 bits: of the weights modulo 2^32, and of their upper 24
- * bits. The second, 2^23 * 256 at most, is exact, and the first tells what it leaves out. */
+/* Sums of the weights of at most 1,024 tokens, in lanes of 32 bits. `low` sums the weights modulo 2^32. `high` sums the
+ * upper 24 bits of each weight: at most 2^23 * 256, so this sum is exact. `low` then supplies the low bits that `high`
+ * leaves out. */
 typedef struct lane_sums {
     vi low, high;
 } lane_sums;
@@ -177,12 +179,12 @@ LZS_FN static inline uint64_t sum_of_lanes(lane_sums s) {
     return (v_sum_wide(s.high) << 8) + v_sum_wide(v_sub_int(s.low, v_shift_left_8(s.high)));
 }
 
-/* Adds n tokens of the window, given 16 y, to their bins; there is room for a whole vector after them. With `whole`, n
- * is a multiple of V_LANES, and what lies beyond the window has no weight. */
+/* Adds n tokens of the window, given 16 y, to their bins. `gaps` has room for a whole vector after the n values. If
+ * `whole`, n is a multiple of V_LANES, and tokens beyond the window have no weight. */
 LZS_FN LZS_INLINE void fill_bins(lzs_histogram *h, float *gaps, int n, bool count, bool whole) {
     vf from = v_set(h->from * 16.0f), per_16th = v_set(h->per_bit * 0.0625f), last = v_set((float)(LZS_BINS - 1));
     uint32_t weights[V_LANES], bins[V_LANES];
-    if (!whole) v_store(gaps + n, from); /* the last vector is read whole */
+    if (!whole) v_store(gaps + n, from); /* the loop reads the last vector whole */
     for (int k = 0; k < n; k += V_LANES) {
         vf y = v_load(gaps + k), bin = v_mul(v_sub(y, from), per_16th);
         int left = whole || n - k > V_LANES ? V_LANES : n - k;
@@ -192,8 +194,8 @@ LZS_FN LZS_INLINE void fill_bins(lzs_histogram *h, float *gaps, int n, bool coun
     }
 }
 
-/* Gaps in the window wait until there are many, since branches on them would be hard to predict. `whole` says that the
- * window has all tokens that have a weight. */
+/* Gaps in the window are collected until there are many, because branches on single gaps would be hard to predict.
+ * `whole` says that every token with a weight is in the window. */
 LZS_FN LZS_INLINE void weigh_part(const lzs_row *row, int32_t from_id, int32_t to, lzs_softmax_scale scale,
                                   lzs_histogram *h, bool masked, bool count, bool whole) {
     enum { ROOM = 256 };
@@ -255,8 +257,8 @@ LZS_FN static void simd_weigh(const lzs_row *row, int32_t from, int32_t to, lzs_
 
 enum { BLOCK = 256 }; /* four groups */
 
-/* The sums of a block. `small` says that its weights in a lane add up to less than 2^32, `outer` that some may be
- * above. */
+/* The sums of a block. `small` says that the block's weights in one lane add up to less than 2^32. `outer` says that
+ * some gaps may be below the limit. */
 LZS_FN LZS_INLINE void sum_block(const lzs_row *row, int32_t i, lzs_softmax_scale scale, vf limit,
                                  lane_sums *total, lane_sums *above, bool masked, bool small, bool outer) {
     vi all = v_zero(), outside = v_zero();
@@ -275,10 +277,10 @@ LZS_FN LZS_INLINE void sum_block(const lzs_row *row, int32_t i, lzs_softmax_scal
     if (small && outer) *above = with_weights(*above, outside);
 }
 
-/* What a block needs depends on its best token: none of its weights are larger. */
+/* The best token of a block bounds all weights of the block, so it decides what the block's sums need. */
 LZS_FN LZS_INLINE void sum_part(const lzs_row *row, const float *maxima, int32_t from, int32_t to,
                                 lzs_softmax_scale scale, float limit, lzs_sums *sums, bool masked) {
-    /* a sum of 2^(small + 1) weights */
+    /* a lane sums 2^(small + 1) weights of a block */
     const float small = BLOCK / V_LANES == 16 ? 3.0f : BLOCK / V_LANES == 32 ? 4.0f : 5.0f;
     lane_sums total = {v_zero(), v_zero()}, above = total;
     lzs_softmax_scale scale_16 = in_sixteenths(scale);
@@ -288,7 +290,7 @@ LZS_FN LZS_INLINE void sum_part(const lzs_row *row, const float *maxima, int32_t
         const float *groups = maxima + lzs_group_of(i);
         float a = groups[0] > groups[1] ? groups[0] : groups[1], b = groups[2] > groups[3] ? groups[2] : groups[3];
         float y = lzs_gap_bits(scale, a > b ? a : b);
-        if (y >= 31.0f) continue; /* weights are 0 */
+        if (y >= 31.0f) continue; /* all weights of the block are 0 */
         if (y < small) {
             sum_block(row, i, scale_16, limits, &total, &above, masked, false, true);
         } else if (y < limit) {
@@ -313,7 +315,7 @@ LZS_FN static void simd_sum(const lzs_row *row, const float *maxima, int32_t fro
     }
 }
 
-/* The keys of the ten rounds of Philox, two each; in memory, because a load that broadcasts costs no more than a
+/* The keys of the ten rounds of Philox, two each; in memory, because a broadcasting load costs no more than a plain
  * load. */
 LZS_FN static inline void round_keys(lzs_noise_key key, uint64_t keys[20]) {
     for (uint32_t r = 0; r < 10; r++) {
@@ -327,8 +329,8 @@ LZS_FN static inline vf log2_below(vi k, float below) {
     return v_sub(v_mul(v_float(v_bits_of(v_float(k))), v_set(0x1p-23f)), v_set(below));
 }
 
-/* The bounds of the groups of one vector, which take the place of the maxima; the least so far is kept as the greatest
- * of the negatives, since there is a maximum of lanes, and no minimum. */
+/* Replaces the maxima of one vector of groups by bounds. The least bound so far is kept as the greatest negated bound,
+ * because there is a vector operation for the maximum of lanes and none for the minimum. */
 LZS_FN static inline vf bounds_of(vi words, float *maxima, lzs_softmax_scale scale, float low, vf greatest) {
     vf below = log2_below(v_shift_right_6(words), LZS_BELOW_LOG2(LZS_GROUP_BITS));
     vf max = v_load(maxima);
@@ -367,7 +369,7 @@ LZS_FN static int32_t simd_contenders(const float *bounds, int32_t n, float abov
 
 LZS_FN static void simd_open(const lzs_row *row, int32_t group, uint32_t word, lzs_cut cut, const lzs_race *race,
                              lzs_runners *runners) {
-    int32_t first = group * LZS_GROUP, last = cut.id - first; /* the last member that stays if it equals the cut */
+    int32_t first = group * LZS_GROUP, last = cut.id - first; /* the last member that stays at the cut's key */
     if (!(race->scale.max < INFINITY) || row->n - first < LZS_GROUP) {
         lzs_kernels_scalar.open(row, group, word, cut, race, runners);
         return;
@@ -381,7 +383,7 @@ LZS_FN static void simd_open(const lzs_row *row, int32_t group, uint32_t word, l
         uint32_t inside = v_bits(v_gt(x, low)) | (v_bits(v_ge(x, low)) & (uint32_t)(stay >> (v * V_LANES)));
         possible |= (uint64_t)(v_bits(v_ge(score, bound)) & inside) << (v * V_LANES);
     }
-    int32_t n = runners->n; /* a local, since what is appended might change a member */
+    int32_t n = runners->n; /* a local variable, because for the compiler an append might change a struct member */
     for (; possible; possible &= possible - 1) {
         runners->ids[n] = first + lzs_lowest_bit_64(possible);
         runners->x[n] = row->x[runners->ids[n]];
@@ -403,8 +405,8 @@ LZS_FN LZS_INLINE vf log2_of(vf v) {
     return v_add(v_float(e), log2_1p_of(v_sub(v_without_exponent(v, e), v_set(1.0f))));
 }
 
-/* lzs_exponential of (k + 1/2) * unit in each lane. Both of its branches are one polynomial, the first without an
- * exponent. */
+/* lzs_exponential of (k + 1/2) * unit in each lane. Both branches of lzs_exponential use one polynomial. The branch for
+ * small v has no exponent to add. */
 LZS_FN LZS_INLINE vf exponential_of(vi k, float unit) {
     vf v = v_min(v_mul(v_add(v_float(k), v_set(0.5f)), v_set(unit)), v_set(1.0f - 0x1p-24f));
     vf rest = v_sub(v_set(1.0f), v);
@@ -423,7 +425,7 @@ LZS_FN static void simd_run(lzs_race *race, lzs_runners *runners) {
     float scores[V_LANES];
     round_keys(race->key, keys);
     for (int32_t i = 0; i < runners->n; i += V_LANES) {
-        for (int32_t k = runners->n; k < i + V_LANES; k++) { /* a token that runs twice changes nothing */
+        for (int32_t k = runners->n; k < i + V_LANES; k++) { /* running a token twice changes nothing */
             runners->ids[k] = runners->ids[i];
             runners->x[k] = runners->x[i];
         }

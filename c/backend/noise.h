@@ -1,21 +1,22 @@
 /* noise.h - the random noise of the pick, as docs/determinism.md specifies it: a pure function of (seed, position,
  * token).
  *
- * A token's noise E is exponentially distributed and independent of every other token's. It is made in groups of 64
- * tokens: one word gives the smallest noise of the group and the member that holds it; every other member exceeds that
- * minimum by exponential noise of its own. A group whose best logit cannot win even with the minimum is never opened.
+ * A token's noise E is exponentially distributed and independent of every other token's. Noise is made for groups of 64
+ * tokens. One random word gives the smallest noise of the group and the member that holds this minimum. The noise of
+ * every other member is the minimum plus exponential noise of the member's own. If a group's best logit cannot win even
+ * with the minimum, the group is never opened.
  */
 #ifndef LZS_NOISE_H
 #define LZS_NOISE_H
 
 #include "arithmetic.h"
 
-/* What the words of a Philox counter are used for: its last word. */
+/* The last word of a Philox counter says what the random words are used for. */
 enum lzs_noise_domain {
     LZS_DOMAIN_TOKEN = 0,
     LZS_DOMAIN_GROUP = 1,
-    LZS_DOMAIN_ACCEPTANCE = 2, /* whether a drafted token stands, in modified rejection sampling */
-    LZS_DOMAIN_RESIDUAL = 3,   /* the token that takes its place */
+    LZS_DOMAIN_ACCEPTANCE = 2, /* whether a drafted token is accepted, in modified rejection sampling */
+    LZS_DOMAIN_RESIDUAL = 3,   /* the token that replaces a rejected one */
     LZS_DOMAIN_SEQUENCE = 4
 };
 
@@ -29,8 +30,7 @@ LZS_DEVICE static inline lzs_noise_key lzs_noise_key_of(uint64_t seed, uint64_t 
     return key;
 }
 
-/* The tokens of a group: group g has the ids 64 * g to 64 * g + 63, which does not depend on the size of the
- * vocabulary. */
+/* The tokens of a group: group g has the ids 64 * g to 64 * g + 63, whatever the size of the vocabulary is. */
 #define LZS_GROUP 64
 
 LZS_DEVICE static inline uint32_t lzs_group_of(int32_t id) {
@@ -46,7 +46,7 @@ LZS_DEVICE static inline void lzs_noise_words(lzs_noise_key key, uint32_t counte
     lzs_philox(c, key.seed, words);
 }
 
-/* words[i & 3]; a GPU has no registers with an index. */
+/* words[i & 3], by selection, because a GPU cannot index registers. */
 LZS_DEVICE static inline uint32_t lzs_word_at(const uint32_t words[4], uint32_t i) {
     const uint32_t low = i & 1 ? words[1] : words[0], high = i & 1 ? words[3] : words[2];
     return i & 2 ? high : low;
@@ -64,13 +64,14 @@ LZS_DEVICE static inline uint32_t lzs_token_word(lzs_noise_key key, int32_t id) 
     return lzs_word_at(words, (uint32_t)id);
 }
 
-/* -log2(1 - v) for v in (0, 1 - 2^-24]. Small v decide who wins, and keep their bits. */
+/* -log2(1 - v) for v in (0, 1 - 2^-24]. Small v decide the race, so they keep their precision. */
 LZS_DEVICE static inline float lzs_exponential(float v) {
     if (v > 1.0f - 0x1p-24f) v = 1.0f - 0x1p-24f; /* rounding can reach 1, whose noise is infinite */
     return -(v < 0x1.555554p-2f ? lzs_log2_1p(-v) : lzs_log2(1.0f - v));
 }
 
-/* The smallest noise of a group, and the member that has it, from the group's word. */
+/* The smallest noise of a group, from the upper bits of the group's word. The lowest six bits say which member holds
+ * it. */
 LZS_DEVICE static inline float lzs_group_minimum(uint32_t word) {
     return lzs_exponential(((float)(int32_t)(word >> 6) + 0.5f) * 0x1p-26f) * 0x1p-6f;
 }
@@ -79,7 +80,7 @@ LZS_DEVICE static inline uint32_t lzs_group_holder(uint32_t word) {
     return word & 63;
 }
 
-/* The noise of a member that is not the holder. */
+/* The noise of a group member that does not hold the minimum, from the member's own word. */
 LZS_DEVICE static inline float lzs_member_noise(float minimum, uint32_t word) {
     return minimum + lzs_exponential(((float)(int32_t)(word >> 1) + 0.5f) * 0x1p-31f);
 }
@@ -96,7 +97,7 @@ LZS_DEVICE static inline float lzs_token_noise(lzs_noise_key key, int32_t id) {
     return lzs_token_noise_in(lzs_group_word(key, lzs_group_of(id)), key, id);
 }
 
-/* A number in [0, 1) of a position, from a domain that has one for each: 53 bits. */
+/* A uniform number in [0, 1) with 53 bits for a position, for a domain that uses one number per position. */
 LZS_DEVICE static inline double lzs_uniform(lzs_noise_key key, uint32_t domain) {
     uint32_t words[4];
     lzs_noise_words(key, 0, domain, words);

@@ -1,20 +1,21 @@
 /* race.c - the draw: an exponential race (Gumbel-max) among the tokens that stay.
  *
- * score(t) = y(t) + log2 E(t), and the smallest wins, with probability proportional to 2^-y(t). The noise E is made
- * for groups of tokens (noise.h). A group stays closed if its best logit cannot win even with its smallest noise.
- * So a draw needs one word for each of V / 64 groups, and the words of the few tokens that could win with that noise.
- * These wait until there are many, because vectors run them for little more than the cost of one. Tokens more than 37.1
- * bits below the best never win, since random words are finite (docs/determinism.md has the error before that).
+ * score(t) = y(t) + log2 E(t). The token with the smallest score wins. So token t wins with probability proportional to
+ * 2^-y(t). The noise E is made for groups of tokens (noise.h). A group stays closed if its best logit cannot win even
+ * with its smallest noise. So for a vocabulary of V tokens a draw needs V / 64 words for the groups, and one word for
+ * each of the few tokens that could win with their group's smallest noise. These tokens wait until there are many,
+ * because a vector operation scores many for little more than the cost of one. Tokens more than 37.1 bits below the
+ * best never win, since random words have finitely many bits (docs/determinism.md states the error for other tokens).
  */
 #include "backend.h"
 
 enum {
-    FEW = 256,   /* tokens that are cheaper to run than groups are to open */
-    CHUNK = 256, /* groups that are judged by the same score */
+    FEW = 256,   /* so few tokens are cheaper to run one by one than by opening groups */
+    CHUNK = 256, /* groups that are compared with the same score */
     ROUNDS = 3,
 };
 
-/* Lets a token wait, and all that wait run when they are many. */
+/* Adds a token to the waiting ones. If there are many, runs them all. */
 static void add(const lzs_backend *b, lzs_race *race, lzs_runners *waiting, float x, int32_t id) {
     waiting->ids[waiting->n] = id;
     waiting->x[waiting->n++] = x;
@@ -30,12 +31,12 @@ static void open_groups(lzs_backend *b, const lzs_candidates *c, float above, fl
         if (c->scale.max < INFINITY) {
             float most = race->score < score ? race->score : score;
             found = b->kernels->contenders(b->maxima + from, size, above, most, groups);
-        } else { /* gaps are 0 or infinite: bounds say nothing */
+        } else { /* the maximum is infinite, so gaps are 0 or infinite and bounds say nothing */
             for (int32_t g = 0; g < size; g++) groups[found++] = g;
         }
         for (int32_t i = 0; i < found; i++) {
             int32_t group = from + groups[i];
-            if (b->maxima[group] > race->score) continue; /* tokens that ran since have lowered the score */
+            if (b->maxima[group] > race->score) continue; /* tokens that ran meanwhile may have lowered it */
             b->kernels->open(&c->row, group, b->scratch.words[group], c->cut, race, waiting);
             if (waiting->n >= LZS_WAITING) b->kernels->run(race, waiting);
         }
@@ -43,13 +44,13 @@ static void open_groups(lzs_backend *b, const lzs_candidates *c, float above, fl
     b->kernels->run(race, waiting);
 }
 
-/* Runs the unedited tokens, group by group, those with the lowest bounds first: an early good score spares most of the
- * others being opened. */
+/* Runs the unedited tokens, group by group. Groups with the lowest bounds come first, because after an early low score
+ * most other groups need not be opened. */
 static void run_groups(lzs_backend *b, const lzs_candidates *c, lzs_race *race, lzs_runners *waiting) {
     int32_t n = lzs_stretches(c->row.n) * LZS_STRETCH_GROUPS;
     float low = lzs_key_float(c->cut.key);
     float least = b->kernels->bounds(race->key, n, c->scale, low, b->scratch.words, b->maxima), above = -INFINITY;
-    const float rounds[ROUNDS] = {least + 4.0f, least + 6.0f, INFINITY}; /* the bounds that each goes up to */
+    const float rounds[ROUNDS] = {least + 4.0f, least + 6.0f, INFINITY}; /* the highest bound that each round opens */
     add(b, race, waiting, c->top.max, c->top.argmax);
     b->kernels->run(race, waiting);
     for (int i = 0; i < ROUNDS && above < race->score; above = rounds[i++]) {

@@ -7,10 +7,10 @@
 /* Sorts n keys, the largest first, in place. */
 void lzs_sort_keys(uint64_t *keys, int32_t n);
 
-/* The same with room for n more keys, in time that is linear in n. */
+/* As lzs_sort_keys, in time linear in n. `room` has room for n keys. */
 void lzs_sort_keys_with(uint64_t *keys, int32_t n, uint64_t *room);
 
-/* The k-th largest of n keys, 1 <= k <= n; reorders them so that the k largest come first. */
+/* Returns the k-th largest of n keys, 1 <= k <= n. Reorders the keys: the k largest come first, in any order. */
 uint64_t lzs_kth_largest(uint64_t *keys, int32_t n, int32_t k);
 
 #endif

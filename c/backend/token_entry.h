@@ -1,4 +1,4 @@
-/* token_entry.h - what the penalties want to know of one token; token_table.h finds it. */
+/* token_entry.h - what the penalties need to know of one token. token_table.h looks an entry up. */
 #ifndef LZS_TOKEN_ENTRY_H
 #define LZS_TOKEN_ENTRY_H
 
@@ -7,7 +7,7 @@
 typedef struct lzs_token_entry {
     int32_t token;
     int32_t count; /* occurrences in the window of the penalties that count */
-    int32_t last;  /* last position that the LZ penalty can match, -1 if there is none */
+    int32_t last;  /* last position of the token that the LZ penalty can match, or -1 */
 } lzs_token_entry;
 
 #endif

@@ -1,12 +1,12 @@
 /* truncate.c - top-k, top-p and min-p as cuts of one order (logit descending, token id ascending).
  *
- * The vocabulary is never sorted. A top-k of up to LZS_LIST / 2 takes the few tokens above a bound that the maxima of
- * the groups give. Top-p guesses its cut from a sample, and adds up the exact weight above the guess in one pass over
- * the row. Then it takes the tokens between the guess and the cut. A longer top-k sums a histogram of gaps in a window
- * around a guess, and looks closer at the bin that has the target. So does top-p if many tokens have nearly the same
- * logit. Min-p is a binary search over keys. Sums of integers do not depend on the order of addition, so a cut has the
- * same bits on every machine, and a guess decides about time only. If even the bins are too coarse, a radix descent
- * over the row decides.
+ * The vocabulary is never sorted. For a top-k of up to LZS_LIST / 2, the maxima of the groups give a lower bound, and
+ * the few tokens above the bound are taken into a list. Top-p guesses its cut from a sample, and adds up the exact
+ * weight above the guess in one pass over the row. Then it takes the tokens between the guess and the cut. A longer
+ * top-k sums a histogram of gaps in a window around a guess, and then looks closer at the bin where the sum reaches the
+ * target. Top-p does the same if many tokens have nearly the same logit. Min-p is a binary search over keys. Sums of
+ * integers do not depend on the order of addition, so a cut has the same bits on every machine, and a wrong guess costs
+ * only time. If even the bins are too coarse, a radix descent over the row finds the cut.
  */
 #include <math.h>
 #include <string.h>
@@ -14,15 +14,15 @@
 #include "backend.h"
 #include "sort.h"
 
-/* What a search for a cut works on. */
+/* The arguments of a search for a cut. */
 typedef struct search {
     lzs_backend *b;
     const lzs_candidates *c;
-    lzs_softmax_scale scale; /* of the truncation, which may come before the temperature */
+    lzs_softmax_scale scale; /* of the truncation: without the temperature if truncation comes first */
     bool keep_ties;
 } search;
 
-/* ceil(top_p * total) without rounding: top_p as a 32-bit fraction, total below 2^63. At least 1, so that a token
+/* ceil(top_p * total), exactly: top_p is a 32-bit fraction, and total is below 2^63. At least 1, so at least one token
  * stays. */
 static uint64_t top_p_target(float top_p, uint64_t total) {
     uint64_t p = (uint64_t)((double)top_p * 4294967296.0 + 0.5);
@@ -37,7 +37,7 @@ static float min_p_limit(float min_p) {
 
 /* ---- lists ---- */
 
-/* The prefix of a sorted list that holds n tokens, and those equal to the last one if ties are kept. */
+/* Shortens a sorted list to its first n tokens. If ties are kept, tokens equal to the n-th stay, too. */
 static void shorten(lzs_list *list, int32_t n, bool keep_ties) {
     if (n >= list->n) return;
     while (keep_ties && n < list->n && lzs_packed_key(list->packed[n]) == lzs_packed_key(list->packed[n - 1])) n++;
@@ -54,7 +54,8 @@ static int32_t reaching(const lzs_list *list, lzs_softmax_scale scale, bool coun
     return list->n;
 }
 
-/* Top-p and min-p of a list that holds all there is, and the cut after its last token. */
+/* Applies top-p and min-p to a list that holds all tokens inside the cut. Returns the cut after the last token that
+ * stays. */
 static lzs_cut truncate_list(const search *s, const lzs_plan *plan, lzs_list *list) {
     if (plan->top_p < 1.0f) {
         uint64_t total = 0;
@@ -80,7 +81,7 @@ static lzs_cut truncate_list(const search *s, const lzs_plan *plan, lzs_list *li
     return (lzs_cut){lzs_packed_key(last), s->keep_ties ? INT32_MAX : lzs_packed_id(last)};
 }
 
-/* Appends the edited tokens whose keys are from low to high; false when there is no room. */
+/* Appends the edited tokens whose logits are in [low, high]. Returns false if the list has no room. */
 static bool gather_edited(const lzs_candidates *c, float low, float high, lzs_list *list) {
     for (int32_t i = 0; i < c->n_edits; i++) {
         float x = c->values[i];
@@ -91,7 +92,7 @@ static bool gather_edited(const lzs_candidates *c, float low, float high, lzs_li
     return true;
 }
 
-/* The tokens whose keys are from low to high; false when there are too many for the list. */
+/* Fills the list with the tokens whose keys are in [low, high]. Returns false if there are too many for the list. */
 static bool gather(const search *s, uint32_t low, uint32_t high) {
     const lzs_row *row = &s->c->row;
     lzs_list *list = &s->b->list;
@@ -103,7 +104,7 @@ static bool gather(const search *s, uint32_t low, uint32_t high) {
 
 /* ---- keys by gap: the gap falls as the key grows, so binary searches find where it crosses a value ---- */
 
-/* The lowest key of (low, high] whose gap is at most the limit; that of `high` is. */
+/* The lowest key of (low, high] whose gap is at most the limit. The gap of `high` must be at most the limit. */
 static uint32_t first_within(lzs_softmax_scale scale, uint32_t low, uint32_t high, float limit) {
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
@@ -128,8 +129,9 @@ static void set_window(lzs_histogram *h, float from, float limit, float per_bit,
     *h = (lzs_histogram){.from = from, .limit = limit, .per_bit = per_bit, .count = count};
 }
 
-/* The bin where the target falls, and the part of the target that is left for it; LZS_BINS if the bins do not reach
- * it, and the part that is left for what lies below. */
+/* Returns the bin where the cumulative sum reaches the target. *target becomes the part of the target that this bin
+ * must supply. If the bins do not reach the target, returns LZS_BINS, and *target is the part that larger gaps must
+ * supply. */
 static int32_t crossing_bin(const lzs_histogram *h, uint64_t *target) {
     int32_t bin = 0;
     while (bin < LZS_BINS && h->bins[bin] < *target) *target -= h->bins[bin++];
@@ -153,11 +155,11 @@ static void weigh_maxima(const search *s, lzs_histogram *h) {
 
 static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs_cut *cut);
 
-/* A logit that at least k tokens reach: about the k-th largest maximum of parts that do not overlap, groups or whole
- * stretches. In a vocabulary of fewer groups than k it is the k-th largest logit itself. Edited tokens could only raise
- * it. */
+/* Returns a logit that at least k tokens reach: about the k-th largest maximum of the groups, or of whole stretches,
+ * which do not overlap. If the vocabulary has fewer than k groups, it is the k-th largest logit itself. Edited tokens
+ * are left out, since they could only raise the bound. */
 static float lower_bound(const search *s, const lzs_plan *plan) {
-    enum { STEPS = 20 }; /* of 32: the rest would tell apart what differs by a part in a thousand */
+    enum { STEPS = 20 }; /* of 32 bits: the other bits are differences below a thousandth */
     lzs_backend *b = s->b;
     int32_t n_stretches = lzs_stretches(s->c->row.n), n = n_stretches * LZS_STRETCH_GROUPS, k = plan->top_k;
     const float *maxima = b->maxima;
@@ -181,8 +183,8 @@ static float lower_bound(const search *s, const lzs_plan *plan) {
     return lzs_key_float(low);
 }
 
-/* Leaves the k best of a list, in any order, and those equal to the k-th if ties are kept. Returns the k-th, or 0 when
- * there are fewer. */
+/* Reduces a list to its k best tokens, in any order. If ties are kept, tokens equal to the k-th stay, too. Returns the
+ * k-th token (packed), or 0 if the list has fewer than k. */
 static uint64_t keep_best(lzs_list *list, int32_t k, bool keep_ties) {
     if (k > list->n) return 0;
     uint64_t last = lzs_kth_largest(list->packed, list->n, k);
@@ -194,23 +196,23 @@ static uint64_t keep_best(lzs_list *list, int32_t k, bool keep_ties) {
     return last;
 }
 
-/* The k best tokens, in any order; false when the list is too short for their ties. */
+/* Fills the list with the k best tokens, in any order. Returns false if the list is too short for their ties. */
 static bool take_top_k(const search *s, const lzs_plan *plan) {
     const lzs_row *row = &s->c->row;
     int32_t k = plan->top_k;
     lzs_list list = s->b->list;
     float low = lower_bound(s, plan);
     list.n = 0;
-    if (!s->keep_ties && k < list.capacity / 4 - 64) list.capacity = 4 * k + 256; /* a flat row fills what there is */
+    if (!s->keep_ties && k < list.capacity / 4 - 64) list.capacity = 4 * k + 256; /* a flat row fills any capacity */
     int32_t at = 0;
     while ((at = s->b->kernels->gather(row, s->b->maxima, at, low, INFINITY, &list)) < row->n) {
         uint32_t last = lzs_packed_key(keep_best(&list, k, s->keep_ties));
         if (list.capacity - list.n < LZS_GROUP) return false;
-        low = lzs_key_float(s->keep_ties ? last : last + 1); /* an equal one further on loses its tie */
+        low = lzs_key_float(s->keep_ties ? last : last + 1); /* a later equal logit loses the tie by its id */
     }
     uint64_t worst = keep_best(&list, k, s->keep_ties);
     float least = worst ? lzs_packed_x(worst) : -FLT_MAX;
-    for (int32_t i = 0; i < s->c->n_edits; i++) { /* edited tokens come in any order, so each tie is looked at */
+    for (int32_t i = 0; i < s->c->n_edits; i++) { /* edited tokens come in any order, so equal logits are kept here */
         if (!(s->c->values[i] >= least)) continue;
         if (list.n == list.capacity) {
             keep_best(&list, k, s->keep_ties);
@@ -225,14 +227,14 @@ static bool take_top_k(const search *s, const lzs_plan *plan) {
 
 /* ---- histograms over the row ---- */
 
-/* Adds all tokens, edited or not. What a stretch adds depends on its best token. */
+/* Adds all tokens, edited or not. A stretch whose best token adds nothing is skipped. */
 static void weigh(const search *s, lzs_histogram *h) {
     const lzs_kernels *kernels = s->b->kernels;
     const lzs_row *row = &s->c->row;
     for (int32_t i = 0; i < lzs_stretches(row->n); i++) {
         int32_t from = i * LZS_STRETCH, to = lzs_stretch_end(row->n, i);
         float y = lzs_gap_bits(s->scale, s->b->best[i]);
-        if (y >= h->limit && (h->count || y >= 31.0f)) continue; /* it adds nothing: from 31 on weights are 0 */
+        if (y >= h->limit && (h->count || y >= 31.0f)) continue; /* from y = 31 on weights are 0 */
         kernels->weigh(row, from, to, s->scale, h);
     }
     for (int32_t from = 0; from < s->c->n_edits; from += LZS_STRETCH) {
@@ -242,7 +244,7 @@ static void weigh(const search *s, lzs_histogram *h) {
     }
 }
 
-/* The sums of all tokens, edited or not. */
+/* The weight of all tokens, edited or not, and the weight of the tokens whose gap is below the limit. */
 static lzs_sums sum_all(const search *s, float limit) {
     const lzs_backend *b = s->b;
     const lzs_row *row = &s->c->row, edited = {s->c->values, s->c->n_edits, NULL};
@@ -254,8 +256,9 @@ static lzs_sums sum_all(const search *s, float limit) {
     return sums;
 }
 
-/* About where the target falls, in bins of the histogram, 64 a bit: from the best token of every group, which often
- * hold most of the weight, and the other tokens of one group of each stretch, which stand for all 16. */
+/* Guesses the bin where the sum reaches the target, with 64 bins per bit. The sample is the best token of every group,
+ * and the other tokens of one group of each stretch. The best tokens often hold most of the weight. The other tokens
+ * count 16 times, for the 16 groups of the stretch. */
 static int32_t guess(const search *s, const lzs_plan *plan, bool count) {
     const lzs_row *row = &s->c->row;
     const lzs_kernels *kernels = s->b->kernels;
@@ -266,7 +269,7 @@ static int32_t guess(const search *s, const lzs_plan *plan, bool count) {
         int32_t group = i * LZS_STRETCH_GROUPS + i * 7 % LZS_STRETCH_GROUPS, at = group * LZS_GROUP;
         if (at + LZS_GROUP > row->n) continue;
         kernels->weigh(row, at, at + LZS_GROUP, s->scale, h);
-        float y = lzs_gap_bits(s->scale, s->b->maxima[group]); /* which is counted below */
+        float y = lzs_gap_bits(s->scale, s->b->maxima[group]); /* the group's best token: weigh_maxima adds it below */
         uint32_t w = count ? 1 : lzs_weight(y);
         if (y < 32.0f) h->bins[(int32_t)(y * 64.0f)] -= w;
         if (!count) h->total -= w;
@@ -291,8 +294,8 @@ static void count_equal(const lzs_candidates *c, uint32_t key, int32_t from, int
     }
 }
 
-/* The nth (from 1) allowed token, in order of ids, with this key; -1 when there are fewer. Edited tokens come in any
- * order, so the ids are narrowed down bucket by bucket. Overwrites the list. */
+/* Returns the nth (from 1) allowed token with this key, by ascending id, or -1 if there are fewer than n. Edited tokens
+ * come in any order, so ranges of ids are counted in buckets and narrowed down. Overwrites the list. */
 static int32_t nth_equal(const search *s, uint32_t key, uint64_t nth) {
     uint64_t *buckets = s->b->list.packed;
     int32_t from = 0, to = s->c->row.n;
@@ -310,18 +313,18 @@ static int32_t nth_equal(const search *s, uint32_t key, uint64_t nth) {
     return here >= nth ? from : -1;
 }
 
-/* The tokens with gaps in [from, limit) go into it; false when there are too many. */
+/* Fills the list with the tokens whose gaps are in [from, limit). Returns false if there are too many. */
 static bool gather_gaps(const search *s, float from, float limit) {
     uint32_t top = lzs_key(s->scale.max), bottom = lzs_key(-FLT_MAX) - 1;
     uint32_t low = first_within(s->scale, bottom, top, float_before(limit));
     return gather(s, low, from > 0.0f ? first_within(s->scale, bottom, top, float_before(from)) - 1 : top);
 }
 
-/* The cut where the weights, or counts, of the tokens of the list, in order, reach the target, which all together
- * do. */
+/* Returns the cut where the cumulative weight, or count, of the list's tokens reaches the target. The whole list must
+ * reach the target. */
 static lzs_cut cut_of_list(const search *s, bool count, uint64_t target) {
     lzs_list *list = &s->b->list;
-    int32_t half = list->capacity / 2; /* the scratch memory has the histogram */
+    int32_t half = list->capacity / 2; /* the rest is for sorting, since b->scratch holds the histogram */
     if (list->n <= half) {
         lzs_sort_keys_with(list->packed, list->n, list->packed + half);
     } else {
@@ -332,8 +335,8 @@ static lzs_cut cut_of_list(const search *s, bool count, uint64_t target) {
     return (lzs_cut){lzs_packed_key(last), s->keep_ties ? INT32_MAX : lzs_packed_id(last)};
 }
 
-/* The same for weights if all gaps are in [from, limit), of at most 32 bits: only the bin where the target falls is
- * sorted. */
+/* As cut_of_list, for weights, if all gaps of the list are in [from, limit), at most 32 bits wide. Only the tokens of
+ * the bin where the sum reaches the target are sorted. */
 static lzs_cut cut_of_window(const search *s, float from, float limit, uint64_t target) {
     enum { FEW = 64 };
     lzs_list *list = &s->b->list;
@@ -361,11 +364,11 @@ static uint64_t sum_of_list(const search *s) {
     return sum;
 }
 
-/* What the histogram of the guess expects on the way from one bin to those below or above it. */
+/* What the guess's histogram predicts for moving the cut from one bin to lower or higher bins. */
 typedef struct forecast {
-    int32_t bin;    /* where a weight is reached */
-    int32_t end;    /* where it is reached with something to spare */
-    int32_t tokens; /* up to there */
+    int32_t bin;    /* the bin where the sum reaches the given weight */
+    int32_t end;    /* the bin where it reaches the weight and a reserve */
+    int32_t tokens; /* predicted number of tokens up to `end` */
 } forecast;
 
 static forecast forecast_of(const lzs_histogram *h, int32_t at, bool down, uint64_t weight) {
@@ -384,12 +387,12 @@ static forecast forecast_of(const lzs_histogram *h, int32_t at, bool down, uint6
     return f;
 }
 
-/* Top-p's cut. The exact weight above a guess says how far off the guess is, and the guess's histogram which tokens lie
- * between it and the cut. They go into the list, or, if they are too many, the guess is mended first. False if
- * thousands of tokens have nearly the same logit. */
+/* Top-p's cut. The exact weight above a guess says how far off the guess is. The guess's histogram says which tokens
+ * lie between the guess and the cut. These tokens go into the list. If they are too many, the guess is improved first.
+ * Returns false if thousands of tokens have nearly the same logit. */
 static bool top_p_cut(const search *s, const lzs_plan *plan, lzs_cut *cut) {
     enum { ROUNDS = 6, MANY = 1600 };
-    if (s->c->row.n <= LZS_LIST && gather_gaps(s, 0.0f, 32.0f)) { /* all that have a weight */
+    if (s->c->row.n <= LZS_LIST && gather_gaps(s, 0.0f, 32.0f)) { /* the list holds all tokens that have a weight */
         *cut = cut_of_window(s, 0.0f, 32.0f, top_p_target(plan->top_p, sum_of_list(s)));
         return true;
     }
@@ -418,20 +421,20 @@ static bool top_p_cut(const search *s, const lzs_plan *plan, lzs_cut *cut) {
     return false;
 }
 
-/* Where the cumulative weight, or count, of all tokens in order reaches what top-p, or top-k, asks for. False when
- * thousands of tokens have so nearly the same logit that bins do not tell them apart. */
+/* Finds the cut where the cumulative weight (top-p) or count (top-k) of all tokens reaches the target. Returns false if
+ * thousands of tokens have logits so close that bins do not separate them. */
 static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs_cut *cut) {
     uint32_t top = lzs_key(s->scale.max);
     lzs_histogram *h = s->b->scratch.histogram;
     float from = 0.0f, limit = 32.0f;
-    if (s->c->row.n > LZS_STRETCH) { /* else the row is small: all of it at once */
+    if (s->c->row.n > LZS_STRETCH) { /* a smaller row is searched all at once */
         float at = (float)guess(s, plan, count) / 64.0f, off = 0.25f;
         from = at > off ? at - off : 0.0f;
         limit = at + off;
     }
     uint64_t target, whole = count ? (uint64_t)plan->top_k : 0;
     int32_t bin;
-    for (;;) { /* mostly the guess is right; else it shows on which side the target lies */
+    for (;;) { /* mostly the guess is right; if not, the histogram shows on which side the target lies */
         set_window(h, from, limit, 64.0f, count);
         weigh(s, h);
         if (!whole) whole = top_p_target(plan->top_p, h->total);
@@ -443,7 +446,7 @@ static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs
         }
         bin = crossing_bin(h, &target);
         if (bin < LZS_BINS) break;
-        if (limit >= 64.0f) return false; /* top-k of a row with logits far apart, or of more than there are */
+        if (limit >= 64.0f) return false; /* top-k with logits far apart, or k is above the number of tokens */
         from = limit;
         limit += 32.0f;
     }
@@ -477,20 +480,20 @@ static const int32_t shifts[] = {21, 10, 0}, widths[] = {11, 11, 10};
 /* What is counted at one level: the tokens inside the cut whose key continues the prefix. */
 typedef struct level {
     lzs_cut cut;
-    const lzs_softmax_scale *scale; /* sums weights; NULL counts */
+    const lzs_softmax_scale *scale; /* if not NULL, weights are summed; if NULL, tokens are counted */
     uint32_t prefix;
     int32_t shift, width;
 } level;
 
 static void count_key(const level *l, float x, int32_t id, uint64_t *bins) {
     uint32_t key = lzs_key(x);
-    if (((uint64_t)key >> (l->shift + l->width)) != l->prefix) return; /* 64 bits: the first digit shifts by all 32 */
+    if (((uint64_t)key >> (l->shift + l->width)) != l->prefix) return; /* 64 bits: the first digit's shift is 32 */
     if (!lzs_inside(l->cut, key, id)) return;
     bins[(key >> l->shift) & ((1u << l->width) - 1)] += l->scale ? lzs_weight(lzs_gap_bits(*l->scale, x)) : 1;
 }
 
-/* The cut where the cumulative count, or with a scale the cumulative weight, reaches what top-k or top-p asks of the
- * tokens inside the cut. */
+/* Returns the cut where the tokens inside `cut` reach the target. Without a scale this is top-k, by cumulative count.
+ * With a scale it is top-p, by cumulative weight. */
 static lzs_cut descend(const search *s, lzs_cut cut, const lzs_softmax_scale *scale, const lzs_plan *plan) {
     const lzs_candidates *c = s->c;
     uint64_t *bins = s->b->scratch.histogram->bins, target = 0;
@@ -510,12 +513,13 @@ static lzs_cut descend(const search *s, lzs_cut cut, const lzs_softmax_scale *sc
             uint64_t total = 0;
             for (uint32_t k = 0; k <= bin; k++) total += bins[k];
             target = scale ? top_p_target(plan->top_p, total) : (uint64_t)plan->top_k;
-            if (target > total) return cut; /* top-k of more than there are */
+            if (target > total) return cut; /* top-k, and k is above the number of tokens */
         }
-        while (bins[bin] < target) target -= bins[bin--]; /* ends: the bins together hold at least the target */
+        while (bins[bin] < target) target -= bins[bin--]; /* ends: all bins together reach the target */
         prefix = (prefix << widths[i]) | bin;
     }
-    /* every token with this key has the same weight: the target is reached by this many of them, lowest ids first */
+    /* Every token with this key has the same weight, so a division says how many of them, lowest ids first, reach the
+     * target. */
     uint64_t each = scale ? lzs_weight(lzs_gap_bits(*scale, lzs_key_float(prefix))) : 1;
     int32_t last = s->keep_ties ? INT32_MAX : nth_equal(s, prefix, (target + each - 1) / each);
     if (prefix == cut.key && last > cut.id) last = cut.id;
@@ -542,5 +546,5 @@ void lzs_truncate(lzs_backend *b, const lzs_plan *plan, lzs_candidates *c) {
         c->cut = descend(&s, c->cut, &s.scale, plan);
     }
     if (plan->min_p > 0.0f) c->cut = min_p_cut(c->cut, s.scale, plan->min_p);
-    b->list.n = 0; /* what it holds is not all that stays */
+    b->list.n = 0; /* the list does not hold all tokens that stay */
 }

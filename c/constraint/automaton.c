@@ -1,4 +1,4 @@
-/* automaton.c - the deterministic automaton of a program, made while it is used. */
+/* automaton.c - the deterministic automaton of a program, built lazily while it is used. */
 #include "automaton.h"
 
 #include <stdlib.h>
@@ -47,7 +47,7 @@ lzs_status lzs_automaton_work(lzs_automaton *a, uint64_t places) {
                        "the pattern is too ambiguous, or its bytes are not tokens");
 }
 
-/* ---- the set of places that is being made: a table of its own, since stamps empty it at every step ---- */
+/* ---- the set of places under construction: a table of its own, which stamps can empty at every step ---- */
 
 static uint64_t mixed(uint64_t x) {
     x ^= x >> 32;
@@ -59,7 +59,7 @@ static uint64_t mixed(uint64_t x) {
 
 static void begin_set(lzs_automaton *a) {
     a->n_seen = a->n_made = a->n_todo = 0;
-    if (++a->stamp == 0) { /* it wrapped around: old stamps could look new */
+    if (++a->stamp == 0) { /* the stamp wrapped around, so old stamps could look new */
         if (a->seen_size) memset(a->seen, 0, a->seen_size * sizeof *a->seen);
         a->stamp = 1;
     }
@@ -85,8 +85,8 @@ static lzs_status more_seen(lzs_automaton *a) {
     return LZS_OK;
 }
 
-/* Goes on at a place later, unless it was there before. `flags` has a bit for each loop around it, by depth, whose body
- * can be empty and has taken no byte yet. */
+/* Queues a place to be followed, unless it was queued before. `flags` has a bit per loop around the place, by depth.
+ * The bit is set if the loop's body can be empty and the current iteration has taken no byte yet. */
 static lzs_status visit(lzs_automaton *a, uint64_t place, uint32_t flags) {
     if (2 * a->n_seen >= a->seen_size) {
         lzs_status status = more_seen(a);
@@ -107,7 +107,7 @@ static lzs_status add_place(lzs_automaton *a, uint64_t place) {
     return LZS_OK;
 }
 
-/* An iteration begins at `op`, with `count` complete ones before it. */
+/* Begins an iteration of a loop at `op`, after `count` complete iterations. */
 static lzs_status iterate(lzs_automaton *a, const lzs_loop_op *loop, uint32_t op, uint64_t place, uint64_t count,
                           uint32_t flags) {
     if (loop->max == LZS_UNBOUNDED && count < lzs_far_high(loop) && count + 1 >= loop->min) count = lzs_far_high(loop);
@@ -120,7 +120,7 @@ static lzs_status leave(lzs_automaton *a, const lzs_loop_op *loop, uint64_t plac
 }
 
 static lzs_status end_iteration(lzs_automaton *a, const lzs_loop_op *loop, uint64_t place, uint32_t flags) {
-    if (flags >> loop->depth & 1) return LZS_OK; /* it took no byte */
+    if (flags >> loop->depth & 1) return LZS_OK; /* the iteration took no byte */
     uint64_t count = lzs_counter(loop, place);
     bool far_high = count == lzs_far_high(loop), far_low = count == lzs_far_low(loop);
     if (!far_high && !far_low) count++;
@@ -131,7 +131,7 @@ static lzs_status end_iteration(lzs_automaton *a, const lzs_loop_op *loop, uint6
     return status;
 }
 
-/* Follows everything that takes no byte, from the places that are still to do. */
+/* From the queued places, follows all operations that take no byte. */
 static lzs_status follow(lzs_automaton *a) {
     const lzs_program *p = a->program;
     lzs_status status = LZS_OK;
@@ -172,9 +172,9 @@ static void sort_places(uint64_t *places, size_t n) {
     }
 }
 
-/* Of two places that differ only in the innermost count, leaves one if everything that can follow the other can follow
- * it. Among counts whose iteration may be the last one, the smallest leaves most iterations. So a loop whose iterations
- * can be told apart in many ways has few places, not one for each count. */
+/* If two places differ only in the innermost count, and everything that can follow the first can also follow the
+ * second, removes the first. Among counts at which the loop may end, the smallest count allows the most further
+ * iterations. So a loop whose text splits into iterations in many ways has few places, not one for each count. */
 static size_t without_weaker(const lzs_program *p, uint64_t *places, size_t n) {
     size_t kept = 0;
     for (size_t i = 0; i < n;) {
@@ -205,7 +205,7 @@ static size_t without_weaker(const lzs_program *p, uint64_t *places, size_t n) {
 
 /* ---- states ---- */
 
-/* The slot of the state of some places, or the free one where it belongs. */
+/* The slot of the state of some places. If there is none, the free slot where to insert the state. */
 static lzs_slot *slot_of_state(const lzs_automaton *a, const uint64_t *places, size_t n, uint32_t *tag) {
     lzs_slot *slot = NULL;
     *tag = lzs_hash_bytes((const uint8_t *)places, n * sizeof *places, a->table.key);
@@ -216,7 +216,7 @@ static lzs_slot *slot_of_state(const lzs_automaton *a, const uint64_t *places, s
     return slot;
 }
 
-/* A new state of the first n places in `made`. */
+/* Adds a state of the first n places in `made`. */
 static lzs_status add_state(lzs_automaton *a, size_t n, int32_t *state) {
     const lzs_program *p = a->program;
     if (lzs_automaton_used(a) + state_bytes(a) + n * sizeof *a->places > a->max_bytes) {
@@ -238,7 +238,7 @@ static lzs_status add_state(lzs_automaton *a, size_t n, int32_t *state) {
     return LZS_OK;
 }
 
-/* The state of the places in `made`, which may be in any order and more than once. */
+/* Finds or adds the state of the places in `made`. The places may be in any order and may repeat. */
 static lzs_status intern(lzs_automaton *a, int32_t *state) {
     *state = LZS_DEAD;
     if (!a->n_made) return LZS_OK;
@@ -272,11 +272,11 @@ lzs_status lzs_automaton_enter(lzs_automaton *a, uint64_t place, int32_t *state)
     return status == LZS_OK ? intern(a, state) : status;
 }
 
-/* The three states that are always there. */
+/* Adds the three states that every automaton has. */
 static lzs_status begin_states(lzs_automaton *a) {
     int32_t state;
     uint64_t work = a->work;
-    a->work = 0; /* this part succeeded when the automaton was made, and always will */
+    a->work = 0; /* not limited: this step succeeded when the automaton was made, and always will */
     a->n_states = 0;
     a->n_places = 0;
     lzs_table_clear(&a->table);
@@ -309,7 +309,7 @@ lzs_status lzs_automaton_flush(lzs_automaton *a, int32_t keep, int32_t *kept) {
 static const lzs_edge *edge_of(const lzs_program *p, const lzs_op *op, uint8_t byte) {
     const lzs_edge *edges = p->edges + op->first;
     size_t low = 0, high = op->n;
-    while (low < high) { /* the first that does not end before the byte */
+    while (low < high) { /* finds the first edge that does not end before the byte */
         size_t middle = (low + high) / 2;
         if (edges[middle].last < byte) {
             low = middle + 1;
@@ -337,7 +337,7 @@ lzs_status lzs_automaton_make_edge(lzs_automaton *a, int32_t state, uint32_t cla
     return status;
 }
 
-/* Adds a byte to those that can follow; false if they are too many. */
+/* Adds a byte to the bytes that can follow. Returns false if they are too many. */
 static bool add_few(lzs_dfa_state *s, uint8_t *n, uint8_t byte) {
     for (uint8_t i = 0; i < *n; i++) {
         if (s->few[i] == byte) return true;
@@ -347,7 +347,8 @@ static bool add_few(lzs_dfa_state *s, uint8_t *n, uint8_t byte) {
     return true;
 }
 
-/* All edges of the program lead to texts that match, so none has to be followed, and other bytes lead nowhere. */
+/* Every edge of the program leads to a text that matches, so the bytes of the edges are the bytes that can follow. No
+ * edge has to be followed. */
 uint8_t lzs_automaton_find_few(lzs_automaton *a, int32_t state) {
     const lzs_program *p = a->program;
     lzs_dfa_state *s = &a->states[state];
@@ -377,7 +378,7 @@ static uint64_t clamped_place(const lzs_program *p, uint64_t place, uint32_t n_b
         const lzs_loop_op *loop = &p->loops[number];
         uint64_t count = lzs_counter(loop, place);
         if (count >= lzs_far_high(loop)) continue;
-        uint64_t ends = 1 + (n_bytes - 1) / loop->min_bytes; /* iterations that so many bytes can end */
+        uint64_t ends = 1 + (n_bytes - 1) / loop->min_bytes; /* the most iterations that n_bytes bytes can end */
         if (count + 1 >= loop->min && count + ends < loop->max) {
             place = lzs_with_counter(loop, place, lzs_far_high(loop));
         } else if (low && count + ends < loop->min) {

@@ -1,8 +1,8 @@
-/* automaton.h - the deterministic automaton of a program, made while it is used.
+/* automaton.h - the deterministic automaton of a program, built lazily while it is used.
  *
- * A state is a set of places. The automaton makes it when a text first leads there, and its edges when they are first
- * needed. So its size depends on the texts, not on the pattern. From every state but LZS_DEAD some bytes complete
- * a text that matches.
+ * A state is a set of places (program.h). The automaton makes a state when a text first leads there, and an edge when
+ * it is first needed. So the automaton's size depends on the texts, not on the pattern. From every state except
+ * LZS_DEAD some bytes complete a text that matches.
  */
 #ifndef LZS_AUTOMATON_H
 #define LZS_AUTOMATON_H
@@ -14,27 +14,28 @@ enum {
     LZS_DEAD = 0,  /* nothing can follow */
     LZS_ENDED = 1, /* after a token that ended the text */
     LZS_START = 2,
-    LZS_NO_STATE = -1, /* an edge that was not asked for yet */
-    LZS_MIXED = -2     /* one or another state */
+    LZS_NO_STATE = -1, /* an edge that was not made yet */
+    LZS_MIXED = -2     /* not one state: it depends */
 };
 
 enum { LZS_NO_BYTE = -1, LZS_SOME_BYTES = -2 };
 enum { LZS_FEW = 7, LZS_MANY_BYTES = 254, LZS_NOT_ASKED = 255 };
 
 typedef struct lzs_dfa_state {
-    size_t first; /* its places, ascending, from here on */
+    size_t first; /* index of its first place in `places`; the state's places are ascending */
     uint32_t n;
     bool accepts;
-    uint8_t viable; /* for completion.c: whether tokens can complete the text; 0 is not known yet */
-    uint8_t single; /* for inner.c: whether each iteration takes one character; 0 is not known yet */
+    uint8_t viable; /* for completion.c: whether tokens can complete the text; 0: unknown */
+    uint8_t single; /* for inner.c: whether each iteration takes one character; 0: unknown */
     uint8_t n_few;  /* lzs_automaton_few, or LZS_NOT_ASKED */
     uint8_t few[LZS_FEW];
-    int32_t mask;   /* for state_masks.c: its mask, or -1 */
+    int32_t mask;   /* for state_masks.c: number of the state's mask, or -1 */
     int32_t next;   /* for inner.c: the state after a character of inner tokens, LZS_MIXED, or LZS_NO_STATE */
-    /* for walk.c: the state that all bytes of most kinds lead to, LZS_DEAD, or LZS_NO_STATE if nobody has asked yet */
+    /* for walk.c: the state that all bytes of the kinds in `run` lead to, LZS_DEAD if there is none, or LZS_NO_STATE if
+     * unknown */
     int32_t run_to;
-    uint32_t run;   /* these kinds: see vocabulary.h */
-    uint32_t live;  /* all kinds with a byte that can follow */
+    uint32_t run;   /* a bit for each of these kinds (vocabulary.h) */
+    uint32_t live;  /* a bit for each kind with a byte that can follow */
 } lzs_dfa_state;
 
 typedef struct lzs_automaton {
@@ -47,7 +48,7 @@ typedef struct lzs_automaton {
     uint64_t *places;
     size_t n_places, places_room;
     lzs_table table; /* states by their places */
-    /* What making a state needs. */
+    /* Scratch memory for making a state. */
     struct lzs_visit {
         uint64_t place;
         uint32_t flags, stamp;
@@ -58,7 +59,7 @@ typedef struct lzs_automaton {
     size_t n_todo, todo_room;
     uint64_t *made;
     size_t n_made, made_room;
-    /* Limits: they are counters and not clocks, so that every machine refuses the same. */
+    /* Limits. They are counters and not clocks, so every machine refuses the same grammars. */
     uint64_t work, max_work;   /* places that were looked at since lzs_automaton_begin */
     size_t max_bytes;
     const char *problem; /* the limit that was reached, or NULL */
@@ -67,21 +68,22 @@ typedef struct lzs_automaton {
 lzs_status lzs_automaton_init(lzs_automaton *a, const lzs_program *program, size_t max_bytes, uint64_t max_work);
 void lzs_automaton_free(lzs_automaton *a);
 size_t lzs_automaton_memory(const lzs_automaton *a);
-/* The bytes that its states need, which the limit is for. */
+/* The bytes of all states, which `max_bytes` limits. */
 size_t lzs_automaton_used(const lzs_automaton *a);
 
-/* Begins what the limit of work is for. */
+/* Sets the count of work to 0: `max_work` limits the work from here on. */
 void lzs_automaton_begin(lzs_automaton *a);
-/* Counts places that were looked at: LZS_ELIMIT when there were too many. */
+/* Adds to the count of places that were looked at. LZS_ELIMIT if they are too many. */
 lzs_status lzs_automaton_work(lzs_automaton *a, uint64_t places);
 
-/* Forgets all states but the three named ones and `keep`, whose new number is in *kept. */
+/* Forgets all states except the three named states and `keep`. *kept is the new number of `keep`. */
 lzs_status lzs_automaton_flush(lzs_automaton *a, int32_t keep, int32_t *kept);
 
 /* The state that a byte leads to. LZS_ELIMIT when a limit is reached. */
 lzs_status lzs_automaton_make_edge(lzs_automaton *a, int32_t state, uint32_t class, int32_t *to);
 
-/* The state of these places, and that of a place with all that it leads to without a byte. */
+/* lzs_automaton_state_of gives the state of exactly these places. lzs_automaton_enter gives the state of a place and of
+ * all places that it leads to without a byte. */
 lzs_status lzs_automaton_state_of(lzs_automaton *a, const uint64_t *places, size_t n, int32_t *state);
 lzs_status lzs_automaton_enter(lzs_automaton *a, uint64_t place, int32_t *state);
 
@@ -91,7 +93,7 @@ static inline lzs_status lzs_automaton_step(lzs_automaton *a, int32_t state, uin
     return *to != LZS_NO_STATE ? LZS_OK : lzs_automaton_make_edge(a, state, class, to);
 }
 
-/* How many bytes can follow in a state, if at most LZS_FEW: these are then in `few` of the state. Else
+/* If at most LZS_FEW bytes can follow a state, returns how many, and puts them into the state's `few`. Else returns
  * LZS_MANY_BYTES. */
 uint8_t lzs_automaton_find_few(lzs_automaton *a, int32_t state);
 
@@ -111,12 +113,12 @@ static inline bool lzs_automaton_forces(lzs_automaton *a, int32_t state) {
     return !a->states[state].accepts && lzs_automaton_byte(a, state) >= 0;
 }
 
-/* A state that allows the same texts of up to n_bytes bytes, in which counts that are too far from their limits to
- * matter do not count: the state itself, or one that many share. */
+/* Finds a state that allows the same texts of up to n_bytes bytes. Counts that are too far from their limits to matter
+ * within n_bytes are replaced by "far". So many states share the result. It may be the state itself. */
 lzs_status lzs_automaton_clamp(lzs_automaton *a, int32_t state, uint32_t n_bytes, int32_t *clamped);
 
-/* The same for the counts alone that are too far below their upper limits: the state it gives allows all that `state`
- * allows, and of texts of more bytes maybe others as well. */
+/* As lzs_automaton_clamp, but replaces only counts that are far below their upper limits. The resulting state allows
+ * all texts that `state` allows. Of texts longer than n_bytes it may allow further ones. */
 lzs_status lzs_automaton_clamp_high(lzs_automaton *a, int32_t state, uint32_t n_bytes, int32_t *clamped);
 
 #endif

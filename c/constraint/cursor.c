@@ -1,7 +1,7 @@
-/* cursor.c - where a sequence is in its grammar.
+/* cursor.c - the state of a sequence in its grammar.
  *
- * Accepting a token does nothing here: lzs_cursor_state catches up when a mask is needed. So a grammar costs time only
- * in steps that sample, and it cannot make accepting fail.
+ * Accepting a token does not change the cursor: lzs_cursor_state catches up when a mask is needed. So a grammar costs
+ * time only in steps that sample, and accepting a token cannot fail because of the grammar.
  */
 #include "cursor.h"
 
@@ -37,7 +37,7 @@ static void restart(lzs_cursor *cursor, int32_t state, int32_t context, uint64_t
     cursor->contexts[position % LZS_CURSOR_STATES] = context;
 }
 
-/* The token before the newest state, -1 if the text begins there. */
+/* The token before the newest state, or -1 if the text begins at that state. */
 static int32_t last_of(const lzs_cursor *cursor, const int32_t *accepted) {
     return cursor->newest > cursor->begin ? accepted[cursor->newest - 1] : -1;
 }

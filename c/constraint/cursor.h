@@ -1,4 +1,4 @@
-/* cursor.h - where a sequence is in its grammar. */
+/* cursor.h - the state of a sequence in its grammar. */
 #ifndef LZS_CURSOR_H
 #define LZS_CURSOR_H
 
@@ -6,28 +6,28 @@
 
 enum { LZS_CURSOR_STATES = 64 };
 
-/* The cursor keeps the last few states, so that a rewind of drafted tokens costs nothing. After a longer rewind it goes
- * through the accepted tokens again. It is plain data: a copy is a clone. */
+/* The cursor keeps the last few states, so a rewind of drafted tokens costs nothing. After a longer rewind the cursor
+ * goes through the accepted tokens again. A cursor is plain data: a copy of the struct is a clone. */
 typedef struct lzs_cursor {
-    lzs_grammar *grammar; /* NULL: there is none, and everything is allowed */
-    uint64_t begin;       /* the position from which on it is in force */
-    bool replaced;        /* before that position another one was */
-    bool unknown;         /* a rewind went back to a time of another one */
-    bool known;           /* the states of the positions oldest..newest are in `states`, by their remainders */
+    lzs_grammar *grammar; /* NULL: no grammar, and everything is allowed */
+    uint64_t begin;       /* the grammar is in force from this position on */
+    bool replaced;        /* another grammar was in force before `begin` */
+    bool unknown;         /* a rewind went back before `begin`, to another grammar */
+    bool known;           /* `states` has the positions oldest..newest, at position % LZS_CURSOR_STATES */
     uint64_t epoch, oldest, newest;
     int32_t states[LZS_CURSOR_STATES], contexts[LZS_CURSOR_STATES]; /* contexts: see proper.h */
 } lzs_cursor;
 
 void lzs_cursor_set(lzs_cursor *cursor, lzs_grammar *grammar, uint64_t position);
 void lzs_cursor_rewind(lzs_cursor *cursor, uint64_t position);
-/* The grammar stays, and begins anew. */
+/* Keeps the grammar, and returns to its start state. */
 void lzs_cursor_reset(lzs_cursor *cursor);
 
-/* The state after the first `position` of the accepted tokens, which is at or after the last position that was asked
- * for. It holds until the grammar is used for something else. */
+/* The state after the first `position` accepted tokens. `position` must not be before the position of the last call.
+ * The state's number is valid until the next call that uses the grammar. */
 lzs_status lzs_cursor_state(lzs_cursor *cursor, const int32_t *accepted, uint64_t position, int32_t *state);
 
-/* What the grammar allows after the `position` accepted tokens. */
+/* Writes the mask of tokens that the grammar allows after the first `position` accepted tokens. */
 lzs_status lzs_cursor_mask(lzs_cursor *cursor, const int32_t *accepted, uint64_t position, uint32_t *words);
 
 #endif

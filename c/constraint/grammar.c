@@ -1,4 +1,5 @@
-/* grammar.c - how grammars are made and freed, what they say of texts and tokens, and how they keep to their memory. */
+/* grammar.c - how grammars are made and freed, how they judge texts and tokens, and how they stay within their
+ * memory. */
 #include "grammar.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "state_masks.h"
 #include "walk.h"
 
-enum { DEFAULT_BYTES = 128 << 20, MAX_WORK = 10000000 /* places that one step may look at: about a second */ };
+enum { DEFAULT_BYTES = 128 << 20, MAX_WORK = 10000000 /* places that one step may look at, in about a second */ };
 
 /* ---- life ---- */
 
@@ -201,7 +202,7 @@ lzs_status lzs_grammar_trim(lzs_grammar *g, int32_t *state) {
     int32_t kept;
     forget_masks(g);
     lzs_status status = lzs_automaton_flush(&g->automaton, *state, &kept);
-    if (status != LZS_OK) return status; /* nothing was forgotten but masks */
+    if (status != LZS_OK) return status; /* only masks were forgotten */
     g->epoch++;
     *state = kept;
     return LZS_OK;
@@ -213,7 +214,7 @@ lzs_status lzs_grammar_free_share(lzs_grammar *g, int32_t state, int32_t token, 
     const lzs_vocabulary *v = g->vocabulary;
     lzs_automaton *a = &g->automaton;
     *share = 1.0f;
-    if (g->open || g->engine.accept) return LZS_OK; /* another engine does not say which bytes it forces */
+    if (g->open || g->engine.accept) return LZS_OK; /* another engine cannot say which bytes it forces */
     if (v->is_end[token]) {
         bool ends = state == LZS_ENDED || a->states[state].accepts;
         if (ends && lzs_automaton_byte(a, state) == LZS_NO_BYTE) *share = 0.0f;
@@ -263,7 +264,7 @@ lzs_status lzs_grammar_step(lzs_grammar *g, int32_t state, uint8_t byte, int32_t
 lzs_status lzs_grammar_state(lzs_grammar *g, int32_t state, int32_t *matches, uint32_t *words, size_t n_words) {
     if (!is_state(g, state) || !matches || !words || n_words != g->vocabulary->n_words) return LZS_EINVAL;
     lzs_automaton_begin(&g->automaton);
-    trim_masks(g); /* the states stay, since the caller has their numbers */
+    trim_masks(g); /* keeps the states, since the caller has their numbers */
     *matches = g->automaton.states[state].accepts;
     return lzs_grammar_mask(g, state, words);
 }

@@ -4,17 +4,18 @@
 
 #include "state_masks.h"
 
-/* Makes the grammar of a tree. LZS_EINVAL, with the error filled, if no text of it can be used. */
+/* Makes the grammar of a tree. If the tokens of the vocabulary can write no text of the tree, returns LZS_EINVAL and
+ * fills the error. */
 lzs_status lzs_grammar_of_tree(const lzs_tree *tree, const lzs_vocabulary *vocabulary, size_t max_bytes,
                                lzs_grammar_error *error, lzs_grammar **grammar);
 
-/* Before anything that makes states: forgets states and masks when they need too much memory. *state keeps its
- * meaning. */
+/* If states and masks need too much memory, forgets them. Call it before any function that makes states. *state gets
+ * the new number of the same state. */
 lzs_status lzs_grammar_trim(lzs_grammar *g, int32_t *state);
 
-/* The share of a token's bytes that the grammar leaves free in a state, 0 to 1: those in whose place another byte could
- * follow, or the end of the text. A token that ends the text is free (1) if a byte could follow instead. What the
- * grammar does not allow has share 1. */
+/* The share of a token's bytes that are free in a state, 0 to 1. A byte is free if another byte, or the end of the
+ * text, could come in its place. A token that ends the text has share 1 if a byte could follow instead, else 0. A token
+ * that the grammar does not allow has share 1. */
 lzs_status lzs_grammar_free_share(lzs_grammar *g, int32_t state, int32_t token, float *share);
 
 #endif

@@ -1,21 +1,22 @@
-/* inner.c - how many characters of inner tokens a state allows. */
+/* inner.c - how many characters of inner tokens (vocabulary.h) a state allows. */
 #include "inner.h"
 
 #include "utf8.h"
 
-enum { INNER_PLACES = 16 }; /* of a state that is looked at */
+enum { INNER_PLACES = 16 }; /* the most places of a state that is examined */
 
-/* The first byte after `byte` that the program may tell from it. Its classes are ranges of bytes. */
+/* The first byte after `byte` that is in another class of the program. Classes are ranges of bytes. */
 static uint32_t after_class(const lzs_program *p, uint32_t byte) {
     uint32_t class = (uint32_t)p->class_of[byte] + 1;
     return class < p->n_classes ? p->byte_of[class] : 256;
 }
 
-/* Whether all bytes of a range, and then `more` - 1 others that go on a character, lead from a state to `next`. */
+/* Whether every byte of a range, followed by any `more` - 1 continuation bytes of the character, leads from a state to
+ * `next`. */
 static lzs_status leads_to(lzs_grammar *g, int32_t state, uint32_t first, uint32_t last, int more, int32_t next,
                            bool *leads) {
     const lzs_program *p = &g->program;
-    int32_t known = LZS_NO_STATE; /* that of the byte before */
+    int32_t known = LZS_NO_STATE; /* the state after the byte before */
     for (uint32_t byte = first; byte <= last && *leads; byte = after_class(p, byte)) {
         int32_t to;
         lzs_status status = lzs_automaton_step(&g->automaton, state, (uint8_t)byte, &to);
@@ -32,7 +33,7 @@ static lzs_status leads_to(lzs_grammar *g, int32_t state, uint32_t first, uint32
     return LZS_OK;
 }
 
-/* The state after a character of inner tokens, or LZS_MIXED if it depends on the character. */
+/* Finds the state after one character of inner tokens, or LZS_MIXED if it depends on the character. */
 static lzs_status find_next(lzs_grammar *g, int32_t state, int32_t *found) {
     const lzs_program *p = &g->program;
     int32_t next = LZS_NO_STATE, to;
@@ -69,11 +70,12 @@ static lzs_status next_of(lzs_grammar *g, int32_t state, int32_t *next) {
 
 /* ---- counted characters ---- */
 
-/* A state inside a counted repetition: places where the next iteration begins, and maybe those after the repetition. */
+/* A state inside a counted repetition. It has the places where the next iteration begins, and maybe the places after
+ * the repetition. */
 typedef struct counting {
     const lzs_loop_op *loop;
     uint64_t count;
-    uint64_t places[INNER_PLACES]; /* without the count */
+    uint64_t places[INNER_PLACES]; /* the places, with their count removed */
     size_t n;
     int32_t exit;                      /* the state of all places after the repetition */
 } counting;
@@ -86,7 +88,8 @@ static bool has_place(const lzs_automaton *a, int32_t state, uint64_t place) {
     return false;
 }
 
-/* Whether a state is of such places, in the loop of the last of them: what follows a repetition has smaller numbers. */
+/* Whether a state is such a state, for the loop of its last place. The last place is inside the loop, because
+ * operations after a repetition have smaller numbers. */
 static lzs_status look(lzs_grammar *g, int32_t state, counting *c, bool *found) {
     lzs_automaton *a = &g->automaton;
     const lzs_program *p = &g->program;
@@ -114,15 +117,16 @@ static lzs_status look(lzs_grammar *g, int32_t state, counting *c, bool *found) 
     return LZS_OK;
 }
 
-/* The state of the places where an iteration begins, with a count. */
+/* The state of the places where an iteration begins, with a given count. */
 static lzs_status begin_at(lzs_grammar *g, const counting *c, uint64_t count, int32_t *state) {
     uint64_t places[INNER_PLACES];
     for (size_t i = 0; i < c->n; i++) places[i] = lzs_with_counter(c->loop, c->places[i], count);
     return lzs_automaton_state_of(&g->automaton, places, c->n, state);
 }
 
-/* Whether a character leads from the beginning of one iteration to that of the next one, or after the repetition, and
- * nowhere else. What holds for one count holds for all below the last: counts are only compared with the limits. */
+/* Whether every character leads from the beginning of one iteration to the beginning of the next, or to the end of the
+ * repetition, and nowhere else. If this holds for one count, it holds for all counts below the last, because counts are
+ * only compared with their limits. */
 static lzs_status find_single(lzs_grammar *g, const counting *c, bool *single) {
     int32_t from, to, next, behind;
     *single = false;
@@ -145,11 +149,11 @@ static lzs_status find_single(lzs_grammar *g, const counting *c, bool *single) {
 
 enum { UNKNOWN, SINGLE, SINGLE_NOT }; /* lzs_dfa_state.single */
 
-/* How many characters a counted repetition of single characters still allows. */
+/* Counts the characters that a counted repetition of single characters still allows. */
 static lzs_status count_left(lzs_grammar *g, int32_t state, bool open_end, int32_t *most) {
     counting c;
     bool found, single;
-    int32_t any; /* stands for all counts */
+    int32_t any; /* one state that stands for all counts */
     lzs_status status = look(g, state, &c, &found);
     if (status != LZS_OK || !found || !c.n || (!open_end && g->automaton.states[c.exit].accepts)) return status;
     status = begin_at(g, &c, lzs_far_high(c.loop), &any);
@@ -164,7 +168,7 @@ static lzs_status count_left(lzs_grammar *g, int32_t state, bool open_end, int32
     return LZS_OK;
 }
 
-enum { MOST_LINKS = 4 }; /* characters that are followed */
+enum { MOST_LINKS = 4 }; /* the most characters that are followed one by one */
 
 lzs_status lzs_inner_reach(lzs_grammar *g, int32_t state, bool open_end, int32_t *most) {
     *most = LZS_INNER_UNKNOWN;

@@ -1,4 +1,4 @@
-/* kept.c - a mask in the form that needs the least memory. */
+/* kept.c - a mask, stored in the form that needs the least memory. */
 #include "kept.h"
 
 #include <stdlib.h>
@@ -18,17 +18,17 @@ static uint32_t count_bits(uint32_t x) {
 }
 
 static size_t count_tokens(const uint32_t *words, size_t n) {
-    uint32_t count = 0; /* of at most 2^31 tokens */
+    uint32_t count = 0; /* there are at most 2^31 tokens */
     for (size_t i = 0; i < n; i++) count += count_bits(words[i]);
     return count;
 }
 
-/* Writes the first `room` numbers of the bits that differ from those of `other`. */
+/* Lists the tokens whose bits differ from the bits of `other`, a word that is all 0 or all 1. Lists at most `room`. */
 static void list_tokens(const uint32_t *words, size_t n_words, uint32_t other, uint32_t *tokens, uint32_t room) {
     uint32_t n = 0;
     for (size_t i = 0; i < n_words; i++) {
         uint32_t wanted = words[i] ^ other;
-        for (; wanted && n < room; wanted &= wanted - 1) { /* not those after the last token */
+        for (; wanted && n < room; wanted &= wanted - 1) { /* stops at `room`: later bits are beyond the last token */
             tokens[n++] = (uint32_t)i * 32 + count_bits((wanted & (0 - wanted)) - 1);
         }
     }
@@ -78,7 +78,7 @@ void lzs_kept_write(const lzs_vocabulary *v, const lzs_kept_mask *mask, uint32_t
     words[v->n_words - 1] &= (UINT32_C(1) << (v->n_vocab % 32)) - 1;
 }
 
-/* Adds all tokens but the ones of a mask. */
+/* Adds all tokens except the tokens that a mask lists. */
 static void add_others(const lzs_vocabulary *v, const lzs_kept_mask *mask, uint32_t *words) {
     uint32_t at = 0, n_vocab = (uint32_t)v->n_vocab;
     for (uint32_t word = 0; word < v->n_words; word++) {
@@ -99,7 +99,7 @@ void lzs_kept_write_more(const lzs_vocabulary *v, const lzs_kept_mask *mask, uin
     }
 }
 
-/* ---- masks that several have ---- */
+/* ---- masks with several owners ---- */
 
 lzs_status lzs_kept_add(lzs_kept_base *base, const uint32_t *tokens, size_t n, lzs_kept_mask *made) {
     lzs_status status = lzs_kept_list(tokens, n, made);

@@ -1,38 +1,41 @@
-/* kept.h - a mask in the form that needs the least memory. */
+/* kept.h - a mask, stored in the form that needs the least memory. */
 #ifndef LZS_KEPT_H
 #define LZS_KEPT_H
 
 #include "vocabulary.h"
 
 typedef enum lzs_kept_form {
-    LZS_KEPT_ALLOWED,   /* these tokens */
-    LZS_KEPT_FORBIDDEN, /* all others */
-    LZS_KEPT_WORDS,     /* as it is */
-    LZS_KEPT_ADDED      /* these tokens, and those of another mask, which many may have */
+    LZS_KEPT_ALLOWED,   /* `data` lists the allowed tokens */
+    LZS_KEPT_FORBIDDEN, /* `data` lists the forbidden tokens */
+    LZS_KEPT_WORDS,     /* `data` is the mask itself */
+    LZS_KEPT_ADDED      /* allowed: the tokens in `data` and the tokens of `base`, which many masks may share */
 } lzs_kept_form;
 
 typedef struct lzs_kept_base lzs_kept_base;
 
 typedef struct lzs_kept_mask {
     lzs_kept_form form;
-    uint32_t n;          /* tokens or words */
+    uint32_t n;          /* number of tokens or words in `data` */
     uint32_t *data;      /* allocated, never NULL */
     lzs_kept_base *base; /* the other mask of LZS_KEPT_ADDED, else NULL */
 } lzs_kept_mask;
 
-/* The mask in `words`. */
+/* Makes a kept mask of the mask in `words`. */
 lzs_status lzs_kept_make(const lzs_vocabulary *vocabulary, const uint32_t *words, lzs_kept_mask *mask);
-/* The mask of fewer tokens than it has words, in any order and each once. */
+/* Makes the mask of a list of tokens, in any order and without duplicates. The list must be shorter than a mask has
+ * words. */
 lzs_status lzs_kept_list(const uint32_t *tokens, size_t n, lzs_kept_mask *mask);
-/* The mask of `base` and a list of tokens, in any order; some may be in it twice, or in `base`. */
+/* Makes the mask of the tokens of `base` and of a list. The list may be in any order, may have duplicates and may have
+ * tokens of `base`. */
 lzs_status lzs_kept_add(lzs_kept_base *base, const uint32_t *tokens, size_t n, lzs_kept_mask *mask);
 void lzs_kept_write(const lzs_vocabulary *vocabulary, const lzs_kept_mask *mask, uint32_t *words);
-/* Adds the tokens of a mask to those in `words`. */
+/* Adds the tokens of a mask to the mask in `words`. */
 void lzs_kept_write_more(const lzs_vocabulary *vocabulary, const lzs_kept_mask *mask, uint32_t *words);
 void lzs_kept_free(lzs_kept_mask *mask);
 
-/* A mask of its own memory that lives until the last of those that use it, in any thread, leaves it; whoever makes it
- * is the first. It takes the mask over, which is not one of LZS_KEPT_ADDED; NULL when memory runs out. */
+/* A reference-counted mask, which users in any thread share. The caller is the first user. The mask is freed when its
+ * last user leaves it. The function takes ownership of `mask`, whose form must not be LZS_KEPT_ADDED. NULL if memory
+ * runs out. */
 lzs_kept_base *lzs_kept_base_new(const lzs_kept_mask *mask);
 const lzs_kept_mask *lzs_kept_base_mask(const lzs_kept_base *base);
 void lzs_kept_base_leave(lzs_kept_base *base);

@@ -1,11 +1,12 @@
-/* merges.c - the rules by which a tokenizer joins tokens, and which two tokens it therefore never writes side by side.
+/* merges.c - the rules by which a tokenizer joins tokens, and the pairs of tokens that it therefore never writes side
+ * by side.
  *
- * The tokens that may not follow a token are a union of few intervals of an order of the vocabulary: a rule (a, b) that
- * fits on the right edge of the first token forbids b itself and all tokens that begin with b for so long that the rule
- * comes first; those are a part of b's subtree that begins with one child and ends with the subtree.
+ * The tokens that may not follow a token form a few intervals of an ordered vocabulary. Let a rule (a, b) have its left
+ * part a on the right edge of the first token. The rule forbids b itself. It also forbids each token that begins with b
+ * and keeps b as a part until the rule applies. These tokens are the end of b's subtree, from one of its children on.
  *
- * The rules have a table of their own: encoding asks for pairs of which most have no rule, and the bit set `maybe` in
- * front of the table answers these. With table.h alone a spelling takes 12 % longer to make.
+ * The rules have a hash table of their own. Encoding looks up pairs, and most pairs have no rule. The bit set `maybe`
+ * in front of the table answers most of these look-ups. With table.h alone it takes 12 % longer to make a spelling.
  */
 #include "merges.h"
 
@@ -16,11 +17,11 @@
 #include "../table.h"
 #include "tree.h"
 
-/* The time of longer tokens would grow with the square of their length. No vocabulary is known to have one; it counts
- * as never written. */
+/* The time to encode a token grows with the square of its length, so length is limited. No known vocabulary has a
+ * longer token. A longer token counts as never written. */
 enum { MAX_LEAVES = 1024 };
 
-#define NEVER UINT64_MAX /* the key of what is not used up */
+#define NEVER UINT64_MAX /* the key of a part that is never used up */
 
 static uint64_t hash_pair(const lzs_merges *m, int32_t left, int32_t right) {
     return lzs_fold((uint64_t)(uint32_t)left << 32 | (uint32_t)right, m->key);
@@ -28,16 +29,17 @@ static uint64_t hash_pair(const lzs_merges *m, int32_t left, int32_t right) {
 
 /* ---- tokens by their bytes ---- */
 
-/* By their fingerprints, so that those of the beginnings of a token, and of the rests, need no look at their bytes. */
+/* Finds tokens by fingerprints of their bytes. The fingerprints of a token's prefixes and suffixes are computed without
+ * reading the bytes again. */
 typedef struct names {
     const lzs_vocabulary *v;
     lzs_table table;
     uint64_t base;
     uint64_t *prints; /* (n_vocab) */
-    uint64_t *powers; /* (longest + 1) of the base */
+    uint64_t *powers; /* (longest + 1) powers of the base */
 } names;
 
-/* Some bytes in one or two pieces. */
+/* A byte string in one or two pieces. */
 typedef struct pieces {
     const uint8_t *first, *second;
     size_t n_first, n_second;
@@ -55,7 +57,7 @@ static uint64_t print_of(const names *names, const uint8_t *bytes, size_t n) {
     return print;
 }
 
-/* The slot of the token with these bytes, or a free one. */
+/* The slot of the token with these bytes. If there is none, the free slot where to insert it. */
 static lzs_slot *slot_of(const names *names, pieces p, uint32_t *tag) {
     lzs_slot *slot = NULL;
     *tag = (uint32_t)lzs_fold(p.print, names->table.key);
@@ -78,7 +80,7 @@ static int32_t token_of(const names *names, const uint8_t *bytes, size_t n, uint
     return token_of_pieces(names, (pieces){bytes, bytes, n, 0, print});
 }
 
-/* Of several tokens with the same bytes, the first one that is not lone is known by them. */
+/* Enters all tokens. If several tokens have the same bytes, enters the first one that is not lone. */
 static bool name_tokens(names *names, const lzs_vocabulary *v, const bool *lone) {
     *names = (struct names){.v = v};
     bool ok = lzs_table_init(&names->table, 2 * (size_t)v->n_vocab) == LZS_OK;
@@ -136,7 +138,7 @@ static bool make_table(lzs_merges *m, size_t n_rules) {
     return m->table && m->maybe;
 }
 
-/* Of two rules for the same parts the first one holds. */
+/* Adds a rule. If two rules have the same parts, the first rule holds. */
 static void add_rule(lzs_merges *m, int32_t left, int32_t right, uint32_t rank) {
     struct lzs_rule_slot *slot = rule_slot(m, left, right);
     if (slot->left >= 0) return;
@@ -150,19 +152,20 @@ static uint64_t time_of(lzs_merge_key key) {
     return key >> 32;
 }
 
-/* When the token that a rule makes of its parts takes up the left one. What happens at one time happens from left to
- * right: if the right part comes about at this time, then after everything on the left of it. */
+/* The key when a token's last rule uses up its left part, as seen from the left. Events at one time happen from left to
+ * right. If the right part is made at the time of the rule, everything on its left happens before. */
 static lzs_merge_key left_end_of(const lzs_merges *m, int32_t token) {
     lzs_merge_key key = m->keys[token];
     return time_of(m->keys[m->right[token]]) == time_of(key) ? key | UINT32_MAX : key;
 }
 
-/* A rule joins two tokens unless the left one is taken up before this. */
+/* The least key when the left token may be used up so that the rule still joins it: if the left token is used up
+ * earlier, the rule does not apply. */
 static lzs_merge_key least_end(const lzs_merges *m, int32_t right, lzs_merge_key rule) {
     return time_of(m->keys[right]) == time_of(rule) ? (time_of(rule) + 1) << 32 : rule + 1;
 }
 
-/* When a rule applies: not before both of its parts are there. */
+/* The key when a rule applies: its rank, but not before both of its parts are made. */
 static lzs_merge_key key_of(const lzs_merges *m, int32_t left, int32_t right, uint64_t rank) {
     uint64_t time = rank;
     if (time < time_of(m->keys[left])) time = time_of(m->keys[left]);
@@ -170,16 +173,16 @@ static lzs_merge_key key_of(const lzs_merges *m, int32_t left, int32_t right, ui
     return time << 32 | rank;
 }
 
-/* ---- how a token comes about ---- */
+/* ---- how a token is made ---- */
 
 typedef struct encoder {
     const names *names;
-    bool characters; /* the leaves are characters, else bytes */
+    bool characters; /* whether the leaves are characters; else they are bytes */
     int32_t tokens[MAX_LEAVES];
-    const struct lzs_rule_slot *rules[MAX_LEAVES]; /* that join a token with the next one, or NULL */
+    const struct lzs_rule_slot *rules[MAX_LEAVES]; /* by token: the rule that joins it with the next token, or NULL */
 } encoder;
 
-/* The leaves of some bytes; 0 if one of them is not a token or there are too many. */
+/* Splits bytes into leaves and returns how many. 0 if a leaf is not a token, or if there are too many leaves. */
 static size_t find_leaves(encoder *e, const uint8_t *bytes, size_t n) {
     size_t count = 0;
     for (size_t at = 0; at < n;) {
@@ -193,7 +196,7 @@ static size_t find_leaves(encoder *e, const uint8_t *bytes, size_t n) {
     return count;
 }
 
-/* The token that two parts become; -1 if the vocabulary has none. */
+/* The token that two parts form together, or -1 if the vocabulary has none. */
 static int32_t joined(const encoder *e, int32_t left, int32_t right) {
     const names *names = e->names;
     pieces p;
@@ -208,7 +211,8 @@ static bool comes_first(const struct lzs_rule_slot *a, const struct lzs_rule_slo
     return a && (!b || (uint32_t)a->key < (uint32_t)b->key);
 }
 
-/* Encodes the bytes of a token. False if the tokenizer does not write this token for them; else its parts are noted. */
+/* Encodes the bytes of a token. If the tokenizer writes this token for them, notes its two parts. Else returns
+ * false. */
 static bool encode(lzs_merges *m, encoder *e, int32_t token) {
     size_t n;
     const uint8_t *bytes = bytes_of(e->names->v, token, &n);
@@ -238,7 +242,7 @@ static bool encode(lzs_merges *m, encoder *e, int32_t token) {
     return e->tokens[0] == token;
 }
 
-/* Tokens by their number of bytes, so that parts come before what is made of them. */
+/* Sorts the tokens by their number of bytes, so parts come before the tokens made of them. */
 static int32_t *by_length(const lzs_vocabulary *v) {
     size_t *counts = calloc((size_t)UINT16_MAX + 2, sizeof *counts);
     int32_t *tokens = malloc((size_t)v->n_vocab * sizeof *tokens);
@@ -267,7 +271,7 @@ static int by_key(const void *a, const void *b) {
     return (x->right > y->right) - (x->right < y->right);
 }
 
-/* The rules, which are sorted by key, in the order of one of their parts. */
+/* Groups the rules by their left or right part. The rules must be sorted by key, and stay so within a group. */
 static bool order_rules(const lzs_merges *m, const lzs_merge_rule *rules, bool of_left, lzs_merge_rule **ordered,
                         int32_t **begins) {
     *ordered = malloc((m->n_rules + 1) * sizeof **ordered);
@@ -280,7 +284,7 @@ static bool order_rules(const lzs_merges *m, const lzs_merge_rule *rules, bool o
     return true;
 }
 
-/* Rules of which a part is never written never apply. */
+/* Keeps the rules that can apply: both parts of a rule must be written. */
 static lzs_status settle_rules(lzs_merges *m) {
     lzs_merge_rule *rules = malloc((m->n_rules + 1) * sizeof *rules);
     if (!rules) return LZS_ENOMEM;
@@ -310,7 +314,7 @@ static void tree_free(lzs_merge_tree *tree) {
     free(tree->children);
 }
 
-/* `tokens` by length, `made` those that are made of parts, by key. */
+/* `tokens` are sorted by length. `made` has the tokens that are made of parts, by key. */
 static bool make_tree(const lzs_merges *m, lzs_merge_tree *tree, const int32_t *part, const int32_t *tokens,
                       const lzs_merge_rule *made, size_t n_made) {
     size_t n = (size_t)m->n_vocab;
@@ -379,7 +383,7 @@ static lzs_status begin(lzs_merges *m, const lzs_vocabulary *v, size_t n_rules) 
     return LZS_OK;
 }
 
-/* What follows from the rules in the table. */
+/* Computes everything that follows from the rules in the table. */
 static lzs_status finish(lzs_merges *m, const names *names, bool characters, const bool *lone) {
     encoder *e = malloc(sizeof *e);
     int32_t *tokens = by_length(names->v);
@@ -435,12 +439,13 @@ static int highest_first(const void *a, const void *b) {
     return (x->score < y->score) - (x->score > y->score);
 }
 
-/* A token of more than two parts of MAX_LEAVES characters has a part that is never written, however it is split. */
+/* Adds a rule for each split of a token into two tokens. A token of more than 2 * MAX_LEAVES characters is left out,
+ * since one of its parts would be too long to be written. */
 static void add_splits(lzs_merges *m, const names *names, int32_t token, uint32_t rank) {
     size_t n, n_characters = 0;
     const uint8_t *bytes = bytes_of(names->v, token, &n);
     for (size_t i = 0; i < n; i++) n_characters += i == 0 || (bytes[i] & 0xC0) != 0x80;
-    uint64_t print = 0; /* of the first part */
+    uint64_t print = 0; /* fingerprint of the first part */
     for (size_t at = 1; at < n && n_characters <= 2 * MAX_LEAVES; at++) {
         print = lzs_print_on(print, names->base, bytes[at - 1]);
         if ((bytes[at] & 0xC0) == 0x80) continue;
@@ -464,7 +469,7 @@ lzs_status lzs_merges_of_scores(lzs_merges *m, const lzs_vocabulary *v, const fl
     scored *order = malloc((size_t)v->n_vocab * sizeof *order);
     lzs_status status = begin(m, v, most);
     names names = {0};
-    if (status == LZS_OK && some_nan) status = LZS_EINVAL; /* they have no order */
+    if (status == LZS_OK && some_nan) status = LZS_EINVAL; /* NaN scores have no order */
     if (!order || (status == LZS_OK && !name_tokens(&names, v, lone))) status = LZS_ENOMEM;
     for (int32_t token = 0; token < v->n_vocab && status == LZS_OK; token++) {
         if (lzs_bit(v->texts, token) && !lone[token]) order[n++] = (scored){scores[token], token};
@@ -507,11 +512,12 @@ size_t lzs_merges_memory(const lzs_merges *m) {
 
 bool lzs_merges_pair(const lzs_merges *m, int32_t first, int32_t second) {
     if (!m->written[first] || !m->written[second]) return false;
-    lzs_merge_key first_ends = NEVER, second_ends = NEVER; /* when the two parts that meet are used up */
+    lzs_merge_key first_ends = NEVER, second_ends = NEVER; /* the keys when the two parts that meet are used up */
     for (;;) {
         const struct lzs_rule_slot *rule = rule_of(m, first, second);
         if (rule && least_end(m, second, rule->key) <= first_ends && rule->key <= second_ends) return false;
-        /* Undo what came about last: at one time, what is on the right. */
+        /* Undo the last rule that made one of the two parts. If both were made at one time, the right one was made
+         * last. */
         if (m->left[second] >= 0 && (m->right[first] < 0 || time_of(m->keys[second]) >= time_of(m->keys[first]))) {
             second_ends = m->left_ends[second];
             second = m->left[second];
@@ -524,7 +530,8 @@ bool lzs_merges_pair(const lzs_merges *m, int32_t first, int32_t second) {
     }
 }
 
-/* The first place of a tree's tokens below `token` that take it up at `key` or later, by the tree's `ends`. */
+/* The first place, in the subtree of `token`, of the tokens that use up `token` at `key` or later. `ends` says when
+ * each child uses it up. */
 static int32_t late_place(const lzs_merge_tree *tree, const lzs_merge_key *ends, int32_t token, lzs_merge_key key) {
     int32_t low = tree->begins[token], high = tree->begins[token + 1];
     if (low == high || ends[tree->children[high - 1]] < key) return tree->place[token] + tree->size[token];

@@ -1,12 +1,12 @@
-/* part_masks.c - masks of parts that many grammars have, kept for all of them.
+/* part_masks.c - masks of parts that many grammars have, kept once for all grammars.
  *
- * What a state allows is what any of its places allows, since every place can be completed. So the mask of a state is
- * that of its places inside a part, with the tokens that end the part and go on after it, and the mask of its other
- * places, which may be in other parts.
+ * A state allows a token if any of its places allows the token, because every place can be completed. So the mask of a
+ * state is a union of three sets: the mask of its places inside a part, the tokens that end the part and go on after
+ * it, and the mask of its other places. The other places may be in other parts.
  *
- * A part is a grammar of its own, whose states and masks are those of any grammar. So this file and state_masks.c use
- * each other: the mask of a state may hold that of a part, and the masks of a part are made as those of all states are.
- * Parts are known by all that their programs are (slice.h), so that nothing rests on hashes that may collide.
+ * A part is a grammar of its own, with states and masks as in any grammar. So this file and state_masks.c call each
+ * other: the mask of a state may include the mask of a part, and state_masks.c makes the masks of parts, too. Two parts
+ * are the same if their whole programs are equal (slice.h), so hash collisions do no harm.
  */
 #include "part_masks.h"
 
@@ -21,20 +21,20 @@
 
 enum {
     DEFAULT_BYTES = 32 << 20,
-    PART_BYTES = 8 << 20, /* of the states of one part */
+    PART_BYTES = 8 << 20, /* limit for the states of one part */
     MAX_WORK = 10000000,
     MAX_KEY = 1 << 16,
-    MOST_PLACES = 64, /* of a state that is looked at */
-    MOST_NESTED = 16  /* parts that a state is looked for in: each costs a kilobyte of stack */
+    MOST_PLACES = 64, /* the most places of a state that is examined */
+    MOST_NESTED = 16  /* the deepest nesting of masks of other places: each level costs a kilobyte of stack */
 };
 
 #define NO_PART UINT32_MAX            /* a part of a grammar that is not shared */
-#define UNKNOWN_PART (UINT32_MAX - 1) /* one that was not looked for yet */
+#define UNKNOWN_PART (UINT32_MAX - 1) /* a part that was not looked up yet */
 
 typedef struct shared_part {
     uint32_t *key;
     size_t n_key;
-    lzs_grammar *grammar; /* of the part alone; NULL if it could not be made */
+    lzs_grammar *grammar; /* the grammar of the part alone, or NULL if it could not be made */
 } shared_part;
 
 struct lzs_part_masks {
@@ -44,7 +44,7 @@ struct lzs_part_masks {
     shared_part *parts;
     size_t n_parts, parts_room;
     lzs_table table; /* parts by their keys */
-    int32_t *path;   /* what the grammars of the parts need while they make a mask, one at a time: as in lzs_grammar */
+    int32_t *path;   /* scratch memory as in lzs_grammar, for the parts' grammars: they make one mask at a time */
     uint32_t *words, *found_words;
     uint64_t found, made;
     lzs_flag in_use;
@@ -87,7 +87,7 @@ lzs_status lzs_part_masks_new(const lzs_vocabulary *vocabulary, size_t max_bytes
     lzs_flag_give(&m->in_use);
     m->vocabulary = vocabulary;
     m->max_bytes = max_bytes ? max_bytes : DEFAULT_BYTES;
-    m->epoch = 1; /* grammars begin with 0 */
+    m->epoch = 1; /* grammars begin with epoch 0, which matches no epoch here */
     m->path = malloc(((size_t)vocabulary->longest + 1) * sizeof *m->path);
     m->words = malloc(vocabulary->n_words * sizeof *m->words);
     m->found_words = malloc(vocabulary->n_words * sizeof *m->found_words);
@@ -131,7 +131,7 @@ lzs_status lzs_grammar_share(lzs_grammar *g, lzs_part_masks *m) {
 
 /* ---- parts ---- */
 
-/* The number of the part with a key, which is taken over; a new one if there was none. */
+/* Finds the part with a key, or adds a new part. Takes ownership of the key. */
 static lzs_status add_part(lzs_part_masks *m, uint32_t *key, size_t n, size_t *number) {
     uint32_t tag = lzs_hash_bytes((const uint8_t *)key, n * sizeof *key, m->table.key);
     lzs_slot *slot = NULL;
@@ -152,7 +152,7 @@ static lzs_status add_part(lzs_part_masks *m, uint32_t *key, size_t n, size_t *n
     return LZS_OK;
 }
 
-/* Takes the program over. */
+/* Makes the grammar of a part's program. Takes ownership of the program. */
 static lzs_status grammar_of(lzs_part_masks *m, lzs_program *program, lzs_grammar **made) {
     *made = NULL;
     lzs_grammar *g = calloc(1, sizeof *g);
@@ -163,7 +163,7 @@ static lzs_status grammar_of(lzs_part_masks *m, lzs_program *program, lzs_gramma
     g->vocabulary = m->vocabulary;
     g->program = *program;
     g->is_part = true;
-    g->whole = true; /* the grammars that ask can complete every place */
+    g->whole = true; /* only grammars that can complete every place use parts */
     g->path = m->path;
     g->words = m->words;
     g->found = m->found_words;
@@ -177,7 +177,7 @@ static lzs_status grammar_of(lzs_part_masks *m, lzs_program *program, lzs_gramma
     return status;
 }
 
-/* Finds a part of a grammar among those that are shared, or adds it. *number is NO_PART if it cannot be. */
+/* Finds a grammar's part among the shared parts, or adds it. *number is NO_PART if the part cannot be shared. */
 static lzs_status find_part(lzs_part_masks *m, const lzs_grammar *g, const lzs_part_range *range, uint32_t *number) {
     lzs_program slice;
     bool made = false;
@@ -216,8 +216,8 @@ static lzs_status part_number(lzs_part_masks *m, lzs_grammar *g, size_t part, ui
 
 /* ---- masks ---- */
 
-/* The mask of some places of a part, as lzs_slice_place has them; NULL if a limit forbids it. It is valid until the
- * next call. */
+/* Finds the mask of some places of a part, in the numbering of lzs_slice_place. *mask is NULL if a limit is reached,
+ * and is valid until the next call. */
 static lzs_status mask_of_places(lzs_part_masks *m, lzs_grammar *g, const uint64_t *places, size_t n,
                                  const lzs_part_ends **mask) {
     lzs_automaton *a = &g->automaton;
@@ -239,7 +239,7 @@ static lzs_status mask_of_places(lzs_part_masks *m, lzs_grammar *g, const uint64
     return status == LZS_ELIMIT ? LZS_OK : status;
 }
 
-/* The same of part number `part` of a grammar. */
+/* As mask_of_places, for part number `part` of a grammar. */
 static lzs_status find_mask(lzs_part_masks *m, lzs_grammar *g, size_t part, const uint64_t *places, size_t n,
                             const lzs_part_ends **mask) {
     uint32_t number;
@@ -252,11 +252,11 @@ static lzs_status find_mask(lzs_part_masks *m, lzs_grammar *g, size_t part, cons
 
 /* ---- states with places in a part ---- */
 
-/* The places of a state inside one part, and the others. */
+/* A state's places inside one part, and its other places. */
 typedef struct inside {
-    size_t part;     /* of the program */
-    uint64_t around; /* the counters of the loops around it */
-    uint64_t places[MOST_PLACES]; /* as the slice has them */
+    size_t part;     /* the part's number in the program */
+    uint64_t around; /* the counters of the loops around the part */
+    uint64_t places[MOST_PLACES]; /* places inside the part, in the slice's numbering */
     size_t n;
     uint64_t others[MOST_PLACES];
     size_t n_others;
@@ -270,7 +270,7 @@ static bool is_inside(const lzs_program *p, const lzs_part_range *part, uint64_t
     return counters == around;
 }
 
-/* The last part that begins at or before an operation, if that lies in it; else n_parts. */
+/* The number of the part in which an operation lies, or n_parts if it lies in none. */
 static size_t part_at(const lzs_program *p, uint32_t op) {
     size_t low = 0, high = p->n_parts;
     while (low < high) {
@@ -284,7 +284,7 @@ static size_t part_at(const lzs_program *p, uint32_t op) {
     return low && op < p->parts[low - 1].end_op ? low - 1 : p->n_parts;
 }
 
-/* Finds the part that a state has places in, if any: of several, the one that comes first in the text. */
+/* Finds the part in which a state has places. If there are several, takes the part that comes first in the text. */
 static void look(const lzs_grammar *g, int32_t state, inside *in) {
     const lzs_program *p = &g->program;
     const lzs_dfa_state *s = &g->automaton.states[state];
@@ -305,7 +305,7 @@ static void look(const lzs_grammar *g, int32_t state, inside *in) {
     }
 }
 
-/* The first node after the part that has this byte or a larger one. */
+/* The index of the first node behind the part's exits whose byte is this byte or a larger one. */
 static uint32_t first_behind(const lzs_vocabulary *v, const lzs_part_ends *mask, uint8_t byte) {
     uint32_t low = 0, high = mask->n_behind;
     while (low < high) {
@@ -319,7 +319,7 @@ static uint32_t first_behind(const lzs_vocabulary *v, const lzs_part_ends *mask,
     return low;
 }
 
-/* Adds the tokens that go on with a byte after the part. */
+/* Adds the tokens that end the part and go on with a given byte. */
 static lzs_status add_behind(lzs_grammar *g, const lzs_part_ends *mask, int32_t tail, uint8_t byte, lzs_found *found) {
     const lzs_trie_node *nodes = g->vocabulary->nodes;
     lzs_status status = LZS_OK;
@@ -351,7 +351,7 @@ static lzs_status add_tail(lzs_grammar *g, const lzs_part_ends *mask, int32_t ta
     return status;
 }
 
-/* Begins with the tokens of a mask of this grammar. */
+/* Adds the tokens of a mask of this grammar. */
 static void add_mask(const lzs_grammar *g, const lzs_kept_mask *mask, lzs_found *found) {
     if (mask->base) add_mask(g, lzs_kept_base_mask(mask->base), found);
     if (mask->form == LZS_KEPT_ALLOWED || mask->form == LZS_KEPT_ADDED) {
@@ -362,7 +362,8 @@ static void add_mask(const lzs_grammar *g, const lzs_kept_mask *mask, lzs_found 
     }
 }
 
-/* The mask of a state from that of a part, whose masks are in use. *done is false if the part has none. */
+/* Makes the mask of a state from the mask of a part. The caller holds the flag m->in_use. *done is false if the part
+ * has no mask. */
 static lzs_status mask_of(lzs_part_masks *m, lzs_grammar *g, int32_t state, const inside *in, int32_t others,
                           lzs_kept_mask *made, bool *done) {
     const lzs_vocabulary *v = g->vocabulary;
@@ -385,7 +386,7 @@ static lzs_status mask_of(lzs_part_masks *m, lzs_grammar *g, int32_t state, cons
     return status;
 }
 
-/* The number of the mask of the places outside the part, -1 if there are none. */
+/* Finds the number of the mask of the places outside the part, or -1 if there are no such places. */
 static lzs_status mask_of_others(lzs_grammar *g, const inside *in, int32_t *number) {
     int32_t state;
     *number = -1;
@@ -403,7 +404,7 @@ lzs_status lzs_shared_mask_of(lzs_grammar *g, int32_t state, lzs_kept_mask *mask
     look(g, state, &in);
     if (!in.n) return LZS_OK;
     g->n_nested++;
-    lzs_status status = mask_of_others(g, &in, &others); /* before anything is in use: it may ask for a part as well */
+    lzs_status status = mask_of_others(g, &in, &others); /* before m->in_use is taken: the call may need a part */
     g->n_nested--;
     if (status != LZS_OK || !lzs_flag_take(&m->in_use)) return status;
     status = mask_of(m, g, state, &in, others, mask, done);

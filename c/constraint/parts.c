@@ -1,4 +1,4 @@
-/* parts.c - a grammar of parts: what a translator of another notation, such as JSON Schema, hands over. */
+/* parts.c - a grammar of parts: the input from a translator of another notation, such as JSON Schema. */
 #include "grammar.h"
 #include "regex.h"
 
@@ -13,7 +13,7 @@ typedef struct parts {
     const uint8_t *text;
     size_t n_text;
     lzs_tree tree;
-    uint32_t *nodes;   /* of the parts that are made */
+    uint32_t *nodes;   /* by part: its node */
     uint32_t *scratch; /* (n_children) nodes of a part's children */
     lzs_grammar_error *error;
 } parts;
@@ -33,7 +33,7 @@ static bool is_leaf(const lzs_part *part) {
     return part->kind <= LZS_PART_PATTERN || part->kind == LZS_PART_YAML;
 }
 
-/* Whether part number i is well formed, made of parts before it. */
+/* Whether part number i is well formed, and refers only to earlier parts. */
 static bool is_valid(const parts *p, size_t i) {
     const lzs_part *part = &p->all[i];
     if (part->kind < LZS_PART_TEXT || part->kind > LZS_PART_SHARED) return false;
@@ -53,7 +53,7 @@ static bool is_valid(const parts *p, size_t i) {
 
 /* ---- lengths of strings ---- */
 
-/* A repetition of single characters, which can be given other counts. */
+/* Whether a node is a repetition of single characters. Such a node can be built again with other counts. */
 static bool repeats_characters(const lzs_tree *tree, uint32_t number) {
     const lzs_node *node = &tree->nodes[number];
     if (node->kind != LZS_NODE_REPEAT || node->separator != LZS_NO_NODE) return false;
@@ -75,8 +75,8 @@ static lzs_status cut(parts *p, const lzs_part *part, uint32_t fixed, uint32_t n
     return *made == LZS_NO_NODE ? LZS_ENOMEM : LZS_OK;
 }
 
-/* Leaves the texts of a pattern that have min to max characters, if all have, or if one repetition of single
- * characters decides it. */
+/* Restricts a pattern to its texts of min to max characters. This works if all its texts have such a length, or if one
+ * repetition of single characters determines the length. Else the part is refused. */
 static lzs_status with_length(parts *p, const lzs_part *part, uint32_t *root) {
     uint32_t low, high;
     lzs_tree_characters(&p->tree, *root, true, &low, &high);

@@ -1,5 +1,5 @@
-/* program.c - the byte automaton of a syntax tree (Thompson's construction, from the end of the text to its
- * beginning).
+/* program.c - the byte automaton of a syntax tree (Thompson's construction), built from the end of the text to its
+ * beginning.
  */
 #include "program.h"
 
@@ -10,15 +10,15 @@
 #include "utf8.h"
 #include "vocabulary.h"
 
-/* A node that is being built: what it leads to, and how far it is. */
+/* A node under construction: the operation `next` that it leads to, and how much of it is built. */
 typedef struct frame {
     uint32_t node, next;
     uint32_t left;          /* children that are not built yet */
-    uint32_t loop;          /* the counted loop around it */
-    uint32_t op;            /* of a repetition: the operation that its body leads back to; of a list: the beginning of
-                             * what is built if nothing is before it, or NONE */
-    uint32_t item;          /* with a separator: where what it leads to begins */
-    size_t first_start;     /* of alternatives: where their beginnings are kept */
+    uint32_t loop;          /* the counted loop around the node */
+    uint32_t op;            /* repetition: the operation that its body leads back to. List: where the built rest begins
+                             * if no item comes before it, or NONE */
+    uint32_t item;          /* with a separator: where the item built last begins */
+    size_t first_start;     /* alternatives: index of their first beginning in `starts` */
 } frame;
 
 typedef struct builder {
@@ -27,15 +27,15 @@ typedef struct builder {
     lzs_grammar_error *error;
     frame *frames;
     size_t n_frames, frames_room;
-    size_t n_visited; /* nodes, each as often as it is a part of others */
-    uint32_t *starts; /* of the alternatives that are built */
+    size_t n_visited; /* nodes that were built; a node counts once for each node that it is a part of */
+    uint32_t *starts; /* the beginnings of the alternatives that are built */
     size_t n_starts, starts_room;
-    size_t part_frame;   /* the frame of the part that is being built, counted from 1; 0 if there is none */
+    size_t part_frame;   /* the frame of the shared part under construction, counted from 1; 0: none */
     lzs_part_range part;
 } builder;
 
 enum { NONE = UINT32_MAX >> 8 }; /* no operation has this number */
-/* nodes that are built: those of empty texts make no operations, which have a limit, too */
+/* A limit of the nodes that are built. LZS_MAX_OPS limits operations, but nodes of empty texts make none. */
 enum { MAX_VISITED = LZS_MAX_OPS };
 
 void lzs_program_free(lzs_program *program) {
@@ -101,17 +101,17 @@ static lzs_status build_literal(builder *b, const lzs_node *node, const frame *f
     return status;
 }
 
-/* The literals among many alternatives share their beginnings, or each of a thousand choices would be a place of its
+/* Literals among alternatives share common beginnings. Otherwise each of a thousand choices would be a place of its
  * own. */
 typedef struct branch {
-    uint32_t child, sibling; /* 0: there is none */
-    uint32_t start;          /* what it becomes */
+    uint32_t child, sibling; /* 0: none */
+    uint32_t start;          /* the operation that it becomes */
     uint8_t byte;
     bool ends;
 } branch;
 
 typedef struct branches {
-    branch *all; /* the first is the root; a child has a larger number than its parent */
+    branch *all; /* all[0] is the root; a child has a larger index than its parent */
     size_t n, room;
 } branches;
 
@@ -119,7 +119,7 @@ static lzs_status add_text(branches *tree, const uint8_t *bytes, size_t n) {
     uint32_t at = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t previous = 0, child = tree->all[at].child;
-        while (child && tree->all[child].byte < bytes[i]) { /* siblings are in the order of their bytes */
+        while (child && tree->all[child].byte < bytes[i]) { /* siblings are in ascending order of their bytes */
             previous = child;
             child = tree->all[child].sibling;
         }
@@ -153,7 +153,7 @@ static lzs_status build_branches(builder *b, branches *tree, const frame *f, uin
     return status;
 }
 
-/* All literals among the children of f's node, as one beginning. */
+/* Builds all literals among the children of f's node. *start is their common beginning. */
 static lzs_status build_literals(builder *b, const frame *f, uint32_t *start) {
     const lzs_node *node = &b->tree->nodes[f->node];
     branches tree = {0};
@@ -171,7 +171,7 @@ static lzs_status build_literals(builder *b, const frame *f, uint32_t *start) {
 
 /* ---- sets of code points ---- */
 
-/* Characters of one length whose bytes lie in these ranges, each independently of the others. */
+/* A set of characters with equally many bytes. Byte i of a character may be any byte of range i. */
 typedef struct sequence {
     uint8_t first[4], last[4];
 } sequence;
@@ -181,14 +181,14 @@ typedef struct sequences {
     size_t n[5], room[5];
 } sequences;
 
-/* Cuts a range of code points into such sequences, in ascending order. */
+/* Cuts a range of code points into sequences, in ascending order. */
 static bool add_sequences(sequences *made, uint32_t first, uint32_t last) {
     static const uint32_t ends[] = {0, 0x7F, 0x7FF, 0xFFFF, LZS_MAX_CODE_POINT};
     while (first <= last) {
         uint32_t length = 1;
         while (ends[length] < first) length++;
         uint32_t stop = last < ends[length] ? last : ends[length];
-        /* the last i bytes run through all values, or the other bytes are fixed */
+        /* cut so that the last i bytes take all values or the other bytes are fixed */
         for (uint32_t i = 1; i < length; i++) {
             uint32_t low = (UINT32_C(1) << 6 * i) - 1;
             if ((first & ~low) == (stop & ~low)) continue;
@@ -207,9 +207,9 @@ static bool add_sequences(sequences *made, uint32_t first, uint32_t last) {
     return true;
 }
 
-enum { LOOK_BACK = 64 }; /* operations that are searched for an equal one */
+enum { LOOK_BACK = 64 }; /* so many of the last operations are searched for an equal one */
 
-/* An operation with these edges: one of the last of this set, or a new one. */
+/* Finds an operation with these edges among the last operations of this set, or adds a new one. */
 static lzs_status shared_bytes(builder *b, const lzs_edge *edges, size_t n, size_t first_op, uint32_t loop,
                                uint32_t *made) {
     const lzs_program *p = b->program;
@@ -229,8 +229,8 @@ static lzs_status shared_bytes(builder *b, const lzs_edge *edges, size_t n, size
     return add_bytes(b, edges, n, loop, made);
 }
 
-/* The edges for byte number `at` of n sequences of one length, which agree in the bytes before. Its depth is at
- * most 3. */
+/* Builds the edges for byte number `at` of n sequences of one length. The sequences agree in the bytes before `at`. The
+ * recursion is at most 3 deep. */
 static lzs_status build_sequences(builder *b, const sequence *s, size_t n, int at, int length, size_t first_op,
                                   const frame *f, lzs_edge edges[256], size_t *n_edges) {
     lzs_status status = LZS_OK;
@@ -274,7 +274,7 @@ static lzs_status build_set(builder *b, const lzs_node *node, const frame *f, ui
 
 /* ---- repetition ---- */
 
-/* The counted loop of a repetition, and the operation that its body leads to. */
+/* Adds the counted loop of a repetition, and the operation that its body leads to. */
 static lzs_status begin_loop(builder *b, const lzs_node *node, frame *f) {
     lzs_program *p = b->program;
     const lzs_loop_op *outer = f->loop == LZS_NO_LOOP ? NULL : &p->loops[f->loop];
@@ -307,17 +307,17 @@ static bool is_counted(const lzs_node *node, const lzs_tree *tree) {
     return node->max > 1;
 }
 
-/* Before its body: what the body leads to. */
+/* Before a repetition's body is built: makes the operation that the body leads to. */
 static lzs_status begin_repeat(builder *b, frame *f) {
     const lzs_node *node = &b->tree->nodes[f->node];
     f->op = f->next;
     if (is_counted(node, b->tree)) return begin_loop(b, node, f);
     if (node->max == 1) return LZS_OK;
-    uint32_t ways[2] = {NONE, f->next}; /* the first is known when the body is built */
+    uint32_t ways[2] = {NONE, f->next}; /* ways[0] is known when the body is built */
     return add_split(b, ways, 2, f->loop, &f->op);
 }
 
-/* After its body, which begins at `start`: with its separator, if it has one. */
+/* After a repetition's body, which begins at *start, and after its separator, if any: completes the repetition. */
 static lzs_status end_repeat(builder *b, const frame *f, uint32_t *start) {
     const lzs_node *node = &b->tree->nodes[f->node];
     const bool separated = node->separator != LZS_NO_NODE;
@@ -343,8 +343,8 @@ static lzs_status end_repeat(builder *b, const frame *f, uint32_t *start) {
 
 /* ---- lists ---- */
 
-/* A list is built from its end. `next` is where what is built begins if something is before it, and `op` if nothing is:
- * so each of its items is there once, however many may be left out. */
+/* A list is built from its end. If an item comes before the built rest, the rest begins at `next`. If no item comes
+ * before it, it begins at `op`. So each item is built only once, however many items may be left out. */
 static lzs_status end_item(builder *b, frame *f, uint32_t separator, bool optional) {
     uint32_t after[2] = {separator, f->next}, first[2] = {f->item, f->op};
     lzs_status status = add_split(b, first, optional && f->op != NONE ? 2 : 1, f->loop, &f->op);
@@ -356,7 +356,7 @@ static bool builds_separator(const lzs_node *node, const frame *f) {
     return node->separator != LZS_NO_NODE && (node->kind == LZS_NODE_REPEAT ? f->left == 0 : f->left % 2 == 1);
 }
 
-/* After an item or a separator, which begins at `start`. */
+/* Continues a list after an item or a separator was built, which begins at *start. */
 static lzs_status end_part(builder *b, frame *f, uint32_t *start) {
     const lzs_node *node = &b->tree->nodes[f->node];
     if (!builds_separator(node, f)) f->item = *start;
@@ -369,7 +369,7 @@ static lzs_status end_part(builder *b, frame *f, uint32_t *start) {
 
 /* ---- the tree ---- */
 
-/* Of parts within parts, only the outermost are shared. */
+/* Begins a shared part. Of nested parts only the outermost is shared. */
 static void begin_shared(builder *b, uint32_t next, uint32_t loop) {
     lzs_part_range part = {.first_op = (uint32_t)b->program->n_ops, .first_loop = (uint32_t)b->program->n_loops};
     part.exit = next;
@@ -397,7 +397,7 @@ static lzs_status push_frame(builder *b, uint32_t node, uint32_t next, uint32_t 
     if (!lzs_grow(&b->frames, &b->frames_room, b->n_frames + 1, sizeof *b->frames)) return LZS_ENOMEM;
     frame f = {.node = node, .next = next, .left = n->kind < LZS_NODE_CONCAT ? 0 : n->n, .loop = loop, .op = NONE};
     if (n->kind == LZS_NODE_LIST) {
-        f.left = 2 * n->n - 1; /* no separator before the first */
+        f.left = 2 * n->n - 1; /* there is no separator before the first item */
         if (!n->min) f.op = next;
     }
     f.first_start = b->n_starts;
@@ -413,7 +413,8 @@ static lzs_status keep_start(builder *b, uint32_t start) {
     return LZS_OK;
 }
 
-/* The last child that is not built yet, or LZS_NO_NODE. Literals among alternatives are built together at the end. */
+/* Returns the last child that is not built yet, or LZS_NO_NODE. Skips literals among alternatives, which are built
+ * together at the end. */
 static uint32_t next_child(const builder *b, frame *f) {
     const lzs_node *node = &b->tree->nodes[f->node];
     while (f->left) {
@@ -457,7 +458,7 @@ static lzs_status build(builder *b) {
     uint32_t start = NONE;
     lzs_status status = add_op(b, (lzs_op){.kind = LZS_OP_ACCEPT, .loop = LZS_NO_LOOP}, &start);
     if (status == LZS_OK) status = push_frame(b, b->tree->root, start, LZS_NO_LOOP);
-    bool built = false; /* a child, which begins at `start` */
+    bool built = false; /* whether a child was just built; it begins at `start` */
     while (b->n_frames && status == LZS_OK) {
         frame *f = &b->frames[b->n_frames - 1];
         lzs_node_kind kind = b->tree->nodes[f->node].kind;
@@ -481,7 +482,7 @@ static lzs_status build(builder *b) {
     return status;
 }
 
-/* Bytes that no edge tells apart. */
+/* Finds the classes of bytes. Bytes of one class are treated alike by every edge. */
 void lzs_program_find_classes(lzs_program *p) {
     bool begins[257] = {false};
     for (size_t i = 0; i < p->n_edges; i++) {

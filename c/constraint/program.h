@@ -1,7 +1,9 @@
-/* program.h - the byte automaton of a syntax tree: nondeterministic, and with counters for what the tree counts.
+/* program.h - the byte automaton of a syntax tree: a nondeterministic automaton with counters for the tree's counted
+ * repetitions.
  *
- * A place in it is 64 bits: 24 for the operation and 40 for the counters of the counted repetitions around it,
- * outermost first. So {m,n} costs as many operations as its body, and the places that a text leads to are few.
+ * A place in the automaton has 64 bits: 24 bits for the operation, and 40 bits for the counters of the counted
+ * repetitions around the operation, outermost first. So {m,n} takes only as many operations as its body, and a text
+ * leads to few places.
  */
 #ifndef LZS_PROGRAM_H
 #define LZS_PROGRAM_H
@@ -14,10 +16,10 @@ enum { LZS_COUNTER_BITS = 40, LZS_MAX_OPS = (1 << 24) - 1 };
 #define LZS_NO_LOOP UINT32_MAX
 
 typedef enum lzs_op_kind {
-    LZS_OP_BYTES,  /* takes a byte: edges[first .. first + n), by byte, ascending */
+    LZS_OP_BYTES,  /* takes a byte along edges[first .. first + n), which are sorted by byte */
     LZS_OP_SPLIT,  /* goes on at each of targets[first .. first + n) */
     LZS_OP_ENTER,  /* begins the counted loop number `first` */
-    LZS_OP_NEXT,   /* ends an iteration of it */
+    LZS_OP_NEXT,   /* ends an iteration of the counted loop number `first` */
     LZS_OP_ACCEPT  /* the text may end here */
 } lzs_op_kind;
 
@@ -32,20 +34,20 @@ typedef struct lzs_edge {
     uint32_t to;
 } lzs_edge;
 
-/* A counted repetition. Its counter says how many iterations are complete; two more values stand for counts that are
- * far from where they matter: see automaton.h. */
+/* A counted repetition. Its counter says how many iterations are complete. Two further values mean "far": the count is
+ * too far from its limits to matter (lzs_far_high, lzs_far_low). */
 typedef struct lzs_loop_op {
     uint32_t min, max;
-    /* operations: the first iteration, the others, which may begin with a separator, the end */
+    /* operations: where the first iteration begins, where later ones begin (maybe with a separator), and the end */
     uint32_t entry, body, exit;
-    uint32_t min_bytes;  /* of an iteration, >= 1: an empty one changes nothing and is left out */
-    bool nullable;       /* the body matches the empty text, so that min does not matter */
-    uint8_t shift, width; /* of its counter in a place */
-    uint8_t depth;        /* counted loops around it */
-    uint32_t outer;       /* the next one around it, or LZS_NO_LOOP */
+    uint32_t min_bytes;  /* least bytes of an iteration, >= 1, since empty iterations are left out */
+    bool nullable;       /* the body matches the empty text, so min does not matter */
+    uint8_t shift, width; /* where its counter lies in a place */
+    uint8_t depth;        /* number of counted loops around it */
+    uint32_t outer;       /* the next loop around it, or LZS_NO_LOOP */
 } lzs_loop_op;
 
-/* A part whose masks grammars share. Its operations lie together, and lead on to `exit` alone. */
+/* A part whose masks grammars share. Its operations are contiguous, and its only exit is the operation `exit`. */
 typedef struct lzs_part_range {
     uint32_t first_op, end_op;     /* its operations */
     uint32_t first_loop, end_loop; /* its counted loops */
@@ -62,7 +64,7 @@ typedef struct lzs_program {
     size_t n_targets, targets_room;
     lzs_loop_op *loops;
     size_t n_loops, loops_room;
-    lzs_part_range *parts; /* by their operations, ascending */
+    lzs_part_range *parts; /* in ascending order of their operations */
     size_t n_parts, parts_room;
     uint32_t start;
     uint8_t class_of[256]; /* bytes of one class have the same edges everywhere */
@@ -77,7 +79,7 @@ static inline uint32_t lzs_place_op(uint64_t place) {
     return (uint32_t)(place >> LZS_COUNTER_BITS);
 }
 
-/* The same counters at another operation. */
+/* The place with the same counters at another operation. */
 static inline uint64_t lzs_at_op(uint64_t place, uint32_t op) {
     return (uint64_t)op << LZS_COUNTER_BITS | (place & ((UINT64_C(1) << LZS_COUNTER_BITS) - 1));
 }
@@ -94,17 +96,17 @@ static inline uint64_t lzs_with_counter(const lzs_loop_op *loop, uint64_t place,
     return (place & ~lzs_counter_mask(loop)) | count << loop->shift;
 }
 
-/* Counts that are written down end here; the two values after stand for "far". */
+/* The largest count that is stored exactly. The two values above it stand for "far". */
 static inline uint64_t lzs_top_count(const lzs_loop_op *loop) {
     return loop->max == LZS_UNBOUNDED ? loop->min : loop->max;
 }
 
-/* The iteration may end the loop and may be followed by another one, and both stay so for as long as it matters. */
+/* The counter value for: the loop may end here or go on, and both stay possible for as long as it matters. */
 static inline uint64_t lzs_far_high(const lzs_loop_op *loop) {
     return lzs_top_count(loop) + 1;
 }
 
-/* The iteration must be followed by another one, for as long as it matters. */
+/* The counter value for: the loop must go on, for as long as it matters. */
 static inline uint64_t lzs_far_low(const lzs_loop_op *loop) {
     return lzs_top_count(loop) + 2;
 }
@@ -112,11 +114,11 @@ static inline uint64_t lzs_far_low(const lzs_loop_op *loop) {
 void lzs_program_free(lzs_program *program);
 size_t lzs_program_memory(const lzs_program *program);
 
-/* Fills class_of, byte_of, n_classes and uses, when everything else is there. */
+/* Fills class_of, byte_of, n_classes and uses, after everything else is built. */
 void lzs_program_find_classes(lzs_program *program);
 
-/* Builds the automaton of a tree; the caller frees the automaton, also after a failure. LZS_EINVAL, with the error
- * filled, if it would be too large. */
+/* Builds the automaton of a tree. If it would be too large, returns LZS_EINVAL and fills the error. The caller frees
+ * `program`, also after an error. */
 lzs_status lzs_program_build(const lzs_tree *tree, lzs_program *program, lzs_grammar_error *error);
 
 #endif

@@ -1,11 +1,11 @@
-/* proper.c - the tokens of a grammar that are also those that the model's tokenizer would write.
+/* proper.c - restricts a grammar to the tokens that the model's tokenizer would write.
  *
- * The rules of the vocabulary forbid two tokens that the tokenizer never writes side by side. But a token can also be
- * wrong because of what must follow: if the grammar goes on with "ame", `"n` is wrong if `"name` is a token. So a
- * token is allowed if tokens that may stand side by side lead from it to the goal: the end of a text that matches or,
- * with LZS_TOKENIZATION_FORCED, a state that forces no byte. A search finds the way and keeps it with the state and
- * context where it begins. It serves all tokens that lead there, except the few that must not stand beside its first
- * token.
+ * The rules of the vocabulary forbid pairs of tokens that the tokenizer never writes side by side. A token can also be
+ * wrong because of the text that must follow. Example: the grammar goes on with "ame", and `"name` is a token. Then
+ * `"n` is wrong. So a token is allowed if a sequence of tokens, in which every two neighbours may stand side by side,
+ * leads from it to the goal. The goal is the end of a text that matches or, with LZS_TOKENIZATION_FORCED, a state that
+ * forces no byte. A search finds such a sequence (a way). It keeps the way with the state and context where the way
+ * begins. The way serves all tokens that lead there, except the few that must not stand beside its first token.
  */
 #include "proper.h"
 
@@ -21,29 +21,29 @@
 #define NOT_TRIED UINT32_MAX
 
 enum { MAX_LEAD = 48, MAX_FIRST = 12, MANY = 24 };
-enum { FAR = 16 }; /* bytes to the limit of a count from which on it may be far */
+enum { FAR = 16 }; /* a count counts as "far" if it is at least so many bytes from its limit */
 
-/* A way on from a state and a context that is known to lead to the goal. */
+/* A sequence of tokens that leads from a state and a context to the goal: its first token, and its length. */
 typedef struct lzs_way {
     int32_t token;
-    bool apart;     /* whatever token is before it; else if the two may stand side by side */
-    uint32_t bytes; /* of the token and of all after it, to the goal */
+    bool apart;     /* true: any token may come before it; false: only one that may stand beside it */
+    uint32_t bytes; /* bytes of this token and of all tokens after it */
 } lzs_way;
 
 enum { LZS_MAX_WAYS = 8, LZS_DESTINATIONS = 256 };
 
-/* A state of the automaton in a context. Its masks are of tokens that the tokenizer writes there, and after which it
- * can go on to the goal. */
+/* A state of the automaton together with a context. The masks have the tokens that the tokenizer may write here and
+ * that lead on to the goal. */
 typedef struct lzs_turn {
     int32_t state, context;
     bool made;
-    int32_t apart;  /* a mask: tokens that begin a word, whatever is before them; -1 for none */
-    int32_t either; /* a mask: tokens that are allowed if the token before may stand beside them */
+    int32_t apart;  /* number of a mask: tokens allowed after any token, since they begin a word; -1: none */
+    int32_t either; /* number of a mask: tokens allowed if the token before may stand beside them */
     int32_t n_ways;
     lzs_way ways[LZS_MAX_WAYS];
-    uint32_t longest; /* bytes of the longest of the ways, tokens included, for which tokens are allowed */
-    int32_t same;     /* the turn whose masks are used for this one; -1 is not known yet */
-    int32_t asked; /* while masks are made: the first of the tokens that lead here */
+    uint32_t longest; /* bytes of the longest allowed token with its way to the goal */
+    int32_t same;     /* the turn whose masks serve this turn, too; -1: unknown */
+    int32_t asked; /* while masks are made: index of the first token that leads here */
 } lzs_turn;
 
 struct lzs_proper {
@@ -56,34 +56,34 @@ struct lzs_proper {
     lzs_table of_turns; /* by state and context */
     struct lzs_state_note {
         bool known;
-        int16_t lead; /* the byte of a short way to the end */
+        int16_t lead; /* first byte of a shortest text to the end */
     } *notes; /* by state */
     size_t n_notes, notes_room;
-    uint32_t *distances; /* (n_ops) bytes to the end, as if counts did not matter */
+    uint32_t *distances; /* (n_ops) by operation: least bytes to the end, ignoring counts */
     /* Tokens that searches tried, by the state and context that they lead to. */
     struct lzs_seen {
         int32_t state, context, token;
-        uint32_t search; /* the last that tried it; NO_WAY if none leads to the goal; NOT_TRIED */
+        uint32_t search; /* the last search that tried the token, NO_WAY (no way to the goal) or NOT_TRIED */
     } *seen;
     size_t n_seen, seen_room;
     lzs_table of_seen;
     uint32_t search;
-    /* Masks of a turn after a token, for as long as there is room. */
+    /* Masks of a turn after a given token, kept while there is room. */
     struct lzs_last {
         int32_t turn, last, mask;
     } *lasts;
     size_t n_lasts, lasts_room;
     lzs_table of_lasts;
-    uint32_t way_bytes; /* of the way that was found last, and of the token before it */
+    uint32_t way_bytes; /* bytes of the way found last and of the token before it */
     uint32_t longest;   /* while masks are made: as in lzs_turn */
     struct lzs_try *stack;
     size_t n_stack, stack_room;
-    int32_t *candidates; /* of all tries of the stack, one after the other */
+    int32_t *candidates; /* the candidates of all tries on the stack, contiguous */
     size_t candidates_room;
-    /* What making masks needs. */
+    /* Scratch memory for making masks. */
     struct lzs_destination {
-        int32_t state, context; /* context is LZS_NO_CONTEXT if it is not used */
-        int32_t turn;           /* -1 if it is the goal */
+        int32_t state, context; /* context is LZS_NO_CONTEXT in an unused entry */
+        int32_t turn;           /* -1: the goal */
     } destinations[LZS_DESTINATIONS];
     struct lzs_asked {
         int32_t token, next;
@@ -96,15 +96,15 @@ struct lzs_proper {
     uint32_t *apart_words, *either_words, *before; /* masks */
 };
 
-/* A token on the way, and which tokens were tried after it. */
+/* An entry of the search's stack: a token on the way, and the tokens to try after it. */
 struct lzs_try {
     int32_t state, context, token; /* after the token */
-    size_t seen;                   /* the number of these three in `seen` */
-    size_t first, at, end; /* in `candidates`: the tokens to be tried next; at first those on a short way to the end */
-    bool joined; /* these may stand beside the token */
-    /* the next token that is to be among them (inside a character the next first byte); -1 after the last one */
+    size_t seen;                   /* the index in `seen` of state, context and token */
+    size_t first, at, end; /* in `candidates`: tokens to try next, at first those along a shortest text to the end */
+    bool joined; /* the candidates are known to stand beside the token */
+    /* where listing candidates goes on: a token id, or inside a character a first byte; -1 after the last */
     int32_t next;
-    size_t lowest; /* how far down the stack what was tried after it depends on */
+    size_t lowest; /* the lowest stack index that the failure of tokens tried after it depends on */
 };
 
 static uint32_t token_bytes(const lzs_proper *proper, int32_t token) {
@@ -167,10 +167,10 @@ size_t lzs_proper_used(const lzs_proper *p) {
            p->n_seen * (sizeof *p->seen + slots) + p->n_lasts * (sizeof *p->lasts + slots);
 }
 
-/* The bytes from each operation to the end, if every loop could be left at once. */
+/* Finds the least bytes from each operation to the end, as if every loop could be left at once. */
 static void measure(const lzs_program *program, uint32_t *distances) {
     memset(distances, 0xFF, program->n_ops * sizeof *distances);
-    for (bool changed = true; changed;) { /* most operations lead to ones that were built before them */
+    for (bool changed = true; changed;) { /* few rounds: most operations lead to operations with smaller numbers */
         changed = false;
         for (size_t i = 0; i < program->n_ops; i++) {
             const lzs_op *op = &program->ops[i];
@@ -227,7 +227,7 @@ lzs_status lzs_grammar_set_tokenization(lzs_grammar *g, const lzs_spelling *spel
     if (tokenization < LZS_TOKENIZATION_ANY || tokenization > LZS_TOKENIZATION_PROPER) return LZS_EINVAL;
     bool any = tokenization == LZS_TOKENIZATION_ANY;
     if (g->proper || (!any && (!spelling || spelling->vocabulary != g->vocabulary))) return LZS_EINVAL;
-    if (g->open && tokenization == LZS_TOKENIZATION_FORCED) return LZS_EINVAL; /* nothing is forced */
+    if (g->open && tokenization == LZS_TOKENIZATION_FORCED) return LZS_EINVAL; /* an open grammar forces nothing */
     if (any) return LZS_OK;
     lzs_proper *p = calloc(1, sizeof *p);
     if (!p) return LZS_ENOMEM;
@@ -241,7 +241,7 @@ lzs_status lzs_grammar_set_tokenization(lzs_grammar *g, const lzs_spelling *spel
 
 /* ---- turns ---- */
 
-/* The number of the turn of a state and a context. */
+/* Finds or adds the turn of a state and a context. */
 static lzs_status turn_of(lzs_proper *p, int32_t state, int32_t context, int32_t *number) {
     uint32_t tag = (uint32_t)lzs_fold(pair_key(state, context), p->of_turns.key);
     lzs_slot *slot = NULL;
@@ -262,7 +262,7 @@ static void add_way(lzs_turn *turn, lzs_way way) {
     for (int32_t i = 0; i < turn->n_ways; i++) {
         if (turn->ways[i].token == way.token && turn->ways[i].apart >= way.apart) return;
     }
-    if (turn->n_ways == LZS_MAX_WAYS) { /* the oldest ones serve most */
+    if (turn->n_ways == LZS_MAX_WAYS) { /* keeps the oldest ways, which serve most tokens */
         turn->ways[LZS_MAX_WAYS - 1] = way;
     } else {
         turn->ways[turn->n_ways++] = way;
@@ -289,7 +289,7 @@ static lzs_status note_of(lzs_grammar *g, int32_t state, struct lzs_state_note *
     }
     if (!p->notes[state].known) {
         struct lzs_state_note found = {true, -1};
-        /* the first byte on the shortest way is enough */
+        /* only the first byte of a shortest text to the end is needed */
         uint32_t least = UINT32_MAX, distance_here = distance_of(g, state);
         for (uint32_t class = 0; class < g->program.n_classes && least >= distance_here; class++) {
             int32_t to;
@@ -319,7 +319,7 @@ static lzs_status is_goal(lzs_grammar *g, int32_t state, int32_t context, bool *
 
 /* ---- the search ---- */
 
-/* The number of what is known of a token that leads to a state and a context. */
+/* Finds or adds the entry of `seen` for a token that leads to a state and a context. */
 static lzs_status seen_of(lzs_proper *p, int32_t state, int32_t context, int32_t token, size_t *number) {
     uint32_t tag = (uint32_t)lzs_fold(lzs_fold(pair_key(state, context), p->of_seen.key) ^ (uint32_t)token,
                                       p->of_seen.key);
@@ -337,7 +337,7 @@ static lzs_status seen_of(lzs_proper *p, int32_t state, int32_t context, int32_t
     return status;
 }
 
-/* The first token of a mask that is `from` or more; -1 for none. */
+/* The first token of a mask with an id of at least `from`, or -1. */
 static int32_t next_bit(const uint32_t *words, int32_t from, int32_t n_vocab) {
     for (; from < n_vocab && !lzs_bit(words, from); from++) {
         if (from % 32 == 0) {
@@ -354,7 +354,7 @@ static lzs_status add_candidate(lzs_proper *p, struct lzs_try *t, int32_t token)
     return LZS_OK;
 }
 
-/* Adds the tokens on a short way from a state to the end to those to be tried, the longest first. */
+/* Adds candidates: the tokens along a shortest text from the state to the end, the longest first. */
 static lzs_status find_first(lzs_grammar *g, struct lzs_try *t) {
     const lzs_vocabulary *v = g->vocabulary;
     const lzs_trie_node *node = v->nodes, *end = node + v->n_nodes;
@@ -378,7 +378,7 @@ static lzs_status find_first(lzs_grammar *g, struct lzs_try *t) {
     return LZS_OK;
 }
 
-/* Puts what `seen` is about on the stack. */
+/* Pushes the token of an entry of `seen` onto the stack. */
 static lzs_status push(lzs_grammar *g, size_t seen) {
     lzs_proper *p = g->proper;
     if (!lzs_grow(&p->stack, &p->stack_room, p->n_stack + 1, sizeof *p->stack)) return LZS_ENOMEM;
@@ -388,13 +388,13 @@ static lzs_status push(lzs_grammar *g, size_t seen) {
     size_t first = p->n_stack ? t[-1].end : 0;
     *t = (struct lzs_try){.state = state, .context = context, .token = token, .seen = seen, .lowest = p->n_stack};
     t->first = t->at = t->end = first;
-    bool inside = p->contexts.all[context].node != 0; /* a character: few bytes can follow, and most would join */
+    bool inside = p->contexts.all[context].node != 0; /* in a character: few bytes can follow, and most would join */
     lzs_status status = inside ? LZS_OK : find_first(g, t);
     if (status == LZS_OK) p->n_stack++;
     return status;
 }
 
-/* Lists the tokens below some nodes that may go on a character after the last token, where no word can begin. */
+/* Inside a character, where no word can begin: lists the tokens below some nodes that may continue the character. */
 static lzs_status list_nodes(lzs_grammar *g, struct lzs_try *t, size_t first, size_t end) {
     lzs_proper *p = g->proper;
     const lzs_vocabulary *v = g->vocabulary;
@@ -420,7 +420,7 @@ static lzs_status list_nodes(lzs_grammar *g, struct lzs_try *t, size_t first, si
     return status == LZS_OK ? lzs_automaton_work(&g->automaton, n_nodes) : status;
 }
 
-/* The same for the next byte with which there are such tokens. */
+/* As list_nodes, for the next first byte that has such tokens. */
 static lzs_status list_inside(lzs_grammar *g, struct lzs_try *t) {
     const lzs_vocabulary *v = g->vocabulary;
     lzs_status status = LZS_OK;
@@ -436,8 +436,9 @@ static lzs_status list_inside(lzs_grammar *g, struct lzs_try *t) {
     return status;
 }
 
-/* Lists the next tokens that the state allows: a few, since most ways are found soon, and then ever more at a time.
- * States that count differently have one mask for this: it allows all that they do, and each token is tried. */
+/* Lists the next candidates that the state allows: a few at first, since most ways are found soon, and then four times
+ * as many each time. States that differ only in far counts share one mask here. It allows all that these states allow,
+ * and maybe more, but each candidate is tried anyway. */
 static lzs_status list_more(lzs_grammar *g, struct lzs_try *t) {
     lzs_proper *p = g->proper;
     const lzs_spelling *s = p->spelling;
@@ -447,7 +448,7 @@ static lzs_status list_more(lzs_grammar *g, struct lzs_try *t) {
     if (status == LZS_OK) status = lzs_grammar_mask_number(g, state, &mask);
     if (status != LZS_OK) return status;
     lzs_grammar_write(g, mask, p->before);
-    t->joined = s->by_scores; /* it has no words */
+    t->joined = s->by_scores; /* with scores there are no words, so every candidate must stand beside the token */
     if (t->joined) lzs_spelling_forbid(s, t->token, p->before);
     t->at = t->end = t->first;
     while (t->end - t->first < many && t->next >= 0 && status == LZS_OK) {
@@ -457,7 +458,7 @@ static lzs_status list_more(lzs_grammar *g, struct lzs_try *t) {
     return status == LZS_OK ? lzs_automaton_work(&g->automaton, t->end - t->first) : status;
 }
 
-/* The next token to be tried after the last one of the stack; -1 when all were. */
+/* Returns the next token to try after the top of the stack, or -1 if all were tried. */
 static lzs_status next_token(lzs_grammar *g, struct lzs_try *t, int32_t *token) {
     lzs_proper *p = g->proper;
     bool inside = p->contexts.all[t->context].node != 0 && !p->spelling->by_scores;
@@ -472,7 +473,8 @@ static bool way_fits(const lzs_proper *p, int32_t token, lzs_way way) {
     return way.apart || lzs_spelling_joint(p->spelling, token, way.token) == LZS_EITHER;
 }
 
-/* Notes what the search has found: each token of the stack leads on to the next one, and the last one to `token`. */
+/* Notes the ways that the search found: each token of the stack leads to the next token, and the top leads to
+ * `token`. */
 static lzs_status note_ways(lzs_proper *p, int32_t token) {
     for (size_t i = p->n_stack; i > 0; i--) {
         const struct lzs_try *t = &p->stack[i - 1];
@@ -482,7 +484,7 @@ static lzs_status note_ways(lzs_proper *p, int32_t token) {
         if (status != LZS_OK) return status;
         status = lzs_spelling_step(p->spelling, &p->contexts, t->context, way.token, LZS_APART, &apart);
         if (status != LZS_OK) return status;
-        if (apart) { /* the way was found with another context if the two tokens may stand side by side */
+        if (apart) { /* if the two tokens may stand side by side, the way was found in another context */
             lzs_joint joint = lzs_spelling_joint(p->spelling, t->token, way.token);
             status = lzs_spelling_step(p->spelling, &p->contexts, t->context, way.token, joint, &either);
             if (status != LZS_OK) return status;
@@ -494,7 +496,8 @@ static lzs_status note_ways(lzs_proper *p, int32_t token) {
     return LZS_OK;
 }
 
-/* Tries a token after the last one of the stack: *found if it leads to the goal; else it may be the last one now. */
+/* Tries a token after the top of the stack. *found says whether it leads to the goal. If not, the token may become the
+ * new top. */
 static lzs_status try(lzs_grammar *g, int32_t token, bool *found) {
     lzs_proper *p = g->proper;
     struct lzs_try *last = &p->stack[p->n_stack - 1];
@@ -520,15 +523,14 @@ static lzs_status try(lzs_grammar *g, int32_t token, bool *found) {
     size_t seen;
     status = seen_of(p, state, context, token, &seen);
     if (status != LZS_OK || p->seen[seen].search == NO_WAY) return status;
-    if (p->seen[seen].search == p->search) { /* it is on the stack, or depends on something that is */
+    if (p->seen[seen].search == p->search) { /* on the stack, or its failure depends on the stack */
         last->lowest = 0;
         return LZS_OK;
     }
     return push(g, seen);
 }
 
-/* Takes the last token from the stack: there is no way after it, unless one through a token that is still on the
- * stack. */
+/* Pops the top of the stack: no way leads on from it, except perhaps through a token that is still on the stack. */
 static void pop(lzs_proper *p) {
     const struct lzs_try *t = &p->stack[--p->n_stack];
     if (t->lowest >= p->n_stack) p->seen[t->seen].search = NO_WAY;
@@ -566,7 +568,7 @@ static void set_bit(uint32_t *words, int32_t token) {
     words[token / 32] |= UINT32_C(1) << (token % 32);
 }
 
-/* Allows a token from which so many bytes lead to the goal. */
+/* Allows a token. `behind` is the bytes from the token to the goal. */
 static void allow(lzs_proper *p, int32_t token, bool apart, bool either, uint32_t behind) {
     uint32_t bytes = token_bytes(p, token) + behind;
     if (bytes > p->longest) p->longest = bytes;
@@ -574,7 +576,7 @@ static void allow(lzs_proper *p, int32_t token, bool apart, bool either, uint32_
     if (either) set_bit(p->either_words, token);
 }
 
-/* The turn of a state and a context, or -1 for the goal. */
+/* Finds the turn of a state and a context, or -1 if they are the goal. */
 static lzs_status destination(lzs_grammar *g, int32_t state, int32_t context, int32_t *turn) {
     lzs_proper *p = g->proper;
     const uint64_t hash = lzs_fold(pair_key(state, context), p->of_turns.key);
@@ -593,7 +595,8 @@ static lzs_status destination(lzs_grammar *g, int32_t state, int32_t context, in
     return LZS_OK;
 }
 
-/* A token leads to a state and context: it is allowed if that is the goal, else it is asked about later. */
+/* Decides about a token that leads to a state and context. If these are the goal, allows the token. Else queues it for
+ * their turn. */
 static lzs_status ask(lzs_grammar *g, int32_t token, int32_t state, int32_t context, bool apart, bool either) {
     lzs_proper *p = g->proper;
     int32_t number;
@@ -615,14 +618,14 @@ static lzs_status ask(lzs_grammar *g, int32_t token, int32_t state, int32_t cont
     return LZS_OK;
 }
 
-/* A token that leads to a state, and to one of two contexts. */
+/* As ask, for a token that leads to one of two contexts: `apart` if it begins a word, `either` if it may not. */
 static lzs_status ask_both(lzs_grammar *g, int32_t token, int32_t state, int32_t apart, int32_t either) {
     if (apart == either) return apart ? ask(g, token, state, apart, true, true) : LZS_OK;
     lzs_status status = apart ? ask(g, token, state, apart, true, false) : LZS_OK;
     return status == LZS_OK && either ? ask(g, token, state, either, false, true) : status;
 }
 
-/* The same for a token of any kind; the contexts are those that its bytes lead to. */
+/* As ask_both, for a token of any role. The contexts are the ones to which the token's bytes lead. */
 static lzs_status reach(lzs_grammar *g, int32_t context, int32_t token, int32_t state, int32_t apart, int32_t either) {
     lzs_proper *p = g->proper;
     const lzs_spelling *s = p->spelling;
@@ -630,14 +633,14 @@ static lzs_status reach(lzs_grammar *g, int32_t context, int32_t token, int32_t 
     if (s->by_scores || s->roles[token] != LZS_TOKEN_USUAL) {
         status = lzs_spelling_step(s, &p->contexts, context, token, LZS_EITHER, &either);
         apart = s->by_scores ? LZS_NO_CONTEXT : either;
-    } else if (!s->merges.written[token]) { /* then it is a word by itself, if it can be written at all */
+    } else if (!s->merges.written[token]) { /* an unwritten token can only be a whole word by itself */
         either = LZS_NO_CONTEXT;
         if (!s->whole_words) apart = LZS_NO_CONTEXT;
     }
     return status == LZS_OK ? ask_both(g, token, state, apart, either) : status;
 }
 
-/* Goes through all tokens that may follow a state in a context. */
+/* Visits all tokens that may follow a state in a context. */
 static lzs_status walk(lzs_grammar *g, int32_t state, int32_t context) {
     lzs_proper *p = g->proper;
     const lzs_vocabulary *v = g->vocabulary;
@@ -687,7 +690,7 @@ static lzs_status walk(lzs_grammar *g, int32_t state, int32_t context) {
     return LZS_OK;
 }
 
-/* Allows the tokens that lead to a turn and can go on one of its ways. The others are asked about still. */
+/* Allows the queued tokens of a turn that can go on with a given way. The other tokens stay queued. */
 static void go_way(lzs_proper *p, lzs_turn *turn, lzs_way way) {
     const lzs_spelling *s = p->spelling;
     int32_t n = 0;
@@ -711,13 +714,12 @@ static void go_way(lzs_proper *p, lzs_turn *turn, lzs_way way) {
     }
 }
 
-/* Decides about all tokens that lead to a turn. */
+/* Decides about all queued tokens of a turn. */
 static lzs_status answer(lzs_grammar *g, int32_t number) {
     lzs_proper *p = g->proper;
-    /* Inside a character most bytes would join with most tokens, so that a way of one token is seldom that of
-     * another. */
+    /* Inside a character most bytes would join with most tokens, so one token's way seldom serves another token. */
     bool shared = p->contexts.all[p->turns[number].context].node == 0;
-    lzs_turn *turn = &p->turns[number]; /* until a search makes other turns */
+    lzs_turn *turn = &p->turns[number]; /* valid until a search adds turns */
     for (int32_t i = 0; shared && i < turn->n_ways; i++) go_way(p, turn, turn->ways[i]);
     while (p->turns[number].asked >= 0) {
         const struct lzs_asked asked = p->asked[p->turns[number].asked];
@@ -736,7 +738,7 @@ static lzs_status make(lzs_grammar *g, int32_t number) {
     lzs_proper *p = g->proper;
     const lzs_vocabulary *v = g->vocabulary;
     int32_t state = p->turns[number].state, context = p->turns[number].context;
-    /* left by a step that failed */
+    /* clears what a failed step left behind */
     for (size_t i = 0; i < p->n_asked_turns; i++) p->turns[p->asked_turns[i]].asked = -1;
     p->n_asked = p->n_asked_turns = 0;
     p->longest = 0;
@@ -756,7 +758,8 @@ static lzs_status make(lzs_grammar *g, int32_t number) {
     return LZS_OK;
 }
 
-/* The mask of a turn after a token; -1 if it was not kept. If there is none, slot and tag say where to add it. */
+/* The mask of a turn after a token, or -1 if none is kept. If there is none, slot and tag say where to insert the
+ * entry. */
 static int32_t last_of(const lzs_proper *p, int32_t turn, int32_t last, lzs_slot **slot, uint32_t *tag) {
     *tag = (uint32_t)lzs_fold(pair_key(turn, last), p->of_lasts.key);
     *slot = NULL;
@@ -767,7 +770,8 @@ static int32_t last_of(const lzs_proper *p, int32_t turn, int32_t last, lzs_slot
     return -1;
 }
 
-/* Keeps the mask of a turn after a token while there is much room: it is made again in little time. */
+/* Keeps the mask of a turn after a token, but only while there is much room, because making it again takes little
+ * time. */
 static lzs_status keep_last(lzs_grammar *g, int32_t turn, int32_t last, const uint32_t *words, lzs_slot *slot,
                             uint32_t tag) {
     lzs_proper *p = g->proper;
@@ -780,9 +784,9 @@ static lzs_status keep_last(lzs_grammar *g, int32_t turn, int32_t last, const ui
     return status;
 }
 
-/* Finds a turn with the same masks, so that not every count has its own: that of the state without the counts that are
- * far from their limits. What such a state does not allow is not allowed here either. What it allows is allowed here if
- * all its ways to the goal are short enough for the counts. */
+/* Finds a turn with the same masks, so not every count has masks of its own. The other turn's state is this state with
+ * "far" for counts that are far from their limits. A token that the other state forbids is forbidden here, too. A token
+ * that it allows is allowed here, if all its ways to the goal are too short for the counts to reach their limits. */
 static lzs_status find_same(lzs_grammar *g, int32_t number) {
     lzs_proper *p = g->proper;
     const int32_t state = p->turns[number].state, context = p->turns[number].context;
@@ -792,7 +796,7 @@ static lzs_status find_same(lzs_grammar *g, int32_t number) {
     lzs_status status = lzs_automaton_clamp_high(&g->automaton, state, FAR, &far);
     if (status != LZS_OK || far == state) return status;
     status = turn_of(p, far, context, &other);
-    if (status == LZS_OK && !p->turns[other].made) { /* it is worth making if its masks will do */
+    if (status == LZS_OK && !p->turns[other].made) { /* made only if its masks can serve here */
         status = lzs_automaton_clamp_high(&g->automaton, state, g->vocabulary->longest, &clamped);
         if (status == LZS_OK && clamped != far) return LZS_OK;
         if (status == LZS_OK) status = make(g, other);
@@ -804,7 +808,7 @@ static lzs_status find_same(lzs_grammar *g, int32_t number) {
     return status;
 }
 
-/* The tokens that the tokenizer writes after `last` and that lead to the goal. */
+/* Writes the mask of tokens that the tokenizer may write after `last` and that lead to the goal. */
 static lzs_status write_proper(lzs_grammar *g, int32_t last, int32_t state, int32_t context, uint32_t *words) {
     lzs_proper *p = g->proper;
     int32_t number;
@@ -875,7 +879,7 @@ lzs_status lzs_proper_accept(lzs_grammar *g, int32_t last, int32_t token, int32_
     lzs_proper *p = g->proper;
     const lzs_vocabulary *v = g->vocabulary;
     bool is_text = lzs_bit(v->texts, token);
-    if (g->open && !is_text) { /* the text begins anew after it */
+    if (g->open && !is_text) { /* a new text begins after such a token */
         *context = LZS_TEXT_BEGINS;
         return LZS_OK;
     }

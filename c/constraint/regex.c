@@ -1,8 +1,9 @@
-/* regex.c - a regular expression -> its syntax tree.
+/* regex.c - parses a regular expression into its syntax tree.
  *
  * The dialect is what Python's re, the regex crate of Rust and ECMAScript have in common; docs/grammar.md lists it.
- * What they read differently, and what a finite automaton cannot do, is refused with its offset and a reason. The
- * parser keeps its open groups on a stack of its own, so that its depth does not depend on the pattern.
+ * Syntax that these three read differently, or that a finite automaton cannot match, is refused with its offset and a
+ * reason. The parser keeps open groups on a stack of its own, so the depth of the C stack does not depend on the
+ * pattern.
  */
 #include "regex.h"
 
@@ -15,12 +16,12 @@
 
 typedef struct group {
     size_t base;   /* the group's first node on the stack */
-    size_t n_alts; /* finished alternatives, from `base` on; the items of the one being read lie after them */
-    size_t offset; /* of its parenthesis */
-    bool fold, dot_all; /* the flags to return to at its end */
+    size_t n_alts; /* finished alternatives, on the stack from `base` on; the items of the current alternative follow */
+    size_t offset; /* offset of its opening parenthesis */
+    bool fold, dot_all; /* the flags to restore at the group's end */
 } group;
 
-/* What stands before the place that is being read. */
+/* What comes right before the current offset. */
 typedef enum before { NOTHING, ATOM, QUANTIFIER, ANCHOR } before;
 
 typedef struct parser {
@@ -32,7 +33,7 @@ typedef struct parser {
     size_t n_stack, stack_room;
     group groups[LZS_GRAMMAR_MAX_DEPTH + 1];
     size_t depth;
-    uint8_t *run; /* literal bytes that are not a node yet */
+    uint8_t *run; /* literal bytes that were read and are not a node yet */
     size_t n_run, run_room;
     size_t last; /* where the last character of the run begins */
     before before;
@@ -40,7 +41,7 @@ typedef struct parser {
     bool dot_all; /* (?s) */
     bool json;    /* LZS_JSON_STRING, or LZS_YAML_STRING */
     bool yaml;    /* LZS_YAML_STRING */
-    bool begins, ends; /* anchors of the alternative that is being read */
+    bool begins, ends; /* whether the current alternative has these anchors */
     lzs_charset set;
 } parser;
 
@@ -87,7 +88,7 @@ static lzs_status end_run(parser *p, size_t n) {
 /* ---- strings of JSON ---- */
 
 size_t lzs_json_escape(uint32_t code, uint8_t bytes[6]) {
-    static const char names[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* a character, and what stands for it after a backslash */
+    static const char names[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* pairs: a character, and the letter of its escape */
     bytes[0] = '\\';
     for (size_t i = 0; i + 1 < sizeof names; i += 2) {
         if (code != (uint8_t)names[i]) continue;
@@ -107,12 +108,12 @@ static bool in_set(const lzs_charset *set, uint32_t code) {
     return i < set->n && set->ranges[i].first <= code;
 }
 
-/* What YAML holds as it is beyond ASCII: no controls, and nothing that a reader of YAML 1.1 takes for the end of a
- * line. */
+/* The characters beyond ASCII that YAML can hold unescaped: no control characters, and none that a YAML 1.1 reader
+ * takes for a line end. */
 static const lzs_range yaml_plain[] = {{0xA0, 0x2027}, {0x202A, 0xFEFE}, {0xFF00, 0xFFFD},
                                        {0x10000, LZS_MAX_CODE_POINT}};
 
-/* Whether YAML holds a character of a range beyond ASCII as it is. */
+/* Whether YAML can hold some character of a range beyond ASCII unescaped. */
 static bool in_yaml(lzs_range range) {
     for (size_t i = 0; i < sizeof yaml_plain / sizeof *yaml_plain; i++) {
         if (range.first <= yaml_plain[i].last && range.last >= yaml_plain[i].first) return true;
@@ -120,7 +121,7 @@ static bool in_yaml(lzs_range range) {
     return false;
 }
 
-/* The characters of the set that need no escape, or the escapes of the others. */
+/* Makes the node of the set inside a JSON string: each character stands for itself, or as an escape if it needs one. */
 static uint32_t json_set(parser *p) {
     static const lzs_range ascii[] = {{0x20, '"' - 1}, {'"' + 1, '\\' - 1}, {'\\' + 1, 0x7E}};
     static const lzs_range json[] = {{0x7F, LZS_MAX_CODE_POINT}};
@@ -189,7 +190,7 @@ static lzs_status literal(parser *p, size_t offset, uint32_t code) {
 
 /* ---- escapes ---- */
 
-/* An escape stands for one code point, or for a set such as \d, which is then in `set`. */
+/* A parsed escape: one code point, or a set such as \d. The parser's `set` then holds the set. */
 typedef struct escape {
     bool is_set;
     uint32_t code;
@@ -201,7 +202,7 @@ static int hex_digit(uint8_t byte) {
     return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
 }
 
-/* The digits of \xHH, \uHHHH, \UHHHHHHHH, or of any of them in braces. */
+/* Reads the digits of \xHH, \uHHHH or \UHHHHHHHH, or the digits in braces after \x, \u or \U. */
 static lzs_status hexadecimal(parser *p, size_t offset, uint8_t letter, uint32_t *code) {
     size_t digits = letter == 'x' ? 2 : letter == 'u' ? 4 : 8;
     bool braces = more(p) && p->pattern[p->at] == '{';
@@ -226,7 +227,7 @@ static lzs_status hexadecimal(parser *p, size_t offset, uint8_t letter, uint32_t
     return LZS_OK;
 }
 
-/* \d, \w, \s and their complements, which are ASCII only: but ECMAScript's \s is not. */
+/* Adds \d, \w, \s or a complement of these to a set. They are ASCII only, except ECMAScript's \s. */
 static bool shorthand(lzs_charset *set, uint8_t letter, bool json) {
     static const lzs_range digits[] = {{'0', '9'}}, words[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}},
                            spaces[] = {{'\t', '\r'}, {' ', ' '}, {0xA0, 0xA0}, {0x1680, 0x1680}, {0x2000, 0x200A},
@@ -244,7 +245,7 @@ static bool shorthand(lzs_charset *set, uint8_t letter, bool json) {
     return ok;
 }
 
-/* Refuses an escape whose 0 was read, which has two more digits at most. */
+/* Refuses an octal escape. Its 0 was read already, and at most two more digits follow. */
 static lzs_status octal(parser *p, size_t offset) {
     unsigned code = 0;
     for (int i = 0; i < 2 && more(p) && p->pattern[p->at] >= '0' && p->pattern[p->at] < '8'; i++) {
@@ -294,14 +295,14 @@ static lzs_status read_escape(parser *p, escape *e) {
 
 /* ---- classes ---- */
 
-/* Refuses what some dialects read as an operation on classes. */
+/* Refuses doubled characters that some dialects read as an operation on classes. */
 static lzs_status not_doubled(parser *p) {
     if (!next_is(p, "&&") && !next_is(p, "||") && !next_is(p, "~~") && !next_is(p, "--")) return LZS_OK;
     return REFUSE(p, p->at, "%.2s in a class has several meanings: write a backslash before each",
                   (const char *)p->pattern + p->at);
 }
 
-/* One code point or set of a class, at `at`. */
+/* Reads one code point or set of a class, at p->at. */
 static lzs_status class_item(parser *p, escape *e) {
     if (next_is(p, "\\b")) return REFUSE(p, p->at, "\\b in a class, a backspace, is not supported: write \\x08");
     if (p->pattern[p->at] == '\\') return read_escape(p, e);
@@ -342,7 +343,7 @@ static lzs_status read_class(parser *p) {
             if (low.is_set || high.is_set) return REFUSE(p, at, "a range needs a character on both sides");
             if (high.code < low.code) return REFUSE(p, at, "the range is upside down");
         }
-        if (low.is_set) continue; /* its ranges are in the set */
+        if (low.is_set) continue; /* the item's ranges are in the set already */
         if (p->fold && high.code >= 0x80) return REFUSE(p, at, NO_CASE);
         if (!lzs_charset_add(&p->set, low.code, high.code)) return LZS_ENOMEM;
     }
@@ -421,9 +422,9 @@ static lzs_status quantifier(parser *p) {
     }
     if (status != LZS_OK) return status;
     if (more(p) && p->pattern[p->at] == '+') return REFUSE(p, p->at, "possessive repetition is not supported");
-    /* lazy: makes no difference, since the whole text must match */
+    /* skips the ? of a lazy quantifier, which makes no difference since the whole text must match */
     if (more(p) && p->pattern[p->at] == '?') p->at++;
-    if (p->n_run) { /* only its last character is repeated */
+    if (p->n_run) { /* only the last character of the run is repeated */
         status = end_run(p, p->last);
         if (status == LZS_OK) status = end_run(p, p->n_run);
         if (status != LZS_OK) return status;
@@ -435,7 +436,7 @@ static lzs_status quantifier(parser *p) {
 
 /* ---- groups and alternatives ---- */
 
-/* A pattern that matches somewhere has any characters on the sides without an anchor. */
+/* For a pattern that may match anywhere in a string: adds "any characters" on each side without an anchor. */
 static lzs_status add_sides(parser *p, uint32_t *node) {
     p->set.n = 0;
     bool ok = lzs_charset_negate(&p->set); /* all characters */
@@ -467,7 +468,7 @@ static lzs_status end_alternative(parser *p) {
     return push(p, node);
 }
 
-/* All alternatives of the innermost group -> one node on the stack. */
+/* Replaces all alternatives of the innermost group by one node on the stack. */
 static lzs_status end_group(parser *p) {
     lzs_status status = end_alternative(p);
     if (status != LZS_OK) return status;
@@ -480,7 +481,7 @@ static lzs_status end_group(parser *p) {
     return push(p, node);
 }
 
-/* The flags of (?i) and (?is-i:, up to and with the character that ends them, which is ')' or ':'. */
+/* Reads the flags of (?i) or (?is-i: with the ')' or ':' that ends them. */
 static lzs_status read_flags(parser *p, size_t offset) {
     bool on = true;
     size_t first = p->at;
@@ -501,7 +502,7 @@ static lzs_status read_flags(parser *p, size_t offset) {
     return LZS_OK;
 }
 
-/* The name of (?P<name>...) or (?<name>...), which changes nothing; `at` is after the <. */
+/* Reads and ignores the name of (?P<name>...) or (?<name>...). p->at is after the <. */
 static lzs_status read_name(parser *p, size_t offset) {
     size_t first = p->at;
     while (more(p) && p->pattern[p->at] < 0x80 &&
@@ -555,7 +556,8 @@ static lzs_status begin_group(parser *p) {
     return status;
 }
 
-/* An anchor says of a whole text what holds anyway, so it may stand if it changes nothing. */
+/* Reads an anchor. Since the whole text must match, an anchor at an edge of the pattern changes nothing and is
+ * allowed. */
 static lzs_status anchor(parser *p, size_t length, bool begins) {
     size_t offset = p->at;
     const group *g = &p->groups[p->depth];
@@ -593,7 +595,7 @@ static lzs_status item(parser *p) {
         return status;
     }
     case '\\': {
-        if (!p->json && next_is(p, "\\A")) return anchor(p, 2, true); /* which ECMAScript does not have */
+        if (!p->json && next_is(p, "\\A")) return anchor(p, 2, true); /* ECMAScript has no \A */
         if (!p->json && (next_is(p, "\\Z") || next_is(p, "\\z"))) return anchor(p, 2, false);
         size_t offset = p->at;
         escape e;

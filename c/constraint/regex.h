@@ -1,4 +1,4 @@
-/* regex.h - a regular expression -> its syntax tree. */
+/* regex.h - parses a regular expression into its syntax tree. */
 #ifndef LZS_REGEX_H
 #define LZS_REGEX_H
 
@@ -7,22 +7,22 @@
 
 typedef enum lzs_dialect {
     LZS_WHOLE_TEXT, /* the pattern matches the whole text */
-    LZS_JSON_STRING, /* as in ECMAScript, it matches somewhere in the value of a string of JSON; the tree is of the
-                      * inside of the string, as lzs_json_escape writes it */
-    LZS_YAML_STRING  /* the same in double quotes of YAML, without the characters that YAML cannot hold as they are */
+    LZS_JSON_STRING, /* as in ECMAScript, the pattern matches anywhere in the value of a JSON string. The tree is for
+                      * the characters between the quotes, with lzs_json_escape's escapes. */
+    LZS_YAML_STRING  /* as LZS_JSON_STRING, for YAML double quotes, without characters that YAML must escape */
 } lzs_dialect;
 
-/* Adds the tree of a pattern to `tree`, which the caller frees in any case, and its number to *root. LZS_EINVAL, with
- * the error filled, for a pattern that is not well formed or asks for what docs/grammar.md does not list: nothing of it
- * is ignored. */
+/* Adds the nodes of a pattern to `tree`, and puts the number of its root into *root. If the pattern is malformed, or
+ * uses a feature that docs/grammar.md does not list, returns LZS_EINVAL and fills the error. No feature is ignored
+ * silently. The caller frees `tree`, also after an error. */
 lzs_status lzs_regex_parse(const uint8_t *pattern, size_t n, lzs_dialect dialect, lzs_tree *tree, uint32_t *root,
                            lzs_grammar_error *error);
 
-/* Writes the escape of a character that a string of JSON cannot hold as it is, and returns its length; 0 for any
- * other. */
+/* If a JSON string cannot hold a character unescaped, writes its escape and returns the escape's length. Else returns
+ * 0. */
 size_t lzs_json_escape(uint32_t code, uint8_t bytes[6]);
 
-#define LZS_WHOLE SIZE_MAX /* the offset of an error that is about all of a pattern */
+#define LZS_WHOLE SIZE_MAX /* the offset of an error that concerns the whole pattern */
 
 /* Fills an error, and returns LZS_EINVAL. */
 #if defined(__GNUC__)

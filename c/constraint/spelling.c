@@ -13,7 +13,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The characters that are tokens. */
+/* Finds the characters that are tokens. */
 static bool find_characters(lzs_spelling *s) {
     const lzs_vocabulary *v = s->vocabulary;
     s->characters = malloc((size_t)v->n_vocab * sizeof *s->characters);
@@ -25,7 +25,7 @@ static bool find_characters(lzs_spelling *s) {
         if (lzs_utf8_decode(v->bytes + v->begins[token], n, &code) == n) s->characters[s->n_characters++] = code;
     }
     qsort(s->characters, s->n_characters, sizeof *s->characters, ascending);
-    size_t n = 0; /* without those that are several tokens */
+    size_t n = 0; /* removes duplicates: several tokens may be the same character */
     for (size_t i = 0; i < s->n_characters; i++) {
         if (!n || s->characters[n - 1] != s->characters[i]) s->characters[n++] = s->characters[i];
     }
@@ -120,7 +120,8 @@ size_t lzs_spelling_memory(const lzs_spelling *s) {
 
 /* ---- bytes that stand for characters ---- */
 
-/* The bytes of an unfinished character, as the states of a context: a number that is not the set of any states. */
+/* An unfinished character's bytes, stored in place of a context's set of states. PENDING marks a number that is not a
+ * set. */
 enum { PENDING_SHIFT = 1, PENDING_BYTES = 26 };
 #define PENDING 0x80000000u
 
@@ -137,7 +138,7 @@ static size_t characters_below(const lzs_spelling *s, uint32_t code) {
     return low;
 }
 
-/* Whether some of the characters first..last are not tokens. Those that UTF-8 does not have are left out. */
+/* Whether some character of first..last is not a token. Surrogates, which UTF-8 does not have, are not counted. */
 static bool some_missing(const lzs_spelling *s, uint32_t first, uint32_t last) {
     if (first > last) return false;
     size_t n = last - first + 1;
@@ -145,7 +146,7 @@ static bool some_missing(const lzs_spelling *s, uint32_t first, uint32_t last) {
     return characters_below(s, last + 1) - characters_below(s, first) < n;
 }
 
-/* Whether a character that is not a token has bytes that begin so, and of how many bytes it is. */
+/* Whether the bytes begin a character that is not a token. *length is the character's number of bytes. */
 static bool begins_missing(const lzs_spelling *s, const uint8_t *bytes, size_t n, size_t *length) {
     uint32_t lead = bytes[0];
     *length = lead < 0x80 ? 1 : lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;

@@ -1,13 +1,13 @@
 /* state_masks.c - which tokens a state of a grammar allows.
  *
- * A mask is a walk through the tree of the vocabulary beside the automaton. It is made when it is first asked for, and
- * kept by its state. Four exact shortcuts keep it from the walk, and each is here because masks take longer without it
- * (18 regular expressions and schemas, V = 128,256):
- * - a state whose counts are further from their limits than any token reaches has the mask that all such states share
+ * A mask is made by a walk through the vocabulary's tree and the automaton side by side. It is made when it is first
+ * needed, and its state keeps it. Four exact shortcuts avoid parts of the walk. In parentheses is how much longer masks
+ * take without each of them (18 regular expressions and schemas, V = 128,256):
+ * - if a state's counts are further from their limits than any token reaches, it shares one mask with all such states
  *   (twice as long);
- * - if only long tokens reach that far, the mask of the shared state is right for all short ones (43 %);
+ * - if only long tokens reach the limits, the shared state's mask is right for all short tokens (43 %);
  * - inside a string, tokens are taken by their number of characters (inner.h; 2.7 times as long);
- * - a mask is a list while its tokens are few, and is not kept twice (19 %, and 22 % of memory).
+ * - a mask with few tokens is made as a list, and equal masks are kept once (19 %, and 22 % more memory).
  */
 #include "state_masks.h"
 
@@ -39,7 +39,7 @@ void lzs_grammar_forget_masks(lzs_grammar *g) {
     g->mask_bytes = 0;
 }
 
-/* Takes the mask over. */
+/* Keeps a mask under a new number. Takes ownership of the mask. */
 static lzs_status keep(lzs_grammar *g, lzs_kept_mask *mask, int32_t *number) {
     if (!lzs_grow(&g->masks, &g->masks_room, g->n_masks + 1, sizeof *g->masks)) {
         lzs_kept_free(mask);
@@ -61,10 +61,10 @@ void lzs_grammar_write(const lzs_grammar *g, int32_t number, uint32_t *words) {
     lzs_kept_write(g->vocabulary, &g->masks[number], words);
 }
 
-/* Sorts what follows the exits of a mask by bytes: what may follow the part in a grammar are few of them as a rule. */
+/* Sorts the children of a mask's exits by byte, because a grammar usually allows only a few bytes after the part. */
 static lzs_status sort_behind(const lzs_vocabulary *v, lzs_part_ends *ends, size_t n_exits) {
     uint32_t begins[256] = {0};
-    for (int round = 0; round < 2; round++) { /* counts, and then places */
+    for (int round = 0; round < 2; round++) { /* round 0 counts, round 1 places */
         for (size_t i = 0; i < n_exits; i++) {
             uint32_t node = ends->exits[i], end = node + v->nodes[node].size;
             for (uint32_t child = node + 1; child < end; child += v->nodes[child].size) {
@@ -100,17 +100,17 @@ static lzs_status keep_part(lzs_grammar *g, lzs_kept_mask *mask, const lzs_exits
     }
     g->ends[g->n_masks] = ends;
     g->mask_bytes += (kept + ends.n_behind) * sizeof *ends.exits;
-    return keep(g, mask, number); /* there is room for it; ends.mask owns it */
+    return keep(g, mask, number); /* cannot fail, since there is room; ends.mask owns the data */
 }
 
 /* ---- shortcuts ---- */
 
-/* What of the mask of a state need not be walked. */
+/* The shortcut of a state: the part of its mask that needs no walk. */
 typedef struct lzs_shortcut {
     int level;       /* for lzs_walk_all */
-    /* with a level above 0: a state that allows the same tokens of up to LZS_SHORT_LEVELS[level - 1] bytes */
+    /* if level > 0: a state that allows the same tokens of up to LZS_SHORT_LEVELS[level - 1] bytes */
     int32_t clamped;
-    /* with LZS_WALK_OTHERS: the inner tokens that are allowed, by their characters, as in inner.h; else 0 */
+    /* if level is LZS_WALK_OTHERS: inner tokens of at most so many characters are allowed (inner.h); else 0 */
     int32_t most;
 } lzs_shortcut;
 
@@ -134,7 +134,7 @@ static lzs_status shorten(lzs_grammar *g, int32_t state, bool open_end, lzs_shor
     return LZS_OK;
 }
 
-/* Begins with the short tokens of the mask of a clamped state; the number of tokens that are taken over. */
+/* Begins a mask with the short tokens of a clamped state's mask. Returns how many tokens it takes. */
 static size_t take_short(const lzs_grammar *g, int32_t number, const uint32_t *shorter, lzs_found *found) {
     const lzs_kept_mask *base = &g->masks[number];
     if (base->form == LZS_KEPT_ALLOWED) {
@@ -150,8 +150,8 @@ static size_t take_short(const lzs_grammar *g, int32_t number, const uint32_t *s
     return found->n;
 }
 
-/* Whether a mask that was made of another one is equal to it, so that it need not be kept as well. `taken` tokens of
- * that are in it. */
+/* Whether a mask equals mask number `number`, from which it was made. Then it need not be kept. `taken` tokens come
+ * from that mask. */
 static bool is_same(const lzs_grammar *g, int32_t number, const lzs_found *found, size_t taken, size_t n_ends) {
     const lzs_kept_mask *base = &g->masks[number];
     if (found->spread) return base->form == LZS_KEPT_WORDS && !memcmp(found->words, base->data,
@@ -159,7 +159,7 @@ static bool is_same(const lzs_grammar *g, int32_t number, const lzs_found *found
     return found->n == taken + n_ends && base->n == found->n;
 }
 
-/* Adds the exits of a clamped state that are fewer than exits->min_depth bytes deep. */
+/* Copies the exits of a clamped state's mask that are less than exits->min_depth bytes deep. */
 static lzs_status copy_exits(const lzs_grammar *g, int32_t base, lzs_exits *exits) {
     const lzs_part_ends *ends = &g->ends[base];
     if (!lzs_grow(&exits->nodes, &exits->room, ends->n_exits, sizeof *exits->nodes)) return LZS_ENOMEM;
@@ -169,8 +169,8 @@ static lzs_status copy_exits(const lzs_grammar *g, int32_t base, lzs_exits *exit
     return LZS_OK;
 }
 
-/* Begins a mask with what the shortcut of a state says. *base is the mask of a clamped state of which `taken` tokens
- * are in it; -1 if there is none. */
+/* Begins a mask by the shortcut of a state. *base is the mask of the clamped state from which *taken tokens come, or -1
+ * if there is none. */
 static lzs_status begin_mask(lzs_grammar *g, int32_t state, lzs_shortcut *way, lzs_found *found, lzs_exits *exits,
                              int32_t *base, size_t *taken) {
     static const uint32_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
@@ -197,7 +197,7 @@ static lzs_status begin_mask(lzs_grammar *g, int32_t state, lzs_shortcut *way, l
 
 /* ---- masks ---- */
 
-/* Makes the mask of a state: begins with what a shortcut says, and walks to the other tokens. */
+/* Makes the mask of a state: begins it by the shortcut, and walks to the other tokens. */
 static lzs_status make_mask(lzs_grammar *g, int32_t state, lzs_exits *exits, int32_t *number) {
     lzs_found found = lzs_found_none(g);
     lzs_shortcut way;
@@ -220,7 +220,7 @@ static lzs_status make_mask(lzs_grammar *g, int32_t state, lzs_exits *exits, int
     return exits ? keep_part(g, &mask, exits, number) : keep(g, &mask, number);
 }
 
-/* The same, from the masks of a part if the state has places in one. */
+/* As make_mask, but uses the masks of a part if the state has places in a part. */
 static lzs_status mask_of(lzs_grammar *g, int32_t state, int32_t *number) {
     lzs_exits exits = {0};
     lzs_kept_mask mask;
@@ -232,7 +232,8 @@ static lzs_status mask_of(lzs_grammar *g, int32_t state, int32_t *number) {
     return status;
 }
 
-/* The number of a state's mask. It calls itself with states whose counts are clamped at ever smaller levels. */
+/* Finds the number of a state's mask, and makes the mask if needed. Recursive calls are for states whose counts are
+ * clamped at ever smaller levels. */
 lzs_status lzs_grammar_mask_number(lzs_grammar *g, int32_t state, int32_t *number) {
     *number = g->automaton.states[state].mask;
     if (*number >= 0) return LZS_OK;

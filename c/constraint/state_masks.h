@@ -4,23 +4,24 @@
 
 #include "grammar_data.h"
 
-enum { LZS_PART_EXITS = 4096 }; /* of a part; with more of them the walk after it is not much shorter */
+enum { LZS_PART_EXITS = 4096 }; /* the most exits of a shared part: with more exits, sharing hardly shortens the walk */
 
-/* The state after a token; LZS_DEAD if the grammar does not allow it. */
+/* Finds the state after a token, or LZS_DEAD if the grammar does not allow the token. */
 lzs_status lzs_grammar_accept(lzs_grammar *g, int32_t state, int32_t token, int32_t *next);
 
 /* Writes the mask of a state. */
 lzs_status lzs_grammar_mask(lzs_grammar *g, int32_t state, uint32_t *words);
 
-/* The state after the bytes of a text token; LZS_DEAD if the grammar does not allow them. */
+/* Finds the state after the bytes of a text token, or LZS_DEAD if the grammar does not allow the bytes. */
 lzs_status lzs_grammar_spell(lzs_grammar *g, int32_t state, int32_t token, int32_t *next);
 
-/* Masks that are kept, by number, until lzs_grammar_trim forgets them: that of a state, or the one in `words`. */
+/* Both functions give the number of a kept mask, valid until lzs_grammar_trim forgets masks. lzs_grammar_mask_number:
+ * the mask of a state. lzs_grammar_keep: the mask in `words`. */
 lzs_status lzs_grammar_mask_number(lzs_grammar *g, int32_t state, int32_t *number);
 lzs_status lzs_grammar_keep(lzs_grammar *g, const uint32_t *words, int32_t *number);
 void lzs_grammar_write(const lzs_grammar *g, int32_t number, uint32_t *words);
 
-/* Forgets all masks, also in the states. */
+/* Forgets all masks, and the mask numbers in the states. */
 void lzs_grammar_forget_masks(lzs_grammar *g);
 
 #endif

@@ -42,7 +42,7 @@ static uint32_t capped(uint64_t n) {
 
 uint32_t lzs_tree_literal(lzs_tree *tree, const uint8_t *bytes, size_t n) {
     if (n > UINT32_MAX - tree->n_bytes) return LZS_NO_NODE;
-    if (!lzs_grow(&tree->bytes, &tree->bytes_room, tree->n_bytes + n + 1, 1)) return LZS_NO_NODE; /* never NULL */
+    if (!lzs_grow(&tree->bytes, &tree->bytes_room, tree->n_bytes + n + 1, 1)) return LZS_NO_NODE; /* + 1: never NULL */
     if (n) memcpy(tree->bytes + tree->n_bytes, bytes, n);
     lzs_node node = {.kind = LZS_NODE_LITERAL, .first = (uint32_t)tree->n_bytes, .n = (uint32_t)n};
     node.min_bytes = (uint32_t)n;
@@ -85,13 +85,13 @@ uint32_t lzs_tree_concat(lzs_tree *tree, const uint32_t *children, size_t n) {
 
 enum { MAX_SPLITS = 8, MIN_LITERALS = 4 };
 
-/* A literal that is no part of its own. */
+/* Whether a node is a literal that is not a shared part. */
 static bool is_free_literal(const lzs_node *node) {
     return node->kind == LZS_NODE_LITERAL && !node->shared;
 }
 
-/* The plain bytes that all literals of a list begin with. No escape and no character of several bytes is cut in two,
- * since the characters of a node are counted. */
+/* The number of plain bytes with which all literals of a list begin. Only plain bytes count, so no escape and no
+ * character of several bytes is cut in two: the characters of a node must stay countable. */
 static uint32_t common_bytes(const lzs_tree *tree, const uint32_t *literals, size_t n) {
     const lzs_node *first = &tree->nodes[literals[0]];
     uint32_t same = 0;
@@ -105,7 +105,7 @@ static uint32_t common_bytes(const lzs_tree *tree, const uint32_t *literals, siz
     return same;
 }
 
-/* Sorts literals by their first bytes, if these are plain; those with another one, or none, come last. */
+/* Sorts literals by their first byte. Literals with no first byte, or one that is not plain, come last. */
 static bool by_first_byte(const lzs_tree *tree, uint32_t *literals, size_t n, size_t ends[257]) {
     uint32_t *sorted = malloc(n * sizeof *sorted);
     size_t begins[257] = {0};
@@ -134,7 +134,7 @@ static bool by_first_byte(const lzs_tree *tree, uint32_t *literals, size_t n, si
 
 static uint32_t split(lzs_tree *tree, uint32_t *literals, size_t n, int splits);
 
-/* One node for several literals that begin with the same plain byte. */
+/* Makes one node for several literals that begin with the same plain byte. */
 static uint32_t join(lzs_tree *tree, uint32_t *literals, size_t n, int splits) {
     uint32_t same = common_bytes(tree, literals, n), parts[2];
     uint32_t *rest = malloc(n * sizeof *rest);
@@ -155,8 +155,8 @@ static uint32_t join(lzs_tree *tree, uint32_t *literals, size_t n, int splits) {
     return parts[1] != LZS_NO_NODE ? lzs_tree_concat(tree, parts, 2) : LZS_NO_NODE;
 }
 
-/* One of some literals: those that begin with the same byte have it once, so that a state of the automaton has a place
- * for each byte that can follow, and not for each literal. Changes their order. */
+/* Makes the node of alternative literals. Literals that begin with the same byte share this byte, so a state of the
+ * automaton has one place per byte that can follow, not one per literal. Reorders `literals`. */
 static uint32_t split(lzs_tree *tree, uint32_t *literals, size_t n, int splits) {
     size_t ends[257], n_made = 0, begin = 0;
     if (splits == 0 || n < MIN_LITERALS) return of_children(tree, LZS_NODE_ALT, literals, n);
@@ -256,7 +256,7 @@ static uint32_t capped_sum(uint32_t a, uint32_t b) {
     return capped((uint64_t)a + b);
 }
 
-/* Patterns are nested 250 deep at most, and only their nodes are asked about. */
+/* Recursion is safe: callers pass only nodes of patterns, which are nested at most 250 deep. */
 void lzs_tree_characters(const lzs_tree *tree, uint32_t number, bool json, uint32_t *min, uint32_t *max) {
     const lzs_node *node = &tree->nodes[number];
     uint32_t low, high;
@@ -276,7 +276,7 @@ void lzs_tree_characters(const lzs_tree *tree, uint32_t number, bool json, uint3
         lzs_tree_characters(tree, tree->children[node->first + i], json, &low, &high);
         if (node->kind == LZS_NODE_CONCAT) {
             *min = capped_sum(*min, low);
-            *max = capped_sum(*max, high); /* LZS_UNBOUNDED is the largest */
+            *max = capped_sum(*max, high); /* LZS_UNBOUNDED is the largest value, so it stays */
         } else {
             *min = i == 0 || low < *min ? low : *min;
             *max = high > *max ? high : *max;

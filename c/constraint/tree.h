@@ -1,8 +1,8 @@
-/* tree.h - the syntax tree of a constraint: what the parsers build and the byte automaton is made from.
+/* tree.h - the syntax tree of a constraint: the parsers build it, and program.c makes the byte automaton from it.
  *
- * Nodes are made bottom up, and a child has a smaller number than its parent. A node may be a part of several others,
- * which are then built with a copy of it each. Every node matches at least one text, so that nothing built of them can
- * be a dead end.
+ * Nodes are made bottom up, and a child has a smaller number than its parent. A node may be a child of several nodes.
+ * The automaton then has a copy of it for each. Every node matches at least one text, so no node built of others can be
+ * a dead end.
  */
 #ifndef LZS_TREE_H
 #define LZS_TREE_H
@@ -13,10 +13,10 @@ typedef enum lzs_node_kind {
     LZS_NODE_LITERAL, /* bytes[first .. first + n), maybe none */
     LZS_NODE_SET,     /* one code point of ranges[first .. first + n), encoded as UTF-8 */
     LZS_NODE_CONCAT,  /* children[first .. first + n) one after the other */
-    LZS_NODE_ALT,     /* one of them */
+    LZS_NODE_ALT,     /* one of children[first .. first + n) */
     LZS_NODE_REPEAT,  /* node number `first`, min to max times, with `separator` between them */
-    LZS_NODE_LIST     /* children[first .. first + n) one after the other with `separator` between them, without some of
-                       * those that are a REPEAT of 0 to 1; at least `min` of them, which is 0 or 1 */
+    LZS_NODE_LIST     /* children[first .. first + n) one after the other, with `separator` between them. A child that
+                       * is a REPEAT of 0 to 1 may be left out. At least `min` children must be there: 0 or 1. */
 } lzs_node_kind;
 
 #define LZS_UNBOUNDED UINT32_MAX
@@ -27,8 +27,8 @@ typedef struct lzs_node {
     uint32_t first, n;
     uint32_t min, max;
     uint32_t separator; /* a node, or LZS_NO_NODE */
-    uint32_t min_bytes; /* of its shortest text, at most UINT32_MAX; 0 means that the empty text matches */
-    bool shared;        /* masks inside it are kept for all grammars that have the same part: see part_masks.h */
+    uint32_t min_bytes; /* bytes of its shortest text, capped at UINT32_MAX; 0: the empty text matches */
+    bool shared;        /* grammars that have this part share its masks (part_masks.h) */
 } lzs_node;
 
 typedef struct lzs_tree {
@@ -45,9 +45,9 @@ typedef struct lzs_tree {
 
 void lzs_tree_free(lzs_tree *tree);
 
-/* The number of the new node, or LZS_NO_NODE when memory runs out or there are too many. */
+/* These functions return the number of a new node, or LZS_NO_NODE if memory runs out or there are too many nodes. */
 uint32_t lzs_tree_literal(lzs_tree *tree, const uint8_t *bytes, size_t n);
-uint32_t lzs_tree_set(lzs_tree *tree, const lzs_charset *set); /* normalized, not empty */
+uint32_t lzs_tree_set(lzs_tree *tree, const lzs_charset *set); /* the set is normalized and not empty */
 uint32_t lzs_tree_concat(lzs_tree *tree, const uint32_t *children, size_t n);
 uint32_t lzs_tree_alt(lzs_tree *tree, const uint32_t *children, size_t n); /* n >= 1 */
 uint32_t lzs_tree_repeat(lzs_tree *tree, uint32_t child, uint32_t min, uint32_t max);
@@ -58,11 +58,11 @@ static inline bool lzs_node_is_optional(const lzs_node *node) {
     return node->kind == LZS_NODE_REPEAT && node->min == 0 && node->max == 1;
 }
 
-/* The fewest and most characters of a node's texts; *max is LZS_UNBOUNDED if there is no most. With `json`, an escape
- * of JSON's strings is one character. */
+/* Finds the least and the most characters of a node's texts. *max is LZS_UNBOUNDED if there is no limit. If `json`, an
+ * escape of a JSON string counts as one character. */
 void lzs_tree_characters(const lzs_tree *tree, uint32_t node, bool json, uint32_t *min, uint32_t *max);
 
-/* Makes room for one more item of an array; false when memory runs out. */
+/* Makes room for `needed` items of `size` bytes in an array. Returns false if memory runs out. */
 bool lzs_grow(void *array, size_t *room, size_t needed, size_t size);
 
 #endif

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The bytes of the well-formed character that n > 0 bytes begin with, its code point in *code; 0 when they begin with
- * none. */
+/* Decodes the well-formed character at the beginning of n > 0 bytes. Returns its number of bytes, with the code point
+ * in *code. Returns 0 if there is no well-formed character. */
 static inline size_t lzs_utf8_decode(const uint8_t *bytes, size_t n, uint32_t *code) {
     uint32_t lead = bytes[0];
     if (lead < 0x80) {
@@ -26,7 +26,8 @@ static inline size_t lzs_utf8_decode(const uint8_t *bytes, size_t n, uint32_t *c
     return length;
 }
 
-/* Characters of several bytes (RFC 3629): the first byte, how many follow, and the range of the second one. */
+/* Characters of several bytes (RFC 3629): the range of the first byte, how many bytes follow, and the range of the
+ * second byte. */
 typedef struct lzs_lead {
     uint8_t first, last, more, second_first, second_last;
 } lzs_lead;

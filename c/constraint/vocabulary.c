@@ -1,4 +1,5 @@
-/* vocabulary.c - the byte strings of all tokens, as a tree of their beginnings, and what masks take from it at once. */
+/* vocabulary.c - the byte strings of all tokens, as a tree of their prefixes, and groups of tokens that masks take at
+ * once. */
 #include "vocabulary.h"
 
 #include <stdlib.h>
@@ -35,7 +36,7 @@ static size_t common(const text *a, const text *b) {
     return n;
 }
 
-/* The nodes of sorted texts. The ones on the way to the last node are open: their sizes are not known yet. */
+/* Makes the nodes of sorted texts. Nodes on the path to the last node are open: their sizes are not known yet. */
 static bool make_nodes(lzs_vocabulary *v, const text *texts, size_t n) {
     size_t n_nodes = 0;
     for (size_t i = 0; i < n; i++) n_nodes += texts[i].n - (i ? common(&texts[i - 1], &texts[i]) : 0);
@@ -60,7 +61,7 @@ static bool make_nodes(lzs_vocabulary *v, const text *texts, size_t n) {
                                                      .byte = texts[i].bytes[depth - 1]};
         }
         lzs_trie_node *end = &v->nodes[open[texts[i].n]];
-        if (end->token >= 0) { /* the same bytes as the text before, which may be one of several */
+        if (end->token >= 0) { /* the same bytes as the text before: links the token into the list of equal ones */
             v->same[texts[i].token] = v->same[end->token];
             v->same[end->token] = texts[i].token;
         } else {
@@ -78,7 +79,7 @@ static void find_roots(lzs_vocabulary *v) {
     for (size_t i = 0; i < v->n_nodes; i += v->nodes[i].size) v->roots[v->nodes[i].byte] = (uint32_t)i;
 }
 
-/* Masks and lists of what the tokens are. */
+/* Makes the masks and lists of tokens by their kind: text, or end of a text. */
 static bool sort_kinds(lzs_vocabulary *v, const uint8_t *kinds, text *texts) {
     for (int32_t token = 0; token < v->n_vocab; token++) {
         size_t n = v->begins[token + 1] - v->begins[token];
@@ -100,16 +101,16 @@ static bool sort_kinds(lzs_vocabulary *v, const uint8_t *kinds, text *texts) {
     return true;
 }
 
-/* ---- the tokens by the kinds of their bytes ---- */
+/* ---- tokens by the kinds of their bytes ---- */
 
-/* The kinds of ASCII characters that are seen: each string is one. Marks that patterns name often are a kind by
- * themselves. */
+/* The kinds of visible ASCII characters: each string is one kind. A mark that patterns often name is a kind by
+ * itself. */
 static const char *const SEEN[] = {
     "abcdef", "ghijklmnopqrstuvwxyz", "ABCDEF", "GHIJKLMNOPQRSTUVWXYZ", "0", "123456789", " ", "_", "-", ".", ",", ":",
     "+", "%", "@", "/", "\"", "\\", "'", "()", "[]", "{}", "<=>", "!?;", "#$&*^`|~", "\n",
 };
 enum { N_SEEN = sizeof SEEN / sizeof *SEEN, CONTROLS = N_SEEN, FOLLOWING, LEADING, N_KINDS };
-enum { MIN_WIDE = 16 }; /* children of a node from which on it pays to look one up */
+enum { MIN_WIDE = 16 }; /* from so many children on, looking a child up pays */
 
 _Static_assert((int)N_KINDS == (int)LZS_KINDS, "kinds are numbered below LZS_KINDS");
 
@@ -122,7 +123,7 @@ static void find_kinds(lzs_vocabulary *v) {
     }
 }
 
-/* What lies below each node: the kinds of the bytes, and whether it has many children. */
+/* Marks each node: the kinds of the bytes below it, and whether it has many children. */
 static void mark_nodes(lzs_vocabulary *v, size_t *n_wide, size_t *n_children) {
     *n_wide = *n_children = 0;
     for (size_t i = v->n_nodes; i > 0; i--) {
@@ -173,7 +174,7 @@ static int by_kinds(const void *a, const void *b) {
     return (x->token > y->token) - (x->token < y->token);
 }
 
-/* The tokens that are text, by the set of the kinds of their bytes. */
+/* Groups the text tokens by the set of the kinds of their bytes. */
 static bool group_tokens(lzs_vocabulary *v) {
     size_t n = v->n_text ? v->n_text : 1;
     kinds_of_token *all = malloc(n * sizeof *all);
@@ -218,7 +219,7 @@ static lzs_status init_kinds(lzs_vocabulary *v) {
 
 size_t lzs_wide_number(const lzs_vocabulary *v, uint32_t node) {
     size_t low = 0, high = v->n_wide;
-    while (high - low > 1) { /* the node is one of these */
+    while (high - low > 1) { /* the node is at an index of [low, high) */
         size_t middle = (low + high) / 2;
         if (v->wide[middle] <= node) {
             low = middle;
@@ -238,7 +239,7 @@ static const lzs_lead *lead_of(uint8_t byte) {
     return NULL;
 }
 
-/* The characters of an inner token, of which the last one may be cut off; 0 for any other token. */
+/* How many characters an inner token has, where the last character may be incomplete. 0 for any other token. */
 static uint32_t characters(const uint8_t *bytes, size_t n) {
     uint32_t count = 0;
     for (size_t i = 0; i < n; count++) {
@@ -275,7 +276,7 @@ static lzs_status sort_inner(lzs_vocabulary *v, uint32_t *counts) {
         for (uint32_t most = count; count && most <= LZS_INNER_LEVELS; most++) {
             v->inner_words[most * n_words + (size_t)token / 32] |= UINT32_C(1) << (token % 32);
         }
-        if (count) v->inner_words[token / 32] |= UINT32_C(1) << (token % 32); /* the first mask has all of them */
+        if (count) v->inner_words[token / 32] |= UINT32_C(1) << (token % 32); /* mask 0 has all inner tokens */
     }
     counted *longer = malloc((n ? n : 1) * sizeof *longer);
     if (!longer) return LZS_ENOMEM;
@@ -293,7 +294,7 @@ static lzs_status sort_inner(lzs_vocabulary *v, uint32_t *counts) {
     return v->inner_long && v->inner_counts ? LZS_OK : LZS_ENOMEM;
 }
 
-/* Which nodes have inner tokens alone, their own included. */
+/* Marks the nodes whose subtree, with the node itself, has only inner tokens. */
 static void mark_inner(lzs_vocabulary *v, const uint32_t *counts) {
     for (size_t i = v->n_nodes; i > 0; i--) {
         lzs_trie_node *node = &v->nodes[i - 1], *child = node + 1, *end = node + node->size;

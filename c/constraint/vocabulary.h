@@ -1,11 +1,12 @@
-/* vocabulary.h - the byte strings of all tokens, as a tree of their beginnings, and what masks take from it at once.
+/* vocabulary.h - the byte strings of all tokens, as a tree of their prefixes, and groups of tokens that masks take at
+ * once.
  *
- * Kinds: patterns seldom tell the small letters from g to z apart, or the digits from 1 to 9. Bytes that they rarely
- * tell apart are of one kind. If all bytes of some kinds lead from a state to one and the same, all tokens of these
- * kinds are allowed together.
+ * Kinds: patterns seldom distinguish the letters g to z, or the digits 1 to 9. Bytes that patterns seldom distinguish
+ * are of one kind. If all bytes of some kinds lead from a state to the same next state, all tokens of these kinds can
+ * be judged together.
  *
- * Inner tokens consist of plain bytes (lzs_is_plain) and of characters of several bytes. Almost all tokens do. Inside a
- * string a grammar does not tell one such character from another, so a mask takes these tokens by their number of
+ * Inner tokens consist of plain bytes (lzs_is_plain) and of characters of several bytes. Almost all tokens are inner
+ * tokens. Inside a string a grammar treats all these characters alike, so a mask takes inner tokens by their number of
  * characters.
  */
 #ifndef LZS_VOCABULARY_H
@@ -15,69 +16,69 @@
 
 #include "../include/lzsampler.h"
 
-/* Tokens of up to so many bytes are "short" by each of several measures: see state_masks.c. */
+/* At level i > 0, tokens of up to LZS_SHORT_LEVELS[i - 1] bytes are "short" (state_masks.c). */
 #define LZS_SHORT_LEVELS {4, 8, 16, 32, 64}
 enum { LZS_N_SHORT = 5, LZS_INNER_LEVELS = 16 };
 enum { LZS_KINDS = 29 };
 
 #define LZS_NO_ROOT UINT32_MAX
 
-/* A beginning of tokens. The nodes lie depth first: a node's subtree follows it. */
+/* A prefix of tokens. Nodes are stored depth first: a node's subtree follows the node. */
 typedef struct lzs_trie_node {
-    uint32_t size; /* nodes of the subtree, this one included */
-    int32_t token; /* the first token that ends here, or -1; others have the same bytes: see `same` */
-    uint32_t kinds; /* of the bytes below it, a bit each: see above */
+    uint32_t size; /* nodes of the subtree, this node included */
+    int32_t token; /* the first token with exactly these bytes, or -1; `same` links further ones */
+    uint32_t kinds; /* the kinds of the bytes below the node, one bit each */
     uint16_t depth;
     uint8_t byte;
-    uint8_t level : 3; /* of the longest token in the subtree: how many of LZS_SHORT_LEVELS it exceeds */
-    uint8_t inner : 1; /* all tokens from here on are inner ones: see above */
-    uint8_t wide : 1; /* it is in the list of the nodes with many children */
+    uint8_t level : 3; /* how many of LZS_SHORT_LEVELS the subtree's longest token exceeds */
+    uint8_t inner : 1; /* all tokens of the subtree are inner tokens */
+    uint8_t wide : 1; /* the node is in `wide`, the list of nodes with many children */
 } lzs_trie_node;
 
 struct lzs_vocabulary {
     int32_t n_vocab;
-    size_t n_words; /* of a mask */
+    size_t n_words; /* words of a mask */
     uint8_t *bytes;
     size_t *begins; /* (n_vocab + 1) */
-    lzs_trie_node *nodes; /* without the root; NULL if no token has text */
+    lzs_trie_node *nodes; /* the tree without its root; NULL if no token has text */
     size_t n_nodes, n_text;
-    uint32_t roots[256]; /* the node of each byte that tokens begin with, or LZS_NO_ROOT */
+    uint32_t roots[256]; /* by first byte of a token: its node, or LZS_NO_ROOT */
     int32_t *same;    /* (n_vocab) the next token with the same bytes, or -1; NULL if all differ */
     int32_t *ends;    /* tokens that end a text */
     size_t n_ends;
     bool *is_end;     /* (n_vocab) */
     uint32_t *texts;  /* a mask: tokens that are text */
     uint32_t *short_words[LZS_N_SHORT]; /* masks: tokens of at most so many bytes */
-    /* (1 + LZS_INNER_LEVELS, n_words) masks: all inner tokens, then those of at most 1, 2 ... characters */
+    /* (1 + LZS_INNER_LEVELS, n_words) masks: all inner tokens, then inner tokens of at most 1, 2 ... characters */
     uint32_t *inner_words;
-    int32_t *inner_long;   /* (n_inner_long) those of more characters, by their number */
-    uint32_t *inner_counts; /* (n_inner_long) this number */
+    int32_t *inner_long;   /* (n_inner_long) inner tokens with more characters, sorted by how many */
+    uint32_t *inner_counts; /* (n_inner_long) their numbers of characters */
     size_t n_inner_long;
     uint8_t kind_of[256]; /* the kind of each byte, less than LZS_KINDS */
-    int32_t *grouped; /* (n_text) tokens by the set of the kinds of their bytes, then by how many bytes they have */
-    uint16_t *grouped_bytes; /* how many */
-    uint32_t *group_kinds; /* (n_groups) the sets, ascending */
-    uint32_t *group_begins; /* (n_groups + 1) in `grouped` */
+    int32_t *grouped; /* (n_text) text tokens, sorted by the set of their bytes' kinds, then by length */
+    uint16_t *grouped_bytes; /* (n_text) their lengths in bytes */
+    uint32_t *group_kinds; /* (n_groups) the sets of kinds, ascending */
+    uint32_t *group_begins; /* (n_groups + 1) where each group begins in `grouped` */
     size_t n_groups;
     uint32_t *wide; /* (n_wide) nodes with many children, ascending */
-    uint32_t *wide_begins; /* (n_wide + 1) in the two lists of children */
+    uint32_t *wide_begins; /* (n_wide + 1) where children begin in wide_bytes and wide_nodes */
     uint8_t *wide_bytes;
     uint32_t *wide_nodes;
     size_t n_wide;
     bool single[256]; /* bytes that are a token by themselves */
-    uint32_t longest; /* bytes of a token, >= 1 */
+    uint32_t longest; /* bytes of the longest token, >= 1 */
 };
 
-/* The number of a wide node among all of them. */
+/* The index of a wide node in `wide`. */
 size_t lzs_wide_number(const lzs_vocabulary *v, uint32_t node);
 
-/* In the place of a number of characters: any number, and not known. */
+/* Special values for a number of characters: any number, and unknown. */
 enum { LZS_INNER_ALL = -1, LZS_INNER_UNKNOWN = -2 };
 
 /* Writes the mask of the inner tokens of at most so many characters. */
 void lzs_inner_write(const lzs_vocabulary *v, int32_t most, uint32_t *words);
 
-/* Bytes that stand for themselves in almost every text, strings of JSON among them: tokens have few others. */
+/* Whether a byte stands for itself in almost every text, JSON strings included. Most bytes of tokens are plain. */
 static inline bool lzs_is_plain(uint8_t byte) {
     return byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\';
 }

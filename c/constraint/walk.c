@@ -1,14 +1,14 @@
 /* walk.c - which tokens may follow a state.
  *
- * The walk visits the nodes of the tree in their order and leaves out the subtrees of bytes that cannot come. Three
- * shortcuts keep it from waiting for memory, and each is here because masks take longer without it (V = 128,256, 18
- * regular expressions and schemas):
+ * The walk visits the nodes of the vocabulary's tree in order, and skips the subtree of a byte that cannot follow.
+ * Three shortcuts save memory accesses. In parentheses is how much longer masks take without each of them (V = 128,256,
+ * 18 regular expressions and schemas):
  * - few bytes: if at most LZS_FEW bytes can follow, their nodes are looked up (12 % on average, 117 % on 1,000
  *   choices);
- * - wide nodes: the bytes of many children lie in a list, so that only nodes that can follow are read (8 %, 35 % on
- *   short masks);
- * - runs: tokens of bytes that all lead from state to state are taken from a list at once (15 % in all, 156 % on e-mail
- *   addresses).
+ * - wide nodes: if a node has many children, their bytes lie in a list, so only child nodes that can follow are read (8
+ *   %, 35 % on short masks);
+ * - runs: if all bytes of some kinds lead from a state to the same state, tokens of these bytes are taken from a list
+ *   at once (15 % in all, 156 % on e-mail addresses).
  */
 #include "walk.h"
 
@@ -16,7 +16,7 @@
 
 #include "completion.h"
 
-enum { MIN_ASKED = 4 }; /* nodes of a subtree from which on it pays to ask which bytes can follow */
+enum { MIN_ASKED = 4 }; /* from so many nodes of a subtree on, asking which bytes can follow pays */
 
 void lzs_found_spread(lzs_found *found) {
     memset(found->words, 0, found->n_words * sizeof *found->words);
@@ -33,11 +33,11 @@ static void add_tokens(lzs_found *found, const int32_t *tokens, size_t n) {
     }
 }
 
-/* ---- runs: kinds of bytes that lead from a state to one and the same ---- */
+/* ---- runs: kinds of bytes that all lead from a state to the same state ---- */
 
 void lzs_walk_init(lzs_grammar *g) {
     const lzs_program *p = &g->program;
-    uint32_t kinds[256] = {0}; /* of the bytes of each class */
+    uint32_t kinds[256] = {0}; /* by class: the kinds of its bytes */
     for (int byte = 0; byte < 256; byte++) kinds[p->class_of[byte]] |= UINT32_C(1) << g->vocabulary->kind_of[byte];
     size_t n = 0;
     for (uint32_t kind = 0; kind < LZS_KINDS; kind++) {
@@ -49,7 +49,7 @@ void lzs_walk_init(lzs_grammar *g) {
     g->kind_begins[LZS_KINDS] = (uint16_t)n;
 }
 
-/* Finds the run of a state, if nobody has asked yet. */
+/* Finds the run of a state, unless it is known already. */
 static lzs_status find_run(lzs_grammar *g, int32_t state) {
     lzs_automaton *a = &g->automaton;
     if (a->states[state].run_to != LZS_NO_STATE) return LZS_OK;
@@ -90,8 +90,8 @@ static lzs_status find_run(lzs_grammar *g, int32_t state) {
 
 enum { MOST_PLACES = 32 };
 
-/* Whether to look ahead from a state: only if its places are few and memory is plenty, since looking makes states that
- * no text may need. */
+/* Whether to look ahead from a state: only if the state has few places and memory is plentiful, because looking ahead
+ * makes states that perhaps no text needs. */
 static bool looks_ahead(const lzs_automaton *a, int32_t state) {
     return a->states[state].n <= MOST_PLACES && lzs_automaton_used(a) <= a->max_bytes / 4;
 }
@@ -114,7 +114,8 @@ static inline lzs_status add_node(lzs_grammar *g, const lzs_trie_node *node, int
     return status;
 }
 
-/* Opens a node that has many children. A vocabulary sets how deep its tokens are, so the open nodes are a list. */
+/* Opens a node that has many children. How many nodes can be open depends on the vocabulary, so the list of open nodes
+ * can grow. */
 static lzs_status open_node(lzs_grammar *g, size_t *n_open, const lzs_trie_node *node, const lzs_trie_node *last) {
     const lzs_vocabulary *v = g->vocabulary;
     if (!lzs_grow(&g->open_nodes, &g->open_room, *n_open + 1, sizeof *g->open_nodes)) return LZS_ENOMEM;
@@ -122,8 +123,8 @@ static lzs_status open_node(lzs_grammar *g, size_t *n_open, const lzs_trie_node 
     return LZS_OK;
 }
 
-/* The next child of an open node whose byte can follow, or NULL. The bytes lie together, so that no child is touched in
- * vain. */
+/* The next child of an open node whose byte can follow, or NULL. The children's bytes are contiguous, so only a child
+ * that can follow is read. */
 static const lzs_trie_node *next_child(const lzs_grammar *g, lzs_open_node *open) {
     const lzs_vocabulary *v = g->vocabulary;
     const int32_t state = g->path[open->node->depth];
@@ -154,7 +155,7 @@ static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level
     int32_t *path = g->path;
     size_t n_open = 0;
     for (;;) {
-        while (node == last) { /* of a child of an open node, or of all */
+        while (node == last) { /* the end of an open node's child, or of the walk */
             if (!n_open) return LZS_OK;
             lzs_open_node *open = &g->open_nodes[n_open - 1];
             node = next_child(g, open);
@@ -173,7 +174,7 @@ static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level
         if (to == LZS_NO_STATE) {
             status = lzs_automaton_step(&g->automaton, from, node->byte, &to);
             if (status != LZS_OK) return status;
-            edges = g->automaton.edges; /* they may have moved */
+            edges = g->automaton.edges; /* making an edge may move the array */
         }
         if (to == LZS_DEAD) {
             node += node->size;
@@ -198,19 +199,20 @@ static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level
 
 /* ---- runs as a whole ---- */
 
-enum { MOST_STATES = 64 }; /* of a chain */
+enum { MOST_STATES = 64 }; /* the most states of a chain */
 
-/* The states to which some kinds of bytes lead in turn. The last one leads to itself, or none of these bytes can follow
- * it. */
+/* A chain of states: each byte of some kinds leads from one state to the next. The last state leads to itself, or no
+ * byte of these kinds can follow it. */
 typedef struct chain {
     int32_t states[MOST_STATES];
-    uint32_t last;  /* the number of the last one */
-    bool loops;     /* it leads to itself */
-    uint32_t kinds; /* 0 if there is no chain */
-    uint32_t leave; /* other kinds that can come in one of the states */
+    uint32_t last;  /* the index of the last state */
+    bool loops;     /* the last state leads to itself */
+    uint32_t kinds; /* the kinds of bytes; 0: no chain */
+    uint32_t leave; /* other kinds that can follow one of the states */
 } chain;
 
-/* Follows the run of a state. With `exits` no text may end on the way, since that would have to be noted. */
+/* Follows the run of a state. If `exits`, there is no chain if a text may end on the way, because the exits would have
+ * to be noted. */
 static lzs_status find_chain(lzs_grammar *g, int32_t state, bool exits, chain *c) {
     uint32_t live = 0;
     *c = (chain){.kinds = UINT32_MAX};
@@ -225,18 +227,18 @@ static lzs_status find_chain(lzs_grammar *g, int32_t state, bool exits, chain *c
         c->states[c->last] = state;
         live |= s->live;
         if (c->last && !(s->live & c->kinds)) break;
-        c->kinds &= c->kinds & s->run ? s->run : ~s->live; /* those that are left out are walked */
+        c->kinds &= c->kinds & s->run ? s->run : ~s->live; /* tokens with a kind that is removed here are walked */
         if (!c->kinds || !(s->live & c->kinds)) break;
         c->loops = s->run_to == state;
         if (c->loops) break;
         state = s->run_to;
     }
-    if (!c->last && !c->loops) c->kinds = 0; /* none of them can come */
+    if (!c->last && !c->loops) c->kinds = 0; /* no byte of these kinds can follow */
     c->leave = live & ~c->kinds;
     return LZS_OK;
 }
 
-/* The first of the tokens of a group with more bytes than `n`. */
+/* The index of a group's first token that is longer than `n` bytes. */
 static size_t longer_than(const lzs_vocabulary *v, size_t group, size_t n) {
     size_t low = v->group_begins[group], high = v->group_begins[group + 1];
     while (low < high) {
@@ -250,7 +252,7 @@ static size_t longer_than(const lzs_vocabulary *v, size_t group, size_t n) {
     return low;
 }
 
-/* Walks to the tokens below some nodes that are not of the chain's kinds alone. */
+/* Walks to the tokens below some nodes that have a byte of a kind outside the chain. */
 static lzs_status walk_linked(lzs_grammar *g, const chain *c, size_t first, size_t end, int level, lzs_found *found,
                               lzs_exits *exits) {
     const lzs_vocabulary *v = g->vocabulary;
@@ -269,8 +271,8 @@ static lzs_status walk_linked(lzs_grammar *g, const chain *c, size_t first, size
     return LZS_OK;
 }
 
-/* Adds the tokens of the chain's kinds, which are allowed as far as it goes, and walks only to those in which another
- * byte comes that can follow. */
+/* Adds the tokens whose bytes are all of the chain's kinds: they are allowed up to the chain's length. Walks only to
+ * tokens with another byte that can follow. */
 static lzs_status walk_chain(lzs_grammar *g, const chain *c, int level, lzs_found *found, lzs_exits *exits) {
     static const size_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
     const lzs_vocabulary *v = g->vocabulary;
@@ -281,7 +283,7 @@ static lzs_status walk_chain(lzs_grammar *g, const chain *c, int level, lzs_foun
         if (first < end) add_tokens(found, v->grouped + first, end - first);
     }
     lzs_status status = LZS_OK;
-    for (int byte = 0; byte < 256 && status == LZS_OK; byte++) { /* nodes that do not matter are not touched */
+    for (int byte = 0; byte < 256 && status == LZS_OK; byte++) { /* reads no node of a byte that cannot follow */
         size_t root = v->roots[byte];
         if (root == LZS_NO_ROOT || !((c->kinds | c->leave) >> v->kind_of[byte] & 1)) continue;
         status = walk_linked(g, c, root, root + v->nodes[root].size, level, found, exits);
@@ -307,7 +309,7 @@ lzs_status lzs_walk_all(lzs_grammar *g, int32_t state, int level, lzs_found *fou
         status = find_chain(g, state, exits != NULL, &c);
         if (status != LZS_OK || c.kinds) return status == LZS_OK ? walk_chain(g, &c, level, found, exits) : status;
     }
-    for (int byte = 0; byte < 256 && status == LZS_OK; byte++) { /* nodes of bytes that cannot come are not touched */
+    for (int byte = 0; byte < 256 && status == LZS_OK; byte++) { /* reads no node of a byte that cannot follow */
         size_t root = v->roots[byte];
         if (root == LZS_NO_ROOT ||
             a->edges[(size_t)state * g->program.n_classes + g->program.class_of[byte]] == LZS_DEAD) continue;

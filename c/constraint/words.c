@@ -20,9 +20,9 @@ enum {
     LINE,  /* a line feed or carriage return */
     DIGIT, /* \p{N} */
     LETTER,
-    LETTER_E,  /* ends 're and 've */
-    LETTER_L,  /* 'll */
-    LETTER_RV, /* begins 're and 've */
+    LETTER_E,  /* e: ends 're and 've */
+    LETTER_L,  /* l: of 'll */
+    LETTER_RV, /* r or v: begins 're and 've */
     LETTER_S   /* s, t, m, d: 's and so on */
 };
 
@@ -63,29 +63,29 @@ static bool is_mark(int class) {
 /* ---- the automata ---- */
 
 enum {
-    BEGIN,      /* no word yet, or after one that has ended */
+    BEGIN,      /* no word yet, or a word has ended */
     LETTERS,
     DIGITS1,
     DIGITS2,
     DIGITS3,
-    APOSTROPHE, /* with which a word begins */
-    THEN_E,     /* 'r or 'v; an e makes it a word */
+    APOSTROPHE, /* a word's first character is an apostrophe */
+    THEN_E,     /* after 'r or 'v: an e must follow, which ends the word */
     THEN_L,
-    NOT_E,      /* a word that begins with r or v after an apostrophe, and does not go on with e */
+    NOT_E,      /* after an apostrophe: a word that begins with r or v and does not go on with e */
     NOT_L,
-    MARK,       /* with which a word begins, so that letters may follow */
+    MARK,       /* a word's first character is a mark, so letters may follow */
     MARKS,
     MARKS_LINE, /* line ends after marks */
-    LINE_COMES, /* white space of which a later character is a line end */
-    LAST_LINE,  /* the last line end of white space */
-    GAP,        /* white space without a line end to come, after which the text ends or white space follows */
-    LAST_SPACE, /* the space before something else */
-    LAST_WHITE  /* other white space before something else */
+    LINE_COMES, /* white space that still has a line end to come */
+    LAST_LINE,  /* the last line end within white space */
+    GAP,        /* white space with no line end to come; more white space or the end of the text follows */
+    LAST_SPACE, /* a space right before a character that is not white space */
+    LAST_WHITE  /* other white space right before such a character */
 };
 
 #define BIT(state) (UINT32_C(1) << (state))
 
-/* The states after the first character of a word. */
+/* The set of states after the first character of a word. */
 static uint32_t beginning(lzs_words_kind kind, int class) {
     bool lines = kind == LZS_WORDS_LLAMA3 || kind == LZS_WORDS_QWEN2;
     if (is_letter(class)) return BIT(LETTERS);
@@ -96,8 +96,8 @@ static uint32_t beginning(lzs_words_kind kind, int class) {
     return BIT(GAP) | (class == SPACE ? BIT(LAST_SPACE) : BIT(LAST_WHITE)) | (lines ? BIT(LINE_COMES) : 0);
 }
 
-/* One state and class: what follows in the same word, and whether another word may begin instead. Returns false if a
- * word must not begin. */
+/* For one state and one class: *joined is the set of states if the character continues the word. Returns whether a new
+ * word may begin with the character instead. */
 static bool in_words_of_gpt2(lzs_words_kind kind, int state, int class, uint32_t *joined) {
     switch (state) {
     case LETTERS:
@@ -192,7 +192,8 @@ static bool in_words_of_llama3(int state, int class, uint32_t *joined) {
     }
 }
 
-/* White space of which the last character belongs to what follows, or is a word by itself: that word begins there. */
+/* The states if the last character of white space begins a word: it belongs to the next word, or is a word by
+ * itself. */
 static uint32_t last_white(lzs_words_kind kind, int class) {
     if (class == SPACE) return BIT(LAST_SPACE);
     bool lines = kind == LZS_WORDS_LLAMA3 || kind == LZS_WORDS_QWEN2;
@@ -213,7 +214,7 @@ static void make_automaton(lzs_words *w) {
             if (state == LAST_LINE) apart &= ~BIT(LINE_COMES);
             if (gpt2 && state == APOSTROPHE && class == LETTER_RV) apart = BIT(NOT_E);
             if (gpt2 && state == APOSTROPHE && class == LETTER_L) apart = BIT(NOT_L);
-            if (w->kind == LZS_WORDS_GPT2_DIGITS && class == DIGIT) { /* a digit is cut out before everything else */
+            if (w->kind == LZS_WORDS_GPT2_DIGITS && class == DIGIT) { /* digits are cut out before other rules */
                 joined = 0;
                 apart = w->ends & BIT(state) ? BIT(DIGITS3) : 0;
             }
@@ -234,8 +235,8 @@ static int16_t node_of(lzs_words *w, const int16_t row[64]) {
     return (int16_t)(LZS_WORD_CLASSES + w->n_nodes++);
 }
 
-/* What follows the bytes of a character whose first code point with these bytes is `code`, `rest` bytes before its
- * end. */
+/* Makes the node after the first bytes of a character. `code` is the lowest code point with these bytes, and `rest`
+ * bytes follow. */
 static bool make_node(lzs_words *w, uint32_t code, int rest, uint32_t lowest, int16_t *node) {
     int16_t row[64];
     bool any = false;
@@ -244,7 +245,7 @@ static bool make_node(lzs_words *w, uint32_t code, int rest, uint32_t lowest, in
         row[i] = -1;
         if (last < lowest || first > 0x10FFFF || (first >= 0xD800 && last <= 0xDFFF)) continue;
         if (rest == 1) {
-            /* one word needs no classes */
+            /* without words, classes do not matter */
             row[i] = w->kind == LZS_WORDS_NONE ? OTHER : (int16_t)class_of(first, false);
         } else if (!make_node(w, first, rest - 1, lowest, &row[i])) {
             return false;
@@ -311,7 +312,7 @@ lzs_status lzs_contexts_init(lzs_contexts *c, const lzs_words *words) {
     int32_t number;
     uint32_t all = words->kind == LZS_WORDS_NONE ? BIT(BEGIN) : BIT(LAST_WHITE + 1) - 1;
     lzs_status status = intern(c, BIT(BEGIN), 0, 0, &number);
-    /* a joint of its own keeps it apart from the first */
+    /* another joint makes it a context different from the first */
     if (status == LZS_OK) status = intern(c, all, 0, LZS_EITHER, &number);
     return status;
 }
@@ -359,7 +360,7 @@ static lzs_status behind(lzs_contexts *c, const lzs_context *from, uint8_t byte,
 }
 
 lzs_status lzs_contexts_make(lzs_contexts *c, int32_t context, uint8_t byte, lzs_joint joint, int32_t *next) {
-    lzs_context from = c->all[context]; /* the array may move */
+    lzs_context from = c->all[context]; /* a copy, since the array may move */
     if (!from.next) {
         from.next = malloc(3 * 256 * sizeof *from.next);
         if (!from.next) return LZS_ENOMEM;

@@ -1,9 +1,11 @@
-/* words.h - where the pre-tokenizer of a vocabulary cuts a text into words, which the rules of merges.h never join.
+/* words.h - where the pre-tokenizer of a vocabulary cuts a text into words. The rules of merges.h never join tokens of
+ * two words.
  *
- * A pre-tokenizer is a regular expression that finds one word after the other. Here it is an automaton that reads one
- * character at a time. It guesses what it cannot know yet, such as whether 'r will be 're. Between two characters it
- * says whether a word begins there. A context is the set of its states that agree with the tokens so far: no word
- * begins inside a token, and between two tokens one begins unless the rules let them stand side by side.
+ * A pre-tokenizer is a regular expression that finds one word after the other. Here it is a nondeterministic automaton
+ * that reads one character at a time. The automaton guesses what it cannot know yet, such as whether 'r will become
+ * 're. Between two characters it says whether a word begins there. A context is the set of the automaton's states that
+ * agree with the tokens so far. No word begins inside a token. Between two tokens a word begins, unless the rules let
+ * the two tokens stand side by side.
  */
 #ifndef LZS_WORDS_H
 #define LZS_WORDS_H
@@ -17,37 +19,38 @@ enum { LZS_WORD_STATES = 20, LZS_WORD_CLASSES = 11 };
 
 typedef struct lzs_words {
     lzs_words_kind kind;
-    /* Sets of states after a character, if a word begins with it and if none does. */
+    /* By state and class of a character: the set of next states, if a word begins with the character (`apart`) or not
+     * (`joined`). */
     uint32_t apart[LZS_WORD_STATES][LZS_WORD_CLASSES], joined[LZS_WORD_STATES][LZS_WORD_CLASSES];
     uint32_t ends; /* states in which the text may end */
-    /* What a byte makes of the beginning of a character: below LZS_WORD_CLASSES its class, above the number of a node,
-     * or -1. */
+    /* By first byte of a character: its class if below LZS_WORD_CLASSES, else LZS_WORD_CLASSES + the number of a node,
+     * or -1 if invalid. */
     int16_t first[256];
     int16_t (*nodes)[64];
     size_t n_nodes, nodes_room;
 } lzs_words;
 
-/* The caller frees it in any case. */
+/* The caller frees `words`, also after an error. */
 lzs_status lzs_words_init(lzs_words *words, lzs_words_kind kind);
 void lzs_words_free(lzs_words *words);
 
-/* How a byte follows what comes before it. */
+/* How a byte follows the byte before it. */
 typedef enum lzs_joint {
-    LZS_INSIDE, /* in the same token */
-    LZS_APART,  /* as the first byte of a token, and of a word */
-    LZS_EITHER  /* as the first byte of a token, maybe of a word */
+    LZS_INSIDE, /* within the same token */
+    LZS_APART,  /* as the first byte of a token that begins a word */
+    LZS_EITHER  /* as the first byte of a token, which may begin a word */
 } lzs_joint;
 
 enum { LZS_NO_CONTEXT = 0, LZS_TEXT_BEGINS = 1, LZS_ANY_CONTEXT = 2 };
 
 typedef struct lzs_context {
-    uint32_t set;  /* states after the last whole character */
-    int16_t node;  /* what the bytes after it lead to, 0 if there are none */
-    uint8_t joint; /* of the first of these bytes */
-    int32_t *next; /* (3, 256) by lzs_joint: -1 is not known yet; NULL before it is asked for */
+    uint32_t set;  /* set of states after the last complete character */
+    int16_t node;  /* node of the incomplete character's bytes, or 0 if there are none */
+    uint8_t joint; /* joint of the incomplete character's first byte */
+    int32_t *next; /* (3, 256) by lzs_joint and byte: the next context, or -1 if unknown; NULL until needed */
 } lzs_context;
 
-/* The contexts that came up. */
+/* All contexts that were reached so far. */
 typedef struct lzs_contexts {
     const lzs_words *words;
     lzs_context *all;
@@ -62,7 +65,7 @@ size_t lzs_contexts_memory(const lzs_contexts *contexts);
 
 lzs_status lzs_contexts_make(lzs_contexts *contexts, int32_t context, uint8_t byte, lzs_joint joint, int32_t *next);
 
-/* The context after a byte; LZS_NO_CONTEXT if it cannot be. */
+/* Finds the context after a byte, or LZS_NO_CONTEXT if the byte cannot follow. */
 static inline lzs_status lzs_contexts_step(lzs_contexts *contexts, int32_t context, uint8_t byte, lzs_joint joint,
                                            int32_t *next) {
     const int32_t *row = contexts->all[context].next;
@@ -70,7 +73,7 @@ static inline lzs_status lzs_contexts_step(lzs_contexts *contexts, int32_t conte
     return *next >= 0 ? LZS_OK : lzs_contexts_make(contexts, context, byte, joint, next);
 }
 
-/* The context of some given states, between two characters. */
+/* Finds the context of a set of states, between two characters. */
 lzs_status lzs_contexts_of(lzs_contexts *contexts, uint32_t set, int32_t *context);
 
 static inline bool lzs_contexts_may_end(const lzs_contexts *contexts, int32_t context) {

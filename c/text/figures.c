@@ -1,29 +1,28 @@
-/* figures.c - counts the n-grams of words, the lines and the paragraphs of a text that repeat earlier ones.
+/* figures.c - counts the n-grams of words, the lines and the paragraphs of a text that occurred earlier in the text.
  *
- * Only n-grams of words that occur more than once are listed and numbered: the others need no more than to be counted
- * together. An n-gram can repeat only if the (n - 1)-grams at its two ends do, so the n-grams of the next length are
- * pairs of neighbours in the list, and comparing them is comparing pairs of numbers. In ordinary text the list soon
- * gets short.
+ * Only n-grams of words that occur more than once are listed and numbered. N-grams that occur once are only counted. An
+ * n-gram can occur again only if both (n - 1)-grams in it do. So an n-gram of the next length is a pair of neighbours
+ * in the list, and two n-grams are compared as pairs of numbers. In ordinary text the list soon gets short.
  *
- * Datatrove compares its duplicate 5- to 10-grams without the spaces between their words ("ab c" equals "a bc"), so
- * they are stretches of the joined words. Two of them can be equal only if their first 16 bytes are (24 and 32 for the
- * longer ones). Two bit sets of hashes find the words at which such a beginning occurs twice; in ordinary text that is
- * one word in twenty, and only there are n-grams looked up.
+ * Datatrove compares duplicate 5- to 10-grams without the spaces between their words: "ab c" equals "a bc". So these
+ * n-grams are stretches of the joined words. Two of them can be equal only if their first 16 bytes are equal (24 or 32
+ * bytes for the longer n-grams). Two bit sets of hashes find the words where a beginning of so many bytes occurs twice.
+ * In ordinary text this is one word in twenty, and n-grams are looked up at these words only.
  *
- * A text longer than LZS_TEXT_PIECE bytes is cut into pieces, and everything is sized by one piece: for n words with b
- * bytes, the arrays take 24 n bytes, or 16 n + b for the joined words, and a hash table up to 48 n. Lines and
- * paragraphs need no more. The time is linear for every text: each word is hashed and compared as a part of at most 45
- * n-grams, and as the end of at most 30 pairs.
+ * A text longer than LZS_TEXT_PIECE bytes is cut into pieces, and memory is for one piece. For n words with b bytes,
+ * the arrays take 24 n bytes, or 16 n + b bytes for the joined words. A hash table takes up to 48 n bytes. Lines and
+ * paragraphs use no more memory than words. The time is linear in the length of every text. Each word is hashed and
+ * compared as a part of at most 45 n-grams, and as the end of at most 30 pairs.
  */
 #include "text.h"
 
 #include <stdlib.h>
 
-#define TAIL 512     /* words at the end of a piece whose 4-grams are counted apart */
-#define MATCH 4      /* words after which a repetition counts as one that can be extended */
-#define LONG_GRAM 30 /* words, and the times that they occur, by which arXiv 2512.12895 knows a loop */
+#define TAIL 512     /* the 4-grams of the last TAIL words of a piece are counted separately */
+#define MATCH 4      /* words: a repetition of this length counts as one that can be extended */
+#define LONG_GRAM 30 /* arXiv 2512.12895 calls it a loop if LONG_GRAM words occur OFTEN times */
 #define OFTEN 20
-#define FEW 256      /* n-grams that are still listed, up to which longer ones are looked for */
+#define FEW 256      /* longer n-grams are looked for while at most so many n-grams are listed */
 
 static uint64_t span_characters(const uint8_t *text, lzs_span span) {
     return count_characters(text + span.start, span.end - span.start);
@@ -36,15 +35,15 @@ typedef struct piece {
     const lzs_span *words; /* (n); NULL if there are only numbers */
     const int32_t *ids;    /* (n) */
     size_t n;
-    void *block; /* holds the arrays below; those of the joined words replace those of the n-grams of numbers */
+    void *block; /* holds the arrays below; the arrays of joined words reuse the memory of the n-grams of numbers */
     lzs_table table; /* of n-grams */
     size_t n_listed;
 
-    /* n-grams of numbers that occur more than once, n = 1..5, and up to 30 where some occur often */
-    size_t length, longest;    /* n of those that are listed, and the largest n of which some were */
-    uint32_t *at, *grams;      /* (n_listed) the words at which one starts, in order, and the number of each */
-    uint32_t *first, *counts;  /* (n_grams) by number: the first word of an n-gram, and how often it occurs */
-    uint32_t *prefix, *suffix; /* (n_grams) by number: of its first and its last n - 1 words, while it is looked up */
+    /* n-grams of numbers that occur more than once: n = 1 to 5, and up to 30 if some n-grams occur often */
+    size_t length, longest;    /* n of the listed n-grams, and the largest n for which the list was not empty */
+    uint32_t *at, *grams;      /* (n_listed) the word where an n-gram starts, ascending, and the n-gram's number */
+    uint32_t *first, *counts;  /* (n_grams) by number: where an n-gram first starts, and how often it occurs */
+    uint32_t *prefix, *suffix; /* (n_grams) by number: of an n-gram's first and last n - 1 words, during look-ups */
     size_t n_grams;
 
     /* n-grams of joined words, n = 5..10 */
@@ -52,7 +51,7 @@ typedef struct piece {
     size_t n_bits;       /* a power of two, at least 8 for each word */
     uint32_t *joined_at; /* (n + 1) where each word starts in the joined words */
     uint32_t *heads;     /* (n) hash of the first bytes from each word on */
-    uint32_t *listed;    /* (n_listed) words at which an n-gram may start that occurs more than once */
+    uint32_t *listed;    /* (n_listed) words where a repeated n-gram may start */
     uint8_t *joined;     /* the words with nothing between them, and room for WIDE bytes */
 } piece;
 
@@ -68,7 +67,7 @@ static void piece_free(piece *p) {
 static lzs_status piece_init(piece *p) {
     size_t n = p->n + 1, n_bytes = WIDE;
     for (size_t i = 0; p->words && i < p->n; i++) n_bytes += p->words[i].end - p->words[i].start;
-    if (n > SIZE_MAX / 64) return LZS_ENOMEM; /* more than what is allocated below takes a word */
+    if (n > SIZE_MAX / 64) return LZS_ENOMEM; /* 64 is more than all bytes per word that are allocated below */
     p->n_bits = 64;
     while (p->n_bits / 8 < n) p->n_bits *= 2;
     size_t of_numbers = 6 * n * sizeof *p->grams, of_joined = p->n_bits / 4 + 3 * n * sizeof *p->heads + n_bytes;
@@ -88,8 +87,8 @@ static lzs_status piece_init(piece *p) {
     return lzs_table_init(&p->table, n);
 }
 
-/* Splits a span of the text at stretches of `least` or more line feeds, as Python's re.split does, and adds up the
- * elements, those that equal an earlier one, and the characters of the latter. */
+/* Splits a span of the text at stretches of `least` or more line feeds, as Python's re.split does, and counts the
+ * elements, the duplicates (elements that equal an earlier element), and the characters of the duplicates. */
 static lzs_status count_elements(const uint8_t *text, lzs_span within, size_t least, uint64_t *n, uint64_t *n_duplicate,
                                  uint64_t *duplicate_characters) {
     size_t count = 0, capacity = 0;
@@ -131,9 +130,9 @@ static lzs_status count_elements(const uint8_t *text, lzs_span within, size_t le
     return status;
 }
 
-/* Numbers the words, and lists those that occur more than once. Returns how many distinct ones there are.
+/* Numbers the words, and lists the words that occur more than once. *n_distinct is how many distinct words there are.
  *
- * The ids are numbers that are small enough, unless the piece is a part of a longer text. */
+ * The ids can serve as the numbers directly, unless the piece is a part of a longer text: its ids may be too large. */
 static lzs_status list_words(piece *p, size_t *n_distinct) {
     size_t n_ids = 0, n_kept = 0;
     for (size_t i = 0; i < p->n; i++) n_ids = (size_t)p->ids[i] < n_ids ? n_ids : (size_t)p->ids[i] + 1;
@@ -166,8 +165,8 @@ static lzs_status list_words(piece *p, size_t *n_distinct) {
     return LZS_OK;
 }
 
-/* Numbers the n-grams whose first and last n - 1 words are neighbours in the list, and lists those that occur more than
- * once instead. *n_repeats is how many of them occurred before. */
+/* Numbers the n-grams whose first and last n - 1 words are neighbours in the list. Replaces the list by the n-grams
+ * that occur more than once. *n_repeats counts the n-grams that equal an earlier n-gram. */
 static lzs_status list_grams(piece *p, uint64_t *n_repeats) {
     const uint32_t once = UINT32_MAX;
     size_t n_pairs = 0, n_kept = 0, n_grams = 0;
@@ -196,7 +195,7 @@ static lzs_status list_grams(piece *p, uint64_t *n_repeats) {
     }
     *n_repeats = n_pairs - n_grams;
     p->n_grams = 0;
-    for (size_t id = 0; id < n_grams; id++) { /* from here on `prefix` is the new number */
+    for (size_t id = 0; id < n_grams; id++) { /* from here on prefix[id] is the new number of n-gram `id` */
         bool is_single = p->counts[id] == 1;
         p->prefix[id] = is_single ? once : (uint32_t)p->n_grams;
         p->first[p->n_grams] = p->first[id];
@@ -222,7 +221,7 @@ static uint64_t top_characters(const piece *p, size_t n) {
     for (size_t id = 1; id < p->n_grams; id++) {
         if (p->counts[id] > p->counts[top]) top = id;
     }
-    size_t first = p->n_grams ? p->first[top] : 0; /* if none occurs twice, each of them is the most frequent one */
+    size_t first = p->n_grams ? p->first[top] : 0; /* if no n-gram occurs twice, all are equally frequent */
     uint64_t characters = n - 1;
     for (size_t i = 0; i < n; i++) characters += span_characters(p->text, p->words[first + i]);
     return characters * (p->n_grams ? p->counts[top] : 1);
@@ -244,17 +243,17 @@ static void join_words(piece *p) {
     p->n_listed = p->n;
 }
 
-/* Puts a hash into the set `seen`, and into the set `twice` if it is there already. */
+/* Puts a hash into the set `seen`. If `seen` has the hash already, puts it into the set `twice`. */
 static inline void note_hash(uint64_t *seen, uint64_t *twice, size_t hash) {
     uint64_t bit = UINT64_C(1) << hash % 64;
     twice[hash / 64] |= seen[hash / 64] & bit;
     seen[hash / 64] |= bit;
 }
 
-/* Removes the words from the list at which no n-gram, and so no longer one, can start that occurs more than once. It
- * can only if the n-gram has fewer than `head` bytes, or if its first `head` bytes follow another listed word as well,
- * however many words they are there. A first pass over the list collects the hashes of these bytes in `seen`, and those
- * that it meets again in `twice`. */
+/* Removes each word from the list where no repeated n-gram, and so no longer repeated one, can start. A repeated n-gram
+ * can start at a word in two cases: the n-gram there has fewer than `head` bytes, or its first `head` bytes also begin
+ * at another listed word, whatever the word edges are there. A first pass over the list collects the hashes of these
+ * first bytes in `seen`, and the hashes that it meets again in `twice`. */
 static void narrow_list(piece *p, size_t n, size_t head) {
     uint64_t *seen = p->bits, *twice = p->bits + p->n_bits / 64;
     memset(p->bits, 0, p->n_bits / 4);
@@ -275,8 +274,8 @@ static void narrow_list(piece *p, size_t n, size_t head) {
     p->n_listed = kept;
 }
 
-/* Adds up the characters of the n-grams, n >= 5, that equal an earlier one; after one of them goes on after it. Only
- * those whose hash is there twice are looked up. */
+/* Adds up the characters of the n-grams, n >= 5, that equal an earlier n-gram. After such a duplicate, the search goes
+ * on behind its last word. An n-gram is looked up only if its hash occurs twice. */
 static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters) {
     lzs_table *t = &p->table;
     size_t next = 0, n_listed = p->n_listed, n_bits = 64;
@@ -316,8 +315,8 @@ static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters)
     return LZS_OK;
 }
 
-/* Counts the 4-grams of the last words and the distinct ones of them, and the 4-grams with a word after them that
- * occurred before, given the list of 4-grams. */
+/* Makes three figures from the list of 4-grams: how many 4-grams the last TAIL words have, how many of these are
+ * distinct, and how many 4-grams of the piece occurred before and have a word after them. */
 static void figures_of_list(piece *p, lzs_figures *figures) {
     size_t n_grams = p->n >= 4 ? p->n - 3 : 0, from = p->n > TAIL ? p->n - TAIL : 0;
     size_t n_tail = n_grams - from, n_repeats = 0;
@@ -332,8 +331,8 @@ static void figures_of_list(piece *p, lzs_figures *figures) {
     figures->tail_distinct += n_tail - n_repeats;
 }
 
-/* Counts the n-grams that occur often, given the list of shorter ones. An n-gram cannot occur more often than its
- * beginning does, so most texts end this before it begins. */
+/* Counts the LONG_GRAM-grams that occur OFTEN times, given the list of shorter n-grams. An n-gram cannot occur more
+ * often than its beginning, so in most texts the first look at the list ends the search. */
 static lzs_status count_frequent(piece *p, uint64_t *frequent) {
     for (;;) {
         uint64_t often = 0, n_repeats;
@@ -345,7 +344,7 @@ static lzs_status count_frequent(piece *p, uint64_t *frequent) {
     }
 }
 
-/* Adds up the figures of the n-grams of numbers, and those of their characters where they are numbers of words. */
+/* Adds the figures of the n-grams of numbers. If the numbers stand for words, adds the figures in characters, too. */
 static lzs_status ngram_figures(piece *p, lzs_figures *figures) {
     size_t n_distinct;
     lzs_status status = list_words(p, &n_distinct);
@@ -368,7 +367,8 @@ static lzs_status ngram_figures(piece *p, lzs_figures *figures) {
     return count_frequent(p, &figures->frequent);
 }
 
-/* Finds the most words that come twice in the same order, SIZE_MAX if they are many; ngram_figures comes before. */
+/* Finds the length in words of the longest repeated stretch. It is SIZE_MAX if more than FEW n-grams are left, or
+ * n-grams of LONG_GRAM words. Call ngram_figures before. */
 static lzs_status find_longest(piece *p, size_t *longest) {
     lzs_status status = LZS_OK;
     uint64_t n_repeats;
@@ -393,9 +393,10 @@ static lzs_status word_figures(piece *p, lzs_figures *figures, size_t *longest) 
     return status;
 }
 
-/* Returns where the piece ends that starts at `from`, and moves *word after its last word: at the end of the text, if
- * the rest has at most LZS_TEXT_PIECE bytes; else after the last word that fits; else after the first word, if that is
- * too long; else within the white space, of which there is more than a piece. */
+/* Returns where the piece that starts at `from` ends, and moves *word behind the piece's last word. If the rest of the
+ * text has at most LZS_TEXT_PIECE bytes, the piece ends with the text. Else it ends after the last word that fits. If
+ * not even the first word fits, it ends after the first word. If there is more than a piece of white space before the
+ * first word, it ends within the white space. */
 static size_t piece_end(size_t from, size_t n, const lzs_span *words, size_t n_words, size_t *word) {
     size_t first = *word, limit = n - from > LZS_TEXT_PIECE ? from + LZS_TEXT_PIECE : n;
     while (*word < n_words && words[*word].end <= limit) ++*word;
@@ -454,7 +455,7 @@ lzs_status lzs_text_figures_of(const uint8_t *text, size_t n, const lzs_span *wo
     return status;
 }
 
-#define SPACE_WIDTH 3 /* bytes of the longest character that is white space: what shows that a word ends */
+#define SPACE_WIDTH 3 /* bytes of the longest white-space character, which must be seen to know that a word ends */
 
 lzs_status lzs_text_figures_by_piece(const uint8_t *text, size_t n, lzs_figures *figures) {
     size_t room = LZS_TEXT_PIECE / 2 + SPACE_WIDTH;

@@ -1,13 +1,13 @@
-/* normalize.c - writes the normalized text, in which what a counter, a capital letter or an indentation changes is
- * alike.
+/* normalize.c - writes the normalized text. Stretches that differ only in a counter, in capital letters or in
+ * indentation become equal in it.
  *
  * The text is decoded, folded by the caller's table, and encoded again, character by character; stretches of ASCII take
- * a shorter way, since most texts are little else. The table decides what a digit, white space or a capital letter is;
- * this file only knows that several spaces, and several zeros, become one.
+ * a faster path, since most texts are nearly all ASCII. The table decides what a digit, white space or a capital letter
+ * is; this file only knows that several spaces, and several zeros, become one.
  *
- * What is well-formed is what Unicode 15 defines in its table 3-7: the shortest form of a number up to 10FFFF that is
- * not a surrogate. Every other byte is copied unchanged, so the text between such bytes is still normalized, and
- * two different texts do not become equal by an error in their encoding.
+ * Unicode 15, table 3-7, defines well-formed UTF-8: the shortest form of a code point up to 10FFFF that is not a
+ * surrogate. Every byte outside well-formed UTF-8 is copied unchanged. So the text between such bytes is still
+ * normalized, and an error in the encoding does not make two different texts equal.
  */
 #include "text.h"
 
@@ -23,8 +23,9 @@ static size_t encoded_width(uint32_t c) {
 }
 
 /* Reads the character that starts with a byte of 80 or more, and returns its number of bytes. If no well-formed
- * character starts there, the character is NO_CHARACTER and the number is 1. Two bytes that start with C2 or more are
- * always well-formed if the second is a continuation byte; the number in longer ones must be checked. */
+ * character starts there, the character is NO_CHARACTER and the number is 1. A sequence of two bytes that starts with
+ * C2 or more is well-formed if the second byte is a continuation byte. In longer sequences the code point must be
+ * checked. */
 static size_t decode(const uint8_t *text, size_t n, uint32_t *character) {
     size_t width = text[0] >= 0xF8 ? 1 : text[0] >= 0xF0 ? 4 : text[0] >= 0xE0 ? 3 : text[0] >= 0xC2 ? 2 : 1;
     *character = NO_CHARACTER;
@@ -82,7 +83,7 @@ lzs_status lzs_normalize(const uint8_t *text, size_t n, const uint32_t *fold, si
         ascii[c] = (uint8_t)(c < n_fold ? fold[c] : c);
     }
     size_t made = 0, place = 0;
-    uint64_t n_characters = 0; /* that begin before `at` */
+    uint64_t n_characters = 0; /* characters that begin before `at` */
     uint32_t last = NO_CHARACTER;
     for (size_t at = 0; at < n;) {
         if (!n_places) made = normalize_ascii(text, n, ascii, normalized, made, &at, &last);

@@ -1,24 +1,25 @@
-/* prefilter.c - computes all figures of a text, and which scans for loops may find one, in a single call.
+/* prefilter.c - in a single call, computes all figures of a text and says which scans for loops may find a loop.
  *
  * Most texts have no loop, and most are short, so that a dozen calls from another language would cost more than the
- * scans themselves. The prefilter makes each scan in its cheapest form, which says only whether there is a run that
- * counts. If there may be, the caller scans again for the places.
+ * scans themselves. The prefilter makes each scan in its cheapest form, which says only whether there may be a run that
+ * counts. If so, the caller scans again to find where the run is.
  *
- * When one run already covers half of the text, the caller will find a loop anyway: the bits of the scans of lines and
- * of the normalized text are then set without making them, and in a long text that of the scan of words, so that its
- * words are in memory piece by piece.
+ * If one run already covers half of the text, the caller will find a loop anyway. The bits for the scans of lines and
+ * of the normalized text are then set without these scans. In a long text the bit for the scan of words is set in the
+ * same way, so only the words of one piece are in memory at a time.
  */
 #include "text.h"
 
 #include <stdlib.h>
 
-enum { ROOM = LZS_PREFILTER_RUNS }; /* runs that are checked one by one; more of them count unseen */
+enum { ROOM = LZS_PREFILTER_RUNS }; /* runs that are checked; further runs are taken to count */
 
 static lzs_status tolerate_space(lzs_status status) {
     return status == LZS_ESPACE ? LZS_OK : status;
 }
 
-/* Whether a run has a period of `least` bytes or more; if there are more than ROOM runs, one may have. */
+/* Whether a run has a period of `least` bytes or more; also true if there are more than ROOM runs, since an unchecked
+ * run may have such a period. */
 static bool any_run(const lzs_repetition *runs, size_t n_runs, uint64_t least) {
     for (size_t i = 0; i < n_runs && i < ROOM; i++) {
         if (runs[i].period >= least) return true;
@@ -35,9 +36,9 @@ static bool are_valid(limits need) {
     return need.length >= 1 && need.copies >= 2 && need.long_copies >= 2;
 }
 
-/* Finds the long runs of bytes that count, the first of them for runs[ROOM], and whether there may be shorter ones with
- * a period of `least` bytes or more. No more than `most` bytes in a row come twice in the text: a run of period p has
- * at least (copies - 1) p of them, and length - p. */
+/* Finds the long runs of bytes that count, and writes the first ROOM of them to runs. Finds whether there may be
+ * shorter runs with a period of `least` bytes or more. No stretch of more than `most` bytes occurs twice in the text.
+ * In a run of period p, stretches of (copies - 1) p and of length - p bytes occur twice, which bounds p. */
 static lzs_status scan_bytes(const uint8_t *text, size_t n, limits need, uint64_t least, uint64_t most,
                              lzs_repetition *runs, size_t *n_runs, bool *some_short) {
     uint64_t few = need.long_copies < need.copies ? need.long_copies : need.copies, max_period = most / (few - 1);
@@ -46,7 +47,7 @@ static lzs_status scan_bytes(const uint8_t *text, size_t n, limits need, uint64_
     if (max_period && need.length <= most + max_period) {
         status = lzs_byte_runs(text, n, few, need.length, max_period, runs, ROOM, n_runs);
     }
-    uint64_t longest = (need.length - 1) / need.copies; /* period of a run that counts without being long */
+    uint64_t longest = (need.length - 1) / need.copies; /* the longest period of a short run that counts */
     *some_short = false;
     if (tolerate_space(status) != LZS_OK || longest < least) return tolerate_space(status);
     lzs_repetition shorter[ROOM];
@@ -64,7 +65,8 @@ static bool covers_half(const lzs_repetition *runs, size_t n_runs, size_t n) {
     return false;
 }
 
-/* Whether spans with these numbers, of which no more than `most` in a row come twice, have a run that counts. */
+/* Whether a sequence of spans, given by their numbers, has a run that counts. No more than `most` spans in a row occur
+ * twice in the sequence. */
 static lzs_status scan_spans(const lzs_span *spans, const int32_t *ids, size_t n, limits need, size_t most,
                              bool *found) {
     lzs_repetition runs[ROOM];
@@ -106,9 +108,9 @@ static lzs_status split_and_number(const uint8_t *text, size_t n, int32_t kind, 
     return lzs_intern(text, n, units->spans, units->n, units->ids, &n_distinct);
 }
 
-/* Returns an upper bound of the bytes in a row that come twice in a text, of whose words no more than `longest` in a
- * row come twice. All words that are in such bytes but the first and the last are the same in both places, from end to
- * end; so the bytes begin and end within, or next to, longest + 4 words in a row. */
+/* Returns an upper bound of the length in bytes of a stretch that occurs twice in a text, given that no more than
+ * `longest` words in a row occur twice. All words that touch such a stretch, except the first and the last, are whole
+ * and the same in both places. So the stretch lies within, or next to, longest + 4 words in a row. */
 static size_t most_bytes(const lzs_span *words, size_t n_words, size_t n, size_t longest) {
     size_t most = 0;
     if (longest >= n_words || n_words - longest <= 4) return n;
@@ -119,8 +121,8 @@ static size_t most_bytes(const lzs_span *words, size_t n_words, size_t n, size_t
     return most;
 }
 
-/* Makes the figures of a text, and whether its words have a run that counts. *most is an upper bound of the bytes in a
- * row that come twice. */
+/* Computes the figures of a text, and whether its words have a run that counts. *most is an upper bound of the length
+ * in bytes of a stretch that occurs twice. */
 static lzs_status scan_words(const uint8_t *text, size_t n, limits need, lzs_figures *figures, bool *found,
                              size_t *most) {
     numbered words;
@@ -146,7 +148,8 @@ static lzs_status scan_lines(const uint8_t *text, size_t n, limits need, bool *f
     return status;
 }
 
-/* Periods of one byte do not count here: normalized texts are full of rulers, and a loop has units of two letters. */
+/* Periods of one byte do not count here, because normalized texts are full of rulers (rows of one character). The unit
+ * of a loop has at least two letters. */
 static lzs_status scan_normalized(const uint8_t *text, size_t n, limits need, const uint32_t *fold, size_t n_fold,
                                   bool *some_long, bool *some_short) {
     uint8_t *normalized = malloc(n + 1);
@@ -171,7 +174,7 @@ lzs_status lzs_prefilter(const uint8_t *text, size_t n, const lzs_prefilter_rule
     lzs_repetition *runs = result->long_runs;
     size_t n_long = 0, most = n;
     bool some_short = false, words = false, lines = true, long_normalized = true, is_long = n > LZS_TEXT_PIECE;
-    bool short_normalized = (rules->length - 1) / rules->normalized_copies >= 2; /* else there is no such period */
+    bool short_normalized = (rules->length - 1) / rules->normalized_copies >= 2; /* else short runs have period 1 */
     lzs_status status = LZS_OK;
     if (!is_long) status = scan_words(text, n, of_spans, &result->figures, &words, &most);
     if (status == LZS_OK) status = scan_bytes(text, n, of_bytes, 1, most, runs, &n_long, &some_short);

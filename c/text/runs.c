@@ -1,42 +1,43 @@
 /* runs.c - finds all runs of a text: its maximal repetitions with enough copies and enough units.
  *
- * A run of period p that is p + m units long has m matches in a row, which are places where the text equals itself p
- * units later, with a mismatch or an end of the text on either side. The run counts if m is at least shortest =
- * max((min_copies - 1) * p, min_length - p). So the text is compared with itself p units later, for each period p from
- * short to long, at anchors. These are so close together that any `shortest` matches in a row contain all of the 8-byte
- * window at one of them. A window that matches is extended on both sides. For n units and k copies, all periods
- * together have about n / (k - 1) * ln(n / k) windows, and in ordinary texts nearly all of them differ. Three rules
- * keep a text that repeats itself from costing more:
+ * A match is a place where the text has the same unit p units later. A run of period p that is p + m units long has m
+ * matches in a row. On either side of them is a mismatch or an end of the text. The run counts if m is at least
+ * shortest = max((min_copies - 1) * p, min_length - p). So for each period p, from short to long, the text is compared
+ * with itself p units later, at places called anchors. At each anchor a window of 8 bytes is compared. The anchors are
+ * so close together that any `shortest` matches in a row contain a whole window. A window that matches is extended on
+ * both sides. For n units and k copies, all periods together have about n / (k - 1) * ln(n / k) windows. In ordinary
+ * texts nearly all windows have a mismatch. Three rules keep a text that repeats itself from costing more:
  *
  * - Known runs are skipped. Let [start, end) be a known run whose period q, the shortest it has, is less than p. If q
- *   divides p, then all of [start, end - p) matches, and a run there would be the known one again. It is left out, so
- *   each run is found once, at its shortest period. (By the theorem of Fine and Wilf, every period with two copies or
- *   more is a multiple of the shortest one.) If q does not divide p, no q matches in a row lie inside the run, because
- *   a primitive word occurs in its powers at multiples of its length only. So no stretch of `shortest` >= q matches
- *   touches [start + q, end - p - q). A run is kept in the list while it is longer than p.
+ *   divides p, then all of [start, end - p) matches, and a run there would be the known run again. These matches are
+ *   left out, so each run is found once, at its shortest period. (By the theorem of Fine and Wilf, every period with
+ *   two copies or more is a multiple of the shortest period.) If q does not divide p, no q matches in a row lie inside
+ *   the run, because a primitive word occurs in its powers at multiples of its length only. So no stretch of `shortest`
+ *   >= q matches touches [start + q, end - p - q). A run is kept in the list while it is longer than p.
  * - Known runs are jumped over. If two places lie inside known runs of one period and agree over that period, they
  *   agree until the first of the two runs ends. `cover` gives, for each block of the text, the run of a short period
  *   that contains the block.
  * - Long stretches of matches that are too short for a run would cost their length at every period, O(n^2) in all. (The
- *   text w^n x w^n has some at every multiple of |w|.) Once as many bytes as the text has were spent on such stretches,
- *   those that are longer than REACH bytes must pass an upper bound, which comes from polynomial fingerprints (Karp and
- *   Rabin 1987) modulo 2^61 - 1. Equal stretches have equal fingerprints, so the bound is never too low and no run is
- *   lost. What passes is compared byte by byte, so no run is invented. Two stretches that differ have equal
- *   fingerprints with a probability below n / 2^60; they then cost their length. The base is derived from addresses of
- *   this call, which a text cannot foresee.
+ *   text w^n x w^n has some at every multiple of |w|.) If more bytes than the text has were spent on such stretches,
+ *   later stretches that are longer than REACH bytes must pass a test first. The test is an upper bound of their
+ *   length, from polynomial fingerprints (Karp and Rabin 1987) modulo 2^61 - 1. Equal stretches have equal
+ *   fingerprints, so the bound is never too low and no run is lost. A stretch that passes is compared byte by byte, so
+ *   no run is invented. Two stretches that differ have equal fingerprints with a probability below n / 2^60. They then
+ *   cost their length. The base of the polynomials is derived from memory addresses of this call, so an author of a
+ *   text cannot foresee it.
  *
  * Time: an anchor costs one comparison or, if its window matches, at most 2 REACH bytes and 4 log2(n) fingerprints. In
  * addition each run costs its length twice: once to be compared, and once in steps over known runs. The lengths of all
- * runs with two copies or more add up to O(n log n), because those with periods in [P, 2P) overlap by less than 4P, and
- * O(n / P) of them are shorter than 8P. The total is O(n log(n)^2) for every text.
+ * runs with two copies or more add up to O(n log n), because runs with periods in [P, 2P) overlap by less than 4P, and
+ * O(n / P) of these runs are shorter than 8P. The total is O(n log(n)^2) for every text.
  *
- * Memory per byte of text: 3/32 bytes for `cover` once there is a run for it, and 1 byte for fingerprints once they are
- * needed. In addition up to 72 bytes for each run that is longer than the current period. There are fewer such runs
- * than units (the runs theorem: Bannai et al. 2017), and in ordinary texts a handful.
+ * Memory per byte of text: 3/32 bytes for `cover` once a run is recorded in it, and 1 byte for fingerprints once they
+ * are needed. In addition, each run that is longer than the current period takes up to 72 bytes. There are fewer such
+ * runs than units (the runs theorem: Bannai et al. 2017), and in ordinary texts a handful.
  *
  * Runs with two copies or more can be found in O(n) from the Lempel-Ziv factorization (Kolpakov and Kucherov 1999) or
- * from Lyndon words (Bannai et al. 2017), but these need a suffix array, and building one takes longer than this scan
- * does for an ordinary text.
+ * from Lyndon words (Bannai et al. 2017), but these methods need a suffix array. For an ordinary text, building a
+ * suffix array takes longer than this whole scan.
  *
  * From here on lengths, positions and periods are in bytes, and are multiples of the width of a unit.
  */
@@ -44,12 +45,12 @@
 
 #include <stdlib.h>
 
-/* The tests count operations here: windows, bytes of extensions and steps of fingerprints. */
+/* The tests redefine LZS_WORK to count operations: windows, bytes of extensions and steps of fingerprints. */
 #ifndef LZS_WORK
 #  define LZS_WORK(n) ((void)(n))
 #endif
 
-#define WORD 8       /* bytes of a window, if a run needs that many matches */
+#define WORD 8       /* bytes of a window, unless a run needs fewer bytes of matches */
 #define STRETCH 256  /* bytes that are compared before known runs are consulted; the size of a block of `cover` */
 #define REACH 4096   /* bytes that are compared before fingerprints are consulted; a multiple of STRETCH */
 #define PRINT_STEP 8 /* bytes between two stored fingerprints */
@@ -61,7 +62,7 @@ typedef struct run_list {
 } run_list;
 
 typedef struct fingerprints {
-    uint64_t *prefix; /* (size / PRINT_STEP + 1) of the first b * PRINT_STEP bytes; NULL before they are needed */
+    uint64_t *prefix; /* (size / PRINT_STEP + 1) by b: of the first b * PRINT_STEP bytes; NULL until needed */
     uint64_t base;
     uint64_t powers[64]; /* base^(2^e) */
 } fingerprints;
@@ -71,10 +72,10 @@ typedef struct scan {
     uint64_t size;
     uint64_t width; /* bytes of a unit: 1 or 4 */
     uint64_t min_copies, min_length;
-    run_list known;        /* those longer than the current period */
-    run_list fresh;        /* those of the current period */
-    lzs_repetition *cover; /* (size / STRETCH + 1) the run that contains a block, or period 0; NULL before the first */
-    uint64_t wasted;       /* bytes of matches that were too few for a run */
+    run_list known;        /* known runs that are longer than the current period */
+    run_list fresh;        /* runs of the current period */
+    lzs_repetition *cover; /* (size / STRETCH + 1) by block: the run that contains it, or period 0; NULL until needed */
+    uint64_t wasted;       /* bytes spent on stretches of matches that were too short for a run */
     fingerprints prints;
     lzs_repetition *found; /* (min(n_found, capacity)) the results, in units */
     size_t n_found, capacity;
@@ -180,9 +181,10 @@ static int bits_of(uint64_t n) {
     return bits;
 }
 
-/* Returns an upper bound of the bytes, at most `limit`, that agree from x and y on, or before x and y if not `right`.
- * Two stretches of 2^e bytes agree if the difference between the fingerprints of the prefixes that end before them,
- * times base^(2^e), is the difference between those of the prefixes that end after them. */
+/* Returns an upper bound, at most `limit`, of how many bytes agree from x and y on, or before x and y if not `right`.
+ * For two stretches of 2^e bytes, let d be the difference between the fingerprints of the prefixes that end before the
+ * stretches. If the stretches agree, d * base^(2^e) is the difference between the fingerprints of the prefixes that end
+ * with them. */
 static uint64_t bound(const scan *s, uint64_t x, uint64_t y, bool right, uint64_t limit) {
     uint64_t n = 0, near = difference(s, x, y);
     for (int e = bits_of(limit) - 1; e >= 0; e--) {
@@ -206,7 +208,8 @@ typedef struct search {
     uint64_t step;     /* bytes between two anchors */
 } search;
 
-/* Returns the first anchor from `at` on whose window matches, or an anchor at or after `stop` if none before does. */
+/* Returns the first anchor from `at` on whose window matches, or an anchor at or after `stop` if no window before
+ * `stop` matches. */
 static uint64_t next_match(const scan *s, const search *look, uint64_t at, uint64_t stop) {
     const unsigned char *here = s->text, *there = here + look->period;
     uint64_t step = look->step, from = at;
@@ -221,9 +224,10 @@ static uint64_t next_match(const scan *s, const search *look, uint64_t at, uint6
     return at;
 }
 
-/* Returns how many bytes, at most `limit`, agree from x and y on, or before them if not `right`, as far as known runs
- * show it. The caller has found the bytes on the other side of x and y to agree. If x and y lie in known runs of one
- * period, and a whole period of these bytes lies in each of the runs, they agree until one of the runs ends. */
+/* Returns how many bytes, at most `limit`, agree from x and y on, or before x and y if not `right`, as far as known
+ * runs show. The caller has already found that the bytes on the opposite side of x and y agree. Let x and y lie in
+ * known runs of one period. If a whole period of the bytes that the caller compared lies in each of the runs, the text
+ * from x and from y agrees until one of the runs ends. */
 static uint64_t known_alike(const scan *s, uint64_t x, uint64_t y, bool right, uint64_t limit) {
     if (!s->cover) return 0;
     const lzs_repetition *a = &s->cover[(x - !right) / STRETCH], *b = &s->cover[(y - !right) / STRETCH];
@@ -233,8 +237,8 @@ static uint64_t known_alike(const scan *s, uint64_t x, uint64_t y, bool right, u
     return least(right ? least(right_x, right_y) : least(left_x, left_y), limit);
 }
 
-/* Returns the matches, at most `limit`, from an anchor on, or before it if not `right`. Stops after REACH bytes were
- * compared, and then sets *more if there may be more matches. */
+/* Counts the matches, at most `limit`, from an anchor on, or before the anchor if not `right`. Stops after REACH bytes
+ * were compared. Then *more says whether there may be more matches. */
 static uint64_t matches(const scan *s, uint64_t at, uint64_t period, bool right, uint64_t limit, bool *more) {
     uint64_t n = 0;
     for (uint64_t compared = 0; compared < REACH; compared += STRETCH) {
@@ -250,8 +254,8 @@ static uint64_t matches(const scan *s, uint64_t at, uint64_t period, bool right,
     return n;
 }
 
-/* Finds the matches around an anchor: *left of them before it, at most `room`, and *right from it on. Both are 0 if the
- * fingerprints show that they are too few for a run. */
+/* Counts the matches around an anchor: *left is how many, at most `room`, come right before the anchor, and *right is
+ * how many come from the anchor on. Both are 0 if the fingerprints show that the matches are too few for a run. */
 static lzs_status extend(scan *s, const search *look, uint64_t at, uint64_t room, uint64_t *left, uint64_t *right) {
     uint64_t period = look->period, rest = s->size - period - at;
     bool more_left = false, more_right = false;
@@ -276,7 +280,8 @@ static lzs_status extend(scan *s, const search *look, uint64_t at, uint64_t room
     return LZS_OK;
 }
 
-/* Records the run for the blocks inside it. A block holds two of its periods, so no other run contains the block. */
+/* Records a run in `cover` for the blocks inside the run. A block holds two periods of the run, so no other run
+ * contains the block. */
 static lzs_status note_cover(scan *s, const lzs_repetition *run) {
     if (run->period > STRETCH / 2 || run->length < 2 * STRETCH) return LZS_OK;
     if (!s->cover) s->cover = calloc((size_t)(s->size / STRETCH + 1), sizeof *s->cover);
@@ -299,11 +304,11 @@ static lzs_status record(scan *s, uint64_t start, uint64_t length, uint64_t peri
 /* Finds all runs of a period, given the runs of all shorter periods. */
 static lzs_status scan_period(scan *s, const search *look) {
     uint64_t period = look->period;
-    uint64_t before = look->step - s->width; /* bytes between the earliest start of the next run and its anchor */
+    uint64_t before = look->step - s->width; /* bytes from the earliest start of the next run to its anchor */
     uint64_t end = s->size - period - look->window + 1;
     uint64_t at = before;
-    uint64_t same = 0;                  /* anchors before this place lie in a run whose period divides this one */
-    uint64_t other_from = 0, other = 0; /* anchors between these lie inside a run whose period does not */
+    uint64_t same = 0;                  /* anchors before `same` lie in a run whose period divides this period */
+    uint64_t other_from = 0, other = 0; /* anchors between the two lie inside a run whose period does not */
     run_list *known = &s->known;
     size_t i = 0, kept = 0;
     while (at < end) {

@@ -1,28 +1,28 @@
 /* stuck.c - finds the stretches of a text that say next to nothing new, with or without a period.
  *
- * The definition of old and new units, and the score, are those of c/state/stuck.c, which finds the same in a text that
- * is being written; here the whole text is there, so that a stretch has an end, too. Equal n-grams are known by the
- * first of them, which lies in a list by its hash and counts those of the window: a unit costs the same however often
- * its n-gram comes.
+ * c/state/stuck.c defines old and new units and the score. It finds such stretches in a text that is being generated.
+ * Here the whole text is known, so a stretch also has an end. The first of several equal n-grams stands for all. It
+ * lies in a list that its hash chooses, and it counts how many n-grams of the window equal it. So a unit costs the same
+ * however often its n-gram occurs.
  */
 #include "text.h"
 
 #include <stdlib.h>
 
-#define LATER UINT32_C(0x80000000) /* of a link: it names the first equal n-gram, and not the next one in a list */
+#define LATER UINT32_C(0x80000000) /* flag of a link: it names the first equal n-gram, not the next of a list */
 
-/* An n-gram is known by the number of units up to its end. */
+/* An n-gram is identified by its end: the number of units of the text up to and including its last unit. */
 typedef struct ngrams {
     const int32_t *ids;
     const lzs_stuck_rules *rules;
     uint32_t *heads;  /* the first n-gram of each list, 0: none */
-    uint32_t *links;  /* (n) of the n-gram that ends with a unit: the next one in its list, or LATER */
-    uint32_t *counts; /* (n) how many of the window are equal to it */
+    uint32_t *links;  /* (n) by last unit of an n-gram: the next n-gram of its list, or LATER and the first equal one */
+    uint32_t *counts; /* (n) by last unit of a first n-gram: how many n-grams of the window equal it */
     uint64_t key;
     size_t n_heads; /* a power of two */
 } ngrams;
 
-/* The first n-gram that is equal to a new one. It may be that itself. */
+/* The first n-gram of the text that equals the n-gram ending at `end`. If there is no earlier one, `end` itself. */
 static uint32_t first_of(ngrams *g, uint32_t end) {
     const size_t n = (size_t)g->rules->ngram, n_bytes = n * sizeof *g->ids;
     const int32_t *gram = g->ids + end - n;
@@ -33,22 +33,22 @@ static uint32_t first_of(ngrams *g, uint32_t end) {
     return at ? at : end;
 }
 
-/* Counts the n-gram that ends the first `end` units, and returns whether it is old. */
+/* Counts the n-gram that ends at `end`, and returns whether the n-gram is old: its window has min_count of its kind. */
 static bool count_ngram(ngrams *g, uint32_t end) {
     const lzs_stuck_rules *rules = g->rules;
-    if (end > rules->window && end - rules->window > rules->ngram) { /* one leaves the window */
+    if (end > rules->window && end - rules->window > rules->ngram) { /* an n-gram leaves the window */
         uint32_t last = end - (uint32_t)rules->window - 1, link = g->links[last - 1];
         g->counts[(link & LATER ? link & ~LATER : last) - 1]--;
     }
     return ++g->counts[first_of(g, end) - 1] >= rules->min_count;
 }
 
-/* The score of a text that is read unit by unit, and the stretch that it counts. */
+/* The score of a text that is read unit by unit, and the stretch that the score belongs to. */
 typedef struct scorer {
     const lzs_stuck_rules *rules;
-    lzs_stuck_stretch now; /* up to the highest score so far, which it holds */
+    lzs_stuck_stretch now; /* the stretch up to where its score was highest, with that score */
     uint64_t score;
-    uint64_t old; /* units since now.start, to their last */
+    uint64_t old; /* old units from now.start on */
     lzs_stuck_stretch *found;
     size_t capacity, n_found;
 } scorer;
@@ -74,7 +74,7 @@ static void count_unit(scorer *s, uint64_t at, bool old) {
         if (s->score >= s->now.score) s->now = (lzs_stuck_stretch){s->now.start, at + 1, s->old, s->score};
     } else {
         s->score = s->score > s->rules->weight ? s->score - s->rules->weight : 0;
-        if (s->now.score - s->score >= s->rules->threshold) end_stretch(s); /* as far below its peak as makes one */
+        if (s->now.score - s->score >= s->rules->threshold) end_stretch(s); /* the score fell by what makes a stretch */
     }
 }
 

@@ -1,5 +1,5 @@
-/* text.h - what the files of the text library share: how to count characters and strip white space, and the figures of
- * a piece.
+/* text.h - what the files of the text library share: counting characters, stripping white space, and the figures of a
+ * piece.
  */
 #ifndef LZS_TEXT_H
 #define LZS_TEXT_H
@@ -12,7 +12,7 @@
 
 /* ---- characters ---- */
 
-/* Counts in blocks whose sums fit in a byte, which compilers make into instructions on many bytes at once. */
+/* Counts in blocks whose sums fit in a byte. Compilers turn such loops into instructions on many bytes at once. */
 static inline uint64_t count_characters(const uint8_t *text, size_t n) {
     uint64_t count = 0;
     for (; n >= 128; n -= 128, text += 128) {
@@ -29,15 +29,16 @@ lzs_span lzs_text_strip(const uint8_t *text, lzs_span span);
 
 /* ---- figures (figures.c) ---- */
 
-#define LZS_TEXT_PIECE ((size_t)4 << 20) /* bytes of a piece of a long text, whose figures are those of its pieces */
+#define LZS_TEXT_PIECE ((size_t)4 << 20) /* bytes of a piece; a long text adds up the figures of its pieces */
 
-/* Computes what lzs_text_figures does of valid arguments. *longest is the most words that come twice in the same order,
- * wherever that is, or SIZE_MAX if it is not known: in a text of several pieces, and where they are many. */
+/* Does the work of lzs_text_figures, for valid arguments. *longest is the length in words of the longest stretch that
+ * occurs twice in the text. It is SIZE_MAX if unknown: for a text of several pieces, or if the search for longer
+ * stretches stopped early. */
 lzs_status lzs_text_figures_of(const uint8_t *text, size_t n, const lzs_span *words, const int32_t *ids, size_t n_words,
                                lzs_figures *figures, size_t *longest);
 
-/* Computes what lzs_text_figures does, with only the words of one piece in memory at a time. LZS_ESPACE if a piece has
- * no word that ends in it: *figures is then useless. */
+/* Computes the figures of lzs_text_figures with only the words of one piece in memory at a time. LZS_ESPACE if no word
+ * ends in some piece. The contents of *figures are then undefined. */
 lzs_status lzs_text_figures_by_piece(const uint8_t *text, size_t n, lzs_figures *figures);
 
 #endif

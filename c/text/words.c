@@ -1,11 +1,11 @@
 /* words.c - splits a text into words or lines, and numbers the distinct ones.
  *
- * White space is that of Python's str.split: ASCII's, the control codes 1C to 1F, and Unicode's, whose characters have
- * two or three bytes in UTF-8. A table of bytes says which of them are white space and which may begin a longer one, so
- * that 64 bytes of ordinary text are classified without a branch. Words begin and end where the bits of such a block
- * change.
+ * White space is what Python's str.split takes for it: the ASCII characters, the control codes 1C to 1F, and the
+ * Unicode characters, which have two or three bytes in UTF-8. A table says which bytes are white space and which may
+ * begin a longer white-space character. So 64 bytes of ordinary text are turned into 64 bits without a branch. Words
+ * begin and end where neighbouring bits differ.
  *
- * Distinct spans are numbered through a hash table. A slot is compared by its bytes, never by its hash alone.
+ * Distinct spans are numbered through a hash table. Spans with equal hashes are also compared byte by byte.
  */
 #include "text.h"
 
@@ -18,7 +18,7 @@ static const uint8_t byte_class[256] = {
     [0x1E] = SPACE, [0x1F] = SPACE, [' '] = SPACE, [0xC2] = MAYBE, [0xE1] = MAYBE, [0xE2] = MAYBE, [0xE3] = MAYBE,
 };
 
-/* Returns how many bytes the white space has with which a text of n > 0 bytes begins, or 0 if it begins with none. */
+/* If a text of n > 0 bytes begins with a white-space character, returns the character's number of bytes, else 0. */
 static size_t space_at(const uint8_t *text, size_t n) {
     uint8_t class = byte_class[text[0]];
     if (class != MAYBE) return class == SPACE;
@@ -33,7 +33,7 @@ static size_t space_at(const uint8_t *text, size_t n) {
     return is_space ? 3 : 0;
 }
 
-/* Returns how many bytes the white space has with which a text ends, or 0. */
+/* If a text ends with a white-space character, returns the character's number of bytes, else 0. */
 static size_t space_before(const uint8_t *text, size_t n) {
     for (size_t width = 1; width <= 3 && width <= n; width++) {
         if (space_at(text + n - width, width) == width) return width;
@@ -56,8 +56,8 @@ lzs_span lzs_text_strip(const uint8_t *text, lzs_span span) {
 
 #define BLOCK 64
 
-/* Whether a byte of a block may begin white space of several bytes: what byte_class says, in a form that compilers make
- * into instructions on many bytes at once. So is that of the next function. */
+/* Whether a byte of a block may begin white space of several bytes, as byte_class says. This function and the next are
+ * written so that compilers turn them into instructions on many bytes at once. */
 static bool may_have_wide_space(const uint8_t *block) {
     uint8_t some = 0;
     for (size_t i = 0; i < BLOCK; i++) some |= (block[i] == 0xC2) | ((uint8_t)(block[i] - 0xE1) < 3);
@@ -71,7 +71,7 @@ static uint64_t ascii_space_bits(const uint8_t *block) {
     for (size_t i = 0; i < BLOCK; i++) {
         flags[i] = (block[i] == ' ') | ((uint8_t)(block[i] - '\t') < 5) | ((uint8_t)(block[i] - 0x1C) < 4);
     }
-    for (size_t i = 0; i < BLOCK; i += 8) { /* the product moves the flag of byte k of eight to bit 56 + k */
+    for (size_t i = 0; i < BLOCK; i += 8) { /* the product moves the flag of byte k (0 to 7) to bit 56 + k */
         eight = 0;
         for (size_t k = 0; k < 8; k++) eight |= (uint64_t)flags[i + k] << 8 * k;
         bits |= (eight * UINT64_C(0x0102040810204080) >> 56) << i;
@@ -79,8 +79,8 @@ static uint64_t ascii_space_bits(const uint8_t *block) {
     return bits;
 }
 
-/* Returns a bit for each of the at most BLOCK bytes from `at` on, which is set if the byte belongs to white space.
- * *space_end is the end of the last white space of several bytes, which may lie in the next block. */
+/* Returns a bit for each of up to BLOCK bytes from `at` on. The bit is set if the byte belongs to white space.
+ * *space_end is the end of the last white-space character of several bytes. It may lie in the next block. */
 static uint64_t space_bits(const uint8_t *text, size_t n, size_t at, size_t *space_end) {
     size_t count = n - at < BLOCK ? n - at : BLOCK;
     if (count == BLOCK && at >= *space_end && !may_have_wide_space(text + at)) return ascii_space_bits(text + at);
@@ -151,10 +151,11 @@ lzs_status lzs_split(const uint8_t *text, size_t n, int32_t kind, lzs_span *span
 
 /* ---- numbers of spans ---- */
 
-#define SMALL 65536 /* spans whose table is made so large that it has room for all of them, and seldom two in a place */
+#define SMALL 65536 /* up to so many spans get a table of twice as many slots from the start, where few of them
+                     * collide */
 
-/* A span with what is compared first: its length, and its bytes if they are fewer than 8 and 8 can be loaded, as of
- * most words; else 0. */
+/* What is compared first of a span: its length, and its bytes as one word. The word is 0 unless the span has fewer than
+ * 8 bytes and 8 bytes can be loaded from its start. Most spans are words with so few bytes. */
 typedef struct key {
     uint64_t word;
     size_t length;

@@ -12,12 +12,12 @@
 
 struct lzs_batch {
     lzs_batch_shape shape;
-    lzs_launch launch; /* all but the step */
+    lzs_launch launch; /* everything except the step */
     void *memory;      /* one block on the device, which holds all arrays */
     size_t bytes;
-    bool too_large;    /* more than there are addresses for */
-    int32_t processors; /* of the device */
-    char *staged;       /* (slot_bytes) a slot on the host */
+    bool too_large;    /* the size overflows size_t */
+    int32_t processors; /* how many blocks the device runs at a time */
+    char *staged;       /* (slot_bytes) host memory where a slot is prepared */
     char problem[LZS_PROBLEM_SIZE];
 };
 
@@ -39,9 +39,9 @@ static const char *shape_invalid(const lzs_batch_shape *shape) {
     return shape->blocks < 0 || shape->blocks > LZS_CUDA_SHARES ? "blocks is not 0 to 64" : NULL;
 }
 
-/* The blocks that read a row of a step before it is picked from; 0: the one that picks from it reads it. More than one where else at
- * least half of the processors had nothing to do, and the row is so long that it outweighs two more launches (an estimate: not yet
- * measured). */
+/* How many blocks read each row of a step before a token is picked; 0: the block that picks reads the row. Several
+ * blocks read it if otherwise at least half of the processors would be idle, and if the row is so long that the gain
+ * outweighs two more launches (an estimate, not yet measured). */
 static int32_t shares_of(const lzs_batch *b, int32_t n_rows) {
     const int32_t groups = lzs_groups_of(b->shape.n_vocab), most = groups / 64 < LZS_CUDA_SHARES ? groups / 64 : LZS_CUDA_SHARES;
     if (n_rows > LZS_CUDA_SPLIT_ROWS) return 0;
@@ -50,7 +50,7 @@ static int32_t shares_of(const lzs_batch *b, int32_t n_rows) {
     return groups >= 1024 && n > 1 ? n : 0;
 }
 
-/* Takes `n` items of `size` bytes out of the block, or, while there is none, counts them. */
+/* Takes `n` items of `size` bytes out of the device block. If the block is not allocated yet, only adds to its size. */
 static void *take(lzs_batch *b, size_t n, size_t size) {
     void *at = b->memory ? (char *)b->memory + b->bytes : NULL;
     if (n && size > SIZE_MAX / 16 / n) {
@@ -61,13 +61,14 @@ static void *take(lzs_batch *b, size_t n, size_t size) {
     return at;
 }
 
-/* Shares of all rows of a step, at most. Where they are chosen there are no more of them than processors. */
+/* The most shares that all rows of a step have together. If shares_of chooses their number, it is at most the number of
+ * processors. */
 static size_t most_shares(const lzs_batch *b) {
     const size_t rows = (size_t)b->shape.max_rows, each = (size_t)b->shape.blocks, chosen = (size_t)b->processors;
     return each ? (rows < LZS_CUDA_SPLIT_ROWS ? rows : LZS_CUDA_SPLIT_ROWS) * each : chosen;
 }
 
-/* What a slot needs with its edits or its lists. */
+/* The bytes of a slot with its edits or its lists. */
 static size_t slot_bytes(const lzs_batch_shape *shape) {
     const size_t edits = (size_t)shape->max_edits * sizeof(lzs_edit), lists = (size_t)shape->max_listed * sizeof(lzs_logit_bias);
     return sizeof(lzs_batch_slot) + ((edits > lists ? edits : lists) + 7) / 8 * 8;
@@ -91,12 +92,12 @@ static void lay_out(lzs_batch *b) {
     l->shares = take(b, most_shares(b), sizeof *l->shares);
 }
 
-/* Where a slot is on the device. */
+/* The address of a slot on the device. */
 static char *slot_at(const lzs_batch *b, int32_t slot) {
     return (char *)lzs_slot_at(&b->launch, slot);
 }
 
-/* Nothing has settings, and the tables are free. */
+/* Resets the device memory: no slot has settings, and all hash tables are free. */
 static const char *clear(lzs_batch *b) {
     const lzs_batch_slot unset = {.pick = {.status = LZS_EINVAL}};
     const int32_t device = b->shape.device;
@@ -107,7 +108,7 @@ static const char *clear(lzs_batch *b) {
     return line ? line : lzs_machine_wait(device);
 }
 
-/* Makes sure that the kernels were built as `make cuda` does. */
+/* Checks by a probe that the kernels round as those that `make cuda` builds. */
 static const char *probe(lzs_batch *b) {
     lzs_probe found;
     const char *line = lzs_machine_probe(b->shape.device, b->memory, &found);
@@ -178,14 +179,15 @@ size_t lzs_batch_memory(const lzs_batch *b) {
 
 /* ---- slots ---- */
 
-/* Copies a slot and the `n_after` bytes that are staged after it. */
+/* Copies a slot to the device, with the `n_after` bytes that are staged after it. */
 static lzs_status set_slot(lzs_batch *b, int32_t slot, const lzs_batch_slot *held, size_t n_after, void *stream) {
     memcpy(b->staged, held, sizeof *held);
     const char *line = lzs_machine_copy(b->shape.device, slot_at(b, slot), b->staged, sizeof *held + n_after, stream);
     return line ? fail(b, LZS_EDEVICE, line) : LZS_OK;
 }
 
-/* Stages a list after the slot and its first `*at` bytes. Returns the address that it will have on the device. */
+/* Stages a list behind the slot and the `*at` bytes that follow the slot. Returns the list's later address on the
+ * device. */
 static const void *stage(lzs_batch *b, int32_t slot, const void *items, size_t n, size_t size, size_t *at) {
     char *to = b->staged + sizeof(lzs_batch_slot) + *at;
     const char *there = slot_at(b, slot) + sizeof(lzs_batch_slot) + *at;

@@ -1,10 +1,12 @@
-/* cut.h - top-k, top-p and min-p as cuts of one order (logit descending, token id ascending), as truncate.c has them.
+/* cut.h - top-k, top-p and min-p as cuts of one order (logit descending, token id ascending), equal to the cuts of
+ * truncate.c.
  *
- * One routine does all of it: a radix descent finds where the number of tokens, or the sum of their integer weights, reaches a
- * target, first among the keys of the logits and then, where several tokens have that key, among their ids. Mostly it runs over a
- * list in shared memory: the tokens above a bound that the maxima of the groups give. Where the list is too short, as in a flat
- * row, or a top-k too long, it runs over the whole row, which takes six reads of it and gives the same cut. Sums of integers
- * do not depend on the order of addition.
+ * One routine does both top-k and top-p: a radix descent finds where the number of tokens, or the sum of their integer
+ * weights, reaches a target. It searches the keys of the logits first. If several tokens have the key that it finds, it
+ * then searches their ids. Mostly the descent runs over a list in shared memory. The list holds the tokens above a
+ * bound, which the maxima of the groups give. If the list is too short, as for a flat row or a large top-k, the descent
+ * runs over the whole row. This reads the row six times and gives the same cut. Sums of integers do not depend on the
+ * order of addition.
  */
 #ifndef LZS_CUDA_CUT_H
 #define LZS_CUDA_CUT_H
@@ -17,40 +19,40 @@
 #define LZS_TOP_P_OFF ((uint64_t)1 << 32)
 
 enum {
-    LZS_LEVELS = 6, /* digits of a packed token: three of the key, three of the id */
-    LZS_BOUND_GROUPS = 1024 /* maxima that the list of a top-p without top-k reaches down to, if there are many more groups */
+    LZS_LEVELS = 6, /* levels of the descent: three digits of the key, then three of the id */
+    LZS_BOUND_GROUPS = 1024 /* for top-p without top-k: the list goes down to the maximum of this rank */
 };
 
 typedef enum lzs_source { LZS_SOURCE_ROW, LZS_SOURCE_LIST, LZS_SOURCE_MAXIMA } lzs_source;
 
 /* The descents of a truncation, in this order; most rows need one or two of them. */
 typedef enum lzs_stage {
-    LZS_STAGE_BOUND, /* of the list */
+    LZS_STAGE_BOUND, /* the lower bound of the list */
     LZS_STAGE_TOP_K,
     LZS_STAGE_TOP_P,
-    LZS_STAGE_TOP_P_ROW, /* where the list was too short */
+    LZS_STAGE_TOP_P_ROW, /* over the row, if the list was too short */
     LZS_STAGES
 } lzs_stage;
 
-/* What is added up at one level: the tokens inside the cut that continue the prefix. */
+/* One level of the descent. It adds up the tokens inside the cut whose leading digits equal the prefix. */
 typedef struct lzs_level {
     lzs_cut cut;
     lzs_softmax_scale scale;
-    bool weigh; /* else they count as 1 */
+    bool weigh; /* tokens add their weight; else they add 1 */
     uint64_t prefix;
     int level, shift, width;
 } lzs_level;
 
 typedef struct lzs_truncation {
     lzs_cut cut;
-    int32_t n_listed; /* of the list, which has all tokens inside the cut, and others; 0: there is none */
+    int32_t n_listed; /* length of the list, which has all tokens inside the cut, and more; 0: no list */
 } lzs_truncation;
 
 LZS_DEVICE static inline bool lzs_by_k(const lzs_pick_row *row) {
     return row->settings.top_k > 0 && row->settings.top_k < row->n;
 }
 
-/* As top_p_target of truncate.c. */
+/* Computes the same as top_p_target of truncate.c. */
 LZS_DEVICE static inline uint64_t lzs_target(uint64_t p, uint64_t total) {
     const uint64_t high = total >> 32, low = total & 0xffffffffu;
     const uint64_t target = p * high + ((p * low + 0xffffffffu) >> 32);
@@ -65,7 +67,7 @@ LZS_BODY void lzs_level_add(lzs_pick_shared *s, const lzs_level *l, uint32_t key
     if (w) lzs_sum_add(&s->bins[packed >> l->shift & ((1u << l->width) - 1)], w);
 }
 
-/* What one thread adds. Groups whose maximum is below the prefix have nothing to add. */
+/* Adds one thread's part of the tokens to the bins. Groups whose maximum is below the prefix are skipped. */
 LZS_BODY void lzs_level_add_all(lzs_pick_shared *s, const lzs_pick_row *row, const lzs_level *l, lzs_source source,
                                 int32_t n_listed, uint32_t tid) {
     const int32_t n_groups = lzs_groups_of(row->n);
@@ -93,8 +95,9 @@ LZS_BODY void lzs_level_add_all(lzs_pick_shared *s, const lzs_pick_row *row, con
     }
 }
 
-/* Finds where the tokens of the source inside the cut reach the target, which is a fraction of 2^32 of their sum where
- * `fraction` is set. Returns false, with the cut as it was, where they do not reach it. */
+/* Moves the cut to where the tokens of the source inside the cut reach the target. If `fraction` is set, the target is
+ * a share of these tokens' sum, in units of 2^-32. If the tokens do not reach the target, returns false and leaves the
+ * cut unchanged. */
 LZS_BODY bool lzs_descend(lzs_pick_shared *s, const lzs_pick_row *row, lzs_source source, int32_t n_listed, bool weigh,
                           lzs_softmax_scale scale, bool fraction, uint64_t target, int levels, lzs_cut *cut) {
     lzs_level l = {*cut, scale, weigh, 0, 0, 0, 0};
@@ -102,7 +105,7 @@ LZS_BODY bool lzs_descend(lzs_pick_shared *s, const lzs_pick_row *row, lzs_sourc
         const int digit = l.level % 3;
         l.width = digit == 2 ? 10 : 11;
         l.shift = (l.level < 3 ? 32 : 0) + (digit == 0 ? 21 : digit == 1 ? 10 : 0);
-        if (l.level == 3 && weigh) { /* all that are left have one key, and so one weight */
+        if (l.level == 3 && weigh) { /* all tokens that are left have one key, and so one weight */
             const uint32_t each = lzs_weight(lzs_gap_bits(scale, lzs_key_float((uint32_t)l.prefix)));
             target = (target + each - 1) / each;
         }
@@ -115,9 +118,9 @@ LZS_BODY bool lzs_descend(lzs_pick_shared *s, const lzs_pick_row *row, lzs_sourc
             lzs_level_add_all(s, row, &l, source, n_listed, tid);
         }
         LZS_NEXT(32) {
-            for (uint32_t g = tid; g < LZS_CUDA_SEGMENTS; g += LZS_THREADS) { /* the first segment has the highest bins */
+            for (uint32_t g = tid; g < LZS_CUDA_SEGMENTS; g += LZS_THREADS) { /* segment 0 has the highest bins */
                 uint64_t sum = 0;
-                for (uint32_t i = 0; i < 32; i++) { /* each thread begins in another memory bank */
+                for (uint32_t i = 0; i < 32; i++) { /* each thread starts in a different memory bank */
                     const lzs_sum bin = s->bins[LZS_CUDA_BINS - 1 - (32 * g + ((i + g) & 31))];
                     sum += lzs_sum_of(bin);
                 }
@@ -132,7 +135,7 @@ LZS_BODY bool lzs_descend(lzs_pick_shared *s, const lzs_pick_row *row, lzs_sourc
                     if (i < g) above += s->segments[i];
                 }
                 if (l.level == 0 && fraction) aim = lzs_target(target, total);
-                if (above >= aim || above + s->segments[g] < aim) continue; /* it is reached in one segment only */
+                if (above >= aim || above + s->segments[g] < aim) continue; /* only one segment reaches the target */
                 uint32_t bin = LZS_CUDA_BINS - 1 - 32 * g;
                 aim -= above;
                 while (lzs_sum_of(s->bins[bin]) < aim) {
@@ -155,7 +158,7 @@ LZS_BODY bool lzs_descend(lzs_pick_shared *s, const lzs_pick_row *row, lzs_sourc
     if (levels == LZS_LEVELS) {
         cut->key = lzs_packed_key(l.prefix);
         cut->id = lzs_packed_id(l.prefix);
-    } else { /* all tokens with this key stay, as far as they were inside the cut */
+    } else { /* all tokens with this key stay, if they were inside the cut before */
         if ((uint32_t)l.prefix != cut->key) cut->id = INT32_MAX;
         cut->key = (uint32_t)l.prefix;
     }
@@ -189,7 +192,7 @@ LZS_BODY int32_t lzs_list_above(lzs_pick_shared *s, const lzs_pick_row *row, uin
     return (int32_t)n_listed;
 }
 
-/* Whether the weight of all tokens may be asked for: a top-p alone, of a row that the list cannot hold. */
+/* Whether the truncation needs the weight of all tokens: for top-p without top-k, if the list cannot hold the row. */
 LZS_DEVICE static inline bool lzs_weighs(const lzs_pick_row *row) {
     const lzs_pick_settings *p = &row->settings;
     return p->status == LZS_OK && !p->greedy && p->top_p < LZS_TOP_P_OFF && !lzs_by_k(row) && row->n > LZS_CUDA_LIST;
@@ -218,7 +221,7 @@ LZS_BODY uint64_t lzs_weigh_groups(lzs_read_shared *s, const lzs_pick_row *row, 
     return lzs_sum_of(total);
 }
 
-/* What one of several blocks does when all of them have read the row. */
+/* The work of one of several blocks after all blocks have read the row: adds the weights of the block's share. */
 LZS_BODY void lzs_weigh_share(lzs_read_shared *s, const lzs_pick_row *row, int32_t share) {
     if (!lzs_weighs(row)) return;
     const lzs_share whole = lzs_sum_of_shares(row);
@@ -231,7 +234,7 @@ LZS_BODY void lzs_weigh_share(lzs_read_shared *s, const lzs_pick_row *row, int32
     LZS_END
 }
 
-/* The same as the block that picks asks for it. */
+/* The weight of all tokens, for the block that picks the token. */
 LZS_BODY uint64_t lzs_weight_of_row(lzs_pick_shared *s, const lzs_pick_row *row, lzs_softmax_scale scale) {
     const lzs_groups all = {0, lzs_groups_of(row->n)};
     uint64_t weight = 0;
@@ -240,7 +243,7 @@ LZS_BODY uint64_t lzs_weight_of_row(lzs_pick_shared *s, const lzs_pick_row *row,
     return weight;
 }
 
-/* min_p_cut of truncate.c. Every thread computes it: it depends on no memory. */
+/* Computes the same as min_p_cut of truncate.c. Every thread computes it for itself, since it reads no memory. */
 LZS_DEVICE static inline lzs_cut lzs_min_p_cut(lzs_cut cut, lzs_softmax_scale scale, float limit) {
     uint32_t low = cut.key, high = lzs_key(scale.max);
     if (lzs_gap_bits(scale, lzs_key_float(low)) <= limit) return cut;
@@ -261,7 +264,7 @@ LZS_BODY lzs_truncation lzs_truncate_row(lzs_pick_shared *s, const lzs_pick_row 
     const lzs_pick_settings *p = &row->settings;
     const lzs_softmax_scale scale = {max, p->cut_scale};
     const bool by_k = lzs_by_k(row), by_p = p->top_p < LZS_TOP_P_OFF;
-    const bool small = row->n <= LZS_CUDA_LIST; /* the list takes all of it */
+    const bool small = row->n <= LZS_CUDA_LIST; /* the list can hold the whole row */
     const int32_t n_groups = lzs_groups_of(row->n), many = n_groups - n_groups / 8 * 3;
     const int32_t reached = by_k ? p->top_k : many < LZS_BOUND_GROUPS ? many : LZS_BOUND_GROUPS;
     const bool lists = (by_k || by_p) && (small || (reached <= n_groups && reached <= LZS_CUDA_LIST / 2));
@@ -283,7 +286,7 @@ LZS_BODY lzs_truncation lzs_truncate_row(lzs_pick_shared *s, const lzs_pick_row 
         } else {
             weigh = true;
             descends = by_p && !cut_by_p;
-            fraction = by_k || small || !t.n_listed; /* the source has all of the tokens to which the fraction applies */
+            fraction = by_k || small || !t.n_listed; /* the source has all tokens whose sum the fraction refers to */
             target = descends && !fraction ? lzs_target(p->top_p, lzs_weight_of_row(s, row, scale)) : p->top_p;
         }
         bool reaches = false;

@@ -1,9 +1,10 @@
-/* fold.h - history -> edits, by one block of threads: what the state of a sequence and c/penalty make of it on the CPU.
+/* fold.h - makes the edits of a row from its history, by one block of threads. On the CPU the state of a sequence and
+ * c/penalty do this.
  *
- * Nothing is kept from step to step: each thread compares the end of the history with what stands before a token of the window,
- * so that a sequence may change its row, take tokens back or be preempted at no cost. What the penalties find of a token meets in
- * a hash table, by operations whose order does not matter: sums of integers, and maxima. The table is empty between two
- * launches.
+ * Nothing is kept from step to step. For each token of the window, a thread compares the end of the history with the
+ * tokens before that token. So at no cost a sequence may move to another row, take tokens back or be preempted. A hash
+ * table collects what the penalties find about each token, by operations whose order does not matter: sums of integers,
+ * and maxima. The table is empty between two launches.
  */
 #ifndef LZS_CUDA_FOLD_H
 #define LZS_CUDA_FOLD_H
@@ -18,9 +19,9 @@
 #undef LZS_FILE
 #define LZS_FILE 3
 
-/* The settings of a row whose penalties look at a history (lzs_fold_settings_of). */
+/* The settings of a row whose penalties read the history (made by lzs_fold_settings_of). */
 typedef struct lzs_fold_settings {
-    lzs_params params; /* its lists lie where the kernel can read them, sorted, and no token has two biases */
+    lzs_params params; /* lists are in memory that the kernel can read, sorted, with one bias per token */
     int32_t n_vocab;
     float log2_vocab;
     int32_t lz_window;    /* 0 when LZ is off */
@@ -28,15 +29,15 @@ typedef struct lzs_fold_settings {
     int32_t count_window; /* 0 when nothing is counted; INT32_MAX for all */
 } lzs_fold_settings;
 
-/* What is known of a token; all zero where it is free. */
+/* What the penalties found about one token. A free slot is all zero. */
 typedef struct lzs_fold_slot {
     uint32_t token;  /* the token + 1 */
-    uint32_t count;  /* in the window of the counting penalties */
-    uint32_t lz;     /* the bits of the highest price (lzs_price) */
-    uint32_t best;   /* by the paper's rule: its longest match, the nearest of equals (lzs_best) */
-    uint32_t cost;   /* rate: ~key of the least cost; codelength: LZS_FAR - distance of the nearest match */
-    uint32_t dry;    /* tokens of the longest repetition that it would extend */
-    uint32_t bias;   /* its place in logit_bias + 1 */
+    uint32_t count;  /* occurrences in the window of the counting penalties */
+    uint32_t lz;     /* float bits of the token's highest price (lzs_price) */
+    uint32_t best;   /* the paper's rule: the token's longest match, the nearest of equally long ones (lzs_best) */
+    uint32_t cost;   /* rate: ~key of the least cost; codelength: LZS_FAR - distance to the nearest match */
+    uint32_t dry;    /* length of the longest repetition that the token would extend */
+    uint32_t bias;   /* the token's index in logit_bias + 1 */
 } lzs_fold_slot;
 
 enum {
@@ -49,24 +50,24 @@ typedef struct lzs_fold_row {
     const int32_t *history; /* (n) oldest first */
     int32_t n;
     lzs_edit *edits; /* (capacity) */
-    uint32_t *used;  /* (capacity) slots that are not free */
+    uint32_t *used;  /* (capacity) numbers of the slots in use */
     uint32_t capacity;
-    lzs_fold_slot *slots; /* (n_slots, a power of two and at least twice the capacity) free before and after */
+    lzs_fold_slot *slots; /* (n_slots, a power of two, >= 2 * capacity) all free before and after a launch */
     uint32_t n_slots;
 } lzs_fold_row;
 
 typedef struct lzs_fold_shared {
-    uint32_t bad_token; /* 1 where there is one outside the vocabulary */
+    uint32_t bad_token; /* 1 if a token is outside the vocabulary */
     uint32_t n_used;
-    uint32_t separator, comma;      /* tokens since the last of lz_separators, and of lz_commas */
-    uint32_t long_item;             /* tokens since the first stretch without a comma began that ends a list; 0: there is none */
-    uint32_t dry_unbroken;          /* tokens since the last breaker */
+    uint32_t separator, comma;      /* tokens after the last of lz_separators, and of lz_commas */
+    uint32_t long_item;             /* tokens from the first stretch without a comma that ends a list; 0: none */
+    uint32_t dry_unbroken;          /* tokens after the last breaker */
     uint32_t longest;               /* of all matches by the paper's rule (lzs_best) */
-    uint32_t whole;                 /* DRY need not look further */
+    uint32_t whole;                 /* 1 if DRY need not look at larger distances */
 } lzs_fold_shared;
 
 typedef struct lzs_folded {
-    int32_t n_edits, status; /* there are no edits unless the status is LZS_OK */
+    int32_t n_edits, status; /* n_edits is 0 unless the status is LZS_OK */
 } lzs_folded;
 
 LZS_DEVICE static inline uint32_t lzs_best(int32_t length, int32_t distance) {
@@ -81,7 +82,8 @@ LZS_DEVICE static inline int32_t lzs_best_distance(uint32_t best) {
     return LZS_FAR - 1 - (int32_t)(best & (LZS_FAR - 1));
 }
 
-/* The tokens, up to `most`, that the end of a history of n tokens has in common with what ends `distance` tokens before. */
+/* How many tokens, at most `most`, the end of the history shares with the history that ends `distance` tokens
+ * earlier. */
 LZS_DEVICE static inline int32_t lzs_common_suffix(const int32_t *history, int32_t n, int32_t distance, int32_t most) {
     const int32_t *end = history + n;
     int32_t length = 0;
@@ -90,16 +92,16 @@ LZS_DEVICE static inline int32_t lzs_common_suffix(const int32_t *history, int32
     return length;
 }
 
-/* Whether a token is in the vocabulary; the row fails where one is not. */
+/* Whether a token is in the vocabulary. If not, the row fails. */
 LZS_BODY bool lzs_known(lzs_fold_shared *s, const lzs_fold_row *row, int32_t token) {
     if ((uint32_t)token < (uint32_t)row->settings->n_vocab) return true;
     lzs_set(&s->bad_token);
     return false;
 }
 
-/* The slot of a token, or NULL where there is none left, which s->n_used tells, or the token is not in the vocabulary. When more
- * slots are used than there may be edits, the row has failed, whichever thread sees it first, and the table must not become full: each
- * token would be looked for in all of it. */
+/* Returns the slot of a token. NULL if the token is not in the vocabulary, or if no slot is left (see s->n_used). If
+ * more slots are in use than a row may have edits, the row has failed, and no thread takes a further slot. The table
+ * must not become full, because then a search for a token would visit every slot. */
 LZS_BODY lzs_fold_slot *lzs_slot_of(lzs_fold_shared *s, const lzs_fold_row *row, int32_t token) {
     if (!lzs_known(s, row, token) || *(volatile const uint32_t *)&s->n_used > row->capacity) return NULL;
     uint32_t at = ((uint32_t)token * 2654435761u) >> 7;
@@ -117,14 +119,15 @@ LZS_BODY lzs_fold_slot *lzs_slot_of(lzs_fold_shared *s, const lzs_fold_row *row,
 
 /* ---- LZ: lz.c and watch.c ---- */
 
-/* Whether the token that i others follow is in a bit set. */
+/* Whether the token with i tokens after it in the history is in a bit set. */
 LZS_BODY bool lzs_there_in(const lzs_fold_row *row, const uint32_t *set, uint32_t i) {
     const int32_t token = row->history[row->n - 1 - (int32_t)i];
     return (uint32_t)token < (uint32_t)row->settings->n_vocab && lzs_in_set(set, token);
 }
 
-/* After the last separator each comma is one, too, until lz_min_match - 1 tokens come without a comma. Notes where the token that i
- * others follow is a comma or the first of so many. */
+/* After the last separator each comma counts as a separator, too, until lz_min_match - 1 tokens in a row are not
+ * commas. Looks at the token with i tokens after it: notes whether it is a comma, or the first of lz_min_match - 1
+ * tokens without a comma. */
 LZS_BODY void lzs_item_at(lzs_fold_shared *s, const lzs_fold_row *row, uint32_t i) {
     const lzs_params *p = &row->settings->params;
     const uint32_t most = (uint32_t)p->lz_min_match - 1;
@@ -134,13 +137,13 @@ LZS_BODY void lzs_item_at(lzs_fold_shared *s, const lzs_fold_row *row, uint32_t 
     if (k == 0 && most) lzs_atomic_min(&s->comma, i);
 }
 
-/* The tokens since the last separator. */
+/* The number of tokens after the last separator, or after the last comma that counts as one. */
 LZS_BODY int32_t lzs_lz_unbroken(const lzs_fold_shared *s) {
     const uint32_t in_list = s->comma < s->separator ? s->comma : s->separator;
     return (int32_t)(s->long_item ? s->long_item : in_list);
 }
 
-/* Adds the match at a distance to those of its token, where it costs something. */
+/* If the match at a distance has a price above 0, enters the price for the token after the match. */
 LZS_BODY void lzs_match_at(lzs_fold_shared *s, const lzs_fold_row *row, int32_t distance, int32_t unbroken) {
     const lzs_fold_settings *f = row->settings;
     const int32_t suffix = lzs_common_suffix(row->history, row->n, distance, lzs_most_suffix(&f->params));
@@ -243,7 +246,7 @@ LZS_BODY lzs_folded lzs_fold_row_edits(lzs_fold_shared *s, const lzs_fold_row *r
         }
         for (uint32_t i = tid; i < p->n_logit_bias; i += LZS_THREADS) {
             lzs_fold_slot *slot = lzs_slot_of(s, row, p->logit_bias[i].token);
-            if (slot) slot->bias = i + 1; /* no other thread has this token here */
+            if (slot) slot->bias = i + 1; /* no other thread has this token, since logit_bias names it once */
         }
         uint32_t i = tid;
         while (separators && lz_reach > 0 && i < (uint32_t)n && !lzs_there_in(row, separators, i)) i += LZS_THREADS;
@@ -298,7 +301,7 @@ LZS_BODY lzs_folded lzs_fold_row_edits(lzs_fold_shared *s, const lzs_fold_row *r
                 row->edits[i] = lzs_slot_edit(f, slot, s->longest);
                 *slot = none;
             }
-        } else { /* slots may be missing in the list */
+        } else { /* row->used may lack some of the slots in use */
             for (uint32_t i = tid; i < row->n_slots; i += LZS_THREADS) row->slots[i] = none;
         }
     }

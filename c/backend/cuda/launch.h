@@ -1,20 +1,21 @@
-/* launch.h - what a launch of the kernels is given, and what each row makes of it. */
+/* launch.h - the arguments of a kernel launch, and how they give each row's arguments. */
 #ifndef LZS_CUDA_LAUNCH_H
 #define LZS_CUDA_LAUNCH_H
 
 #include "fold.h"
 #include "pick.h"
 
-/* What a slot holds in device memory. One copy writes it and its lists, so that a copy that fails leaves the old ones. */
+/* A slot in device memory. One copy writes the slot and its lists together, so a failed copy leaves the old slot and
+ * lists. */
 typedef struct lzs_batch_slot {
     lzs_pick_settings pick;
     lzs_fold_settings fold;
-    int32_t has_plan; /* its edits are there, and its position; else they come from the history */
+    int32_t has_plan; /* the slot has a plan's edits and position; else they come from the history */
     int32_t n_edits;
     uint64_t position;
 } lzs_batch_slot;
 
-/* Pointers are device memory. */
+/* All pointers are to device memory. */
 typedef struct lzs_launch {
     lzs_batch_step step;
     int32_t n_vocab, n_slots;
@@ -31,10 +32,10 @@ typedef struct lzs_launch {
     uint32_t *maxima;     /* (groups of n_vocab) */
     uint32_t *words;      /* (groups of n_vocab) */
     lzs_share *shares;    /* (n_shares) */
-    int32_t n_shares;     /* blocks that read each row before it is picked from; 0: the one that picks does it */
+    int32_t n_shares;     /* blocks that read each row first; 0: the block that picks reads it */
 } lzs_launch;
 
-/* The number of the slot of a row, or -1 where there is none. */
+/* The number of a row's slot, or -1 if the row has none. */
 LZS_DEVICE static inline int32_t lzs_slot_of_row(const lzs_launch *l, int32_t row) {
     const int32_t slot = l->step.slots ? l->step.slots[row] : row;
     return slot >= 0 && slot < l->n_slots ? slot : -1;
@@ -44,7 +45,7 @@ LZS_DEVICE static inline const lzs_batch_slot *lzs_slot_at(const lzs_launch *l, 
     return (const lzs_batch_slot *)(const void *)(l->slots + (size_t)slot * l->slot_bytes);
 }
 
-/* The edits of a row from its history, which lzs_launch_pick reads. */
+/* Makes the edits of a row from its history. lzs_launch_pick reads them. */
 LZS_BODY void lzs_launch_fold(lzs_fold_shared *s, const lzs_launch *l, int32_t at) {
     const int32_t slot = lzs_slot_of_row(l, at);
     if (slot < 0 || lzs_slot_at(l, slot)->pick.status != LZS_OK || lzs_slot_at(l, slot)->has_plan) return;
@@ -72,7 +73,7 @@ LZS_BODY void lzs_launch_fold(lzs_fold_shared *s, const lzs_launch *l, int32_t a
     LZS_END
 }
 
-/* A row when its edits are there. Its status says whether it is read. */
+/* Returns a row, after its edits were made. The row is read only if its status is LZS_OK. */
 LZS_DEVICE static inline lzs_pick_row lzs_row_of_launch(const lzs_launch *l, int32_t at) {
     const int32_t slot = lzs_slot_of_row(l, at);
     const size_t edits = (size_t)at * l->max_edits, n_groups = (size_t)lzs_groups_of(l->n_vocab);

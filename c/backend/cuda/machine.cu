@@ -1,7 +1,8 @@
 /* machine.cu - the kernels, and the CUDA runtime that starts them.
  *
- * A block of 1,024 threads has one row, or a share of one. Build with -fmad=false -ftz=false -prec-div=true: every operation is
- * rounded by itself (docs/determinism.md), and `make cuda` looks at the machine code for fused ones.
+ * A block of 1,024 threads works on one row, or on a share of a row. Build with -fmad=false -ftz=false -prec-div=true:
+ * then every operation is rounded by itself (docs/determinism.md). `make cuda` checks that the machine code has no
+ * fused operation.
  */
 #define _Static_assert static_assert
 
@@ -35,12 +36,12 @@ extern "C" __global__ void lzs_probe_kernel(float x, float y, float least, lzs_p
 
 static const char *line_of(cudaError_t error) {
     if (error == cudaSuccess) return NULL;
-    cudaGetLastError(); /* or the next caller who asks, such as torch, takes it for its own */
+    cudaGetLastError(); /* clears the error, or else the next caller that asks, such as torch, takes it for its own */
     if (error == cudaErrorInvalidResourceHandle) return "the stream was destroyed, or is one of another device";
     return cudaGetErrorString(error);
 }
 
-/* The device of this thread while a function runs, unless there is a problem. */
+/* Makes `device` this thread's current device while a function runs. `problem` says why if it cannot. */
 struct lzs_on_device {
     int before;
     bool moved;
@@ -104,7 +105,7 @@ const char *lzs_machine_probe(int32_t device, void *memory, lzs_probe *found) {
     return line ? line : line_of(cudaMemcpy(found, memory, sizeof *found, cudaMemcpyDeviceToHost));
 }
 
-/* Pageable memory is copied to a place of the driver's before this returns. */
+/* Before this function returns, the driver has copied pageable memory into memory of its own. */
 const char *lzs_machine_copy(int32_t device, void *to, const void *from, size_t bytes, void *stream) {
     const lzs_on_device on(device);
     return on.problem ? on.problem : line_of(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, (cudaStream_t)stream));
@@ -118,7 +119,7 @@ const char *lzs_machine_clear(int32_t device, void *memory, size_t bytes, void *
 const char *lzs_machine_launch(int32_t device, const lzs_launch *launch, int32_t n_rows, void *stream) {
     const lzs_on_device on(device);
     if (on.problem) return on.problem;
-    cudaGetLastError(); /* one that is older than this launch is not this launch's */
+    cudaGetLastError(); /* clears an older error, which would look like this launch's error */
     const cudaStream_t in = (cudaStream_t)stream;
     lzs_fold_kernel<<<(unsigned)n_rows, 1024, 0, in>>>(*launch);
     if (launch->n_shares) {

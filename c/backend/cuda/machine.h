@@ -1,5 +1,6 @@
-/* machine.h - what a batch needs of the machine that it runs on: a CUDA device (machine.cu), or the CPU for tests
- * (tests/c/cuda_machine.c). Functions return NULL when all is well, else one line that says what is wrong. */
+/* machine.h - the interface between a batch and the machine that runs it. The machine is a CUDA device (machine.cu) or,
+ * for tests, the CPU (tests/c/cuda_machine.c). Functions that return a string return NULL on success, or else one line
+ * that says what is wrong. */
 #ifndef LZS_CUDA_MACHINE_H
 #define LZS_CUDA_MACHINE_H
 
@@ -10,21 +11,22 @@
 extern "C" {
 #endif
 
-/* Whether there is such a device, and code for it. */
+/* Checks that the device exists and that the library has code for it. */
 const char *lzs_machine_find(int32_t device);
-/* How many blocks it can run at a time; 0 where that is not known. */
+/* How many blocks the device can run at a time, or 0 if unknown. */
 int32_t lzs_machine_processors(int32_t device);
-/* The others work on this device. NULL where memory runs out. */
+/* Allocates memory on the device. NULL if memory runs out. The functions below also work on the device that they are
+ * given. */
 void *lzs_machine_allocate(int32_t device, size_t bytes);
 void lzs_machine_free(int32_t device, void *memory);
-/* Waits for all that the device has been given. */
+/* Waits until the device has finished all its work. */
 const char *lzs_machine_wait(int32_t device);
-/* Makes a probe on the device, with room for it in its `memory`. */
+/* Runs the probe on the device. `memory` is device memory with room for an lzs_probe. */
 const char *lzs_machine_probe(int32_t device, void *memory, lzs_probe *found);
-/* Both are in order with what the stream does; `from` may change as soon as the copy returns. */
+/* Copy and clear run in the order of the stream. The caller may change `from` as soon as lzs_machine_copy returns. */
 const char *lzs_machine_copy(int32_t device, void *to, const void *from, size_t bytes, void *stream);
 const char *lzs_machine_clear(int32_t device, void *memory, size_t bytes, void *stream);
-/* Finds the edits of n_rows rows and picks their tokens; n_rows is at most LZS_CUDA_SPLIT_ROWS where rows have shares. */
+/* Makes the edits of n_rows rows and picks their tokens. If rows have shares, n_rows is at most LZS_CUDA_SPLIT_ROWS. */
 const char *lzs_machine_launch(int32_t device, const lzs_launch *launch, int32_t n_rows, void *stream);
 
 #ifdef __cplusplus

@@ -8,15 +8,15 @@
  *     LZS_READ(3, int32_t, n, n_found);      // const int32_t n = s->n_found, the same for every thread
  *     if (n == 0) return;
  *
- * On a GPU LZS_NEXT and LZS_END are barriers. On the CPU a phase is a loop over the threads, in an order that tests choose, so
- * that what depends on the order is found. Outside of phases there is only what is the same for all threads: constants,
- * arguments, and what LZS_READ takes out of the shared memory `s`. A variable of a thread that lives longer than a phase is an
- * LZS_PRIVATE.
+ * On a GPU LZS_NEXT and LZS_END are barriers. On the CPU a phase is a loop over the threads, in an order that tests
+ * choose, so tests find a result that depends on the order. Code outside of phases uses only values that are the same
+ * for all threads: constants, arguments, and values that LZS_READ reads from the shared memory `s`. If a thread's own
+ * variable lives longer than a phase, it is declared by LZS_PRIVATE.
  *
- * The numbers name the barriers for tests that leave one out. Those of a chain from LZS_BEGIN to LZS_END follow on one another,
- * and no two chains share one; those of LZS_READ are counted by themselves. Two atomic operations may lose an update without
- * consequence, and have names of their own: lzs_set, which all threads do alike, and lzs_warp_hint_min, of a minimum that
- * only saves work.
+ * The numbers identify the barriers, for tests that leave a barrier out. In a chain from LZS_BEGIN to LZS_END the
+ * numbers are consecutive, and no two chains share a number. The numbers of LZS_READ are a separate series. Two atomic
+ * operations have names of their own, because losing one of their updates does no harm: lzs_set, since all threads
+ * write the same value, and lzs_warp_hint_min, since its minimum only saves work.
  */
 #ifndef LZS_CUDA_PHASES_H
 #define LZS_CUDA_PHASES_H
@@ -27,7 +27,7 @@
 #ifdef __CUDACC__
 
 #  define LZS_BODY static __device__ __forceinline__
-#  define LZS_THREADS 1024u /* of a block */
+#  define LZS_THREADS 1024u /* threads of a block */
 #  define LZS_BEGIN(id) \
       { \
           const uint32_t tid = threadIdx.x; \
@@ -42,7 +42,7 @@
       __syncthreads()
 #  define LZS_PRIVATE(type, name) type name
 #  define LZS_OWN(name) name
-#  define LZS_ALL(name) (&name) /* for a function, where LZS_INDEX finds a thread's own */
+#  define LZS_ALL(name) (&name) /* passed to a function, where [LZS_INDEX] is the thread's own element */
 #  define LZS_INDEX 0
 
 #  define lzs_atomic_add(p, v) atomicAdd((p), (v))
@@ -52,7 +52,8 @@
 #  define lzs_atomic_cas(p, expected, v) atomicCAS((p), (expected), (v))
 #  define lzs_set(p) atomicOr((p), 1u)
 
-/* Maxima and minima of all threads of a warp, which come here together, before the atomic operation of one of them. */
+/* The warp's threads arrive here together. They reduce their values to one maximum or minimum, and one thread makes the
+ * atomic operation. */
 static __device__ __forceinline__ void lzs_warp_max(uint32_t *p, uint32_t v) {
     v = __reduce_max_sync(0xffffffffu, v);
     if ((threadIdx.x & 31) == 0) atomicMax(p, v);
@@ -83,36 +84,37 @@ static __device__ __forceinline__ void lzs_half_warp_max(uint32_t *p, uint32_t v
 #  define LZS_MAX_SITES 4096
 #  define LZS_READ_BARRIER 512
 #  define LZS_MAX_WAITS 1024
-/* Where an atomic operation stands. Each file that has some defines LZS_FILE anew. */
+/* The place of an atomic operation in the source. Each file with atomic operations redefines LZS_FILE. */
 #  define LZS_SITE (LZS_FILE * 1024 + __LINE__)
 
 #  define LZS_MAX_WRITERS 4096
 
 typedef enum lzs_twin_order { LZS_TWIN_FORWARD, LZS_TWIN_BACKWARD, LZS_TWIN_SHUFFLED, LZS_TWIN_ORDERS } lzs_twin_order;
 
-/* How the twin runs a block, and what it leaves out on purpose, where 0 is nothing. */
+/* How the twin runs a block, and which synchronization it leaves out on purpose (0: none). */
 typedef struct lzs_twin {
     uint32_t threads; /* of a block: a power of two, 32 to LZS_MAX_THREADS */
     lzs_twin_order order;
-    uint32_t shuffle; /* the state of the shuffled order, which changes with every phase */
-    int dropped;      /* the barrier in front of this phase is left out: each thread runs on */
-    int stale;        /* this LZS_READ sees the memory as it was before the last thread arrived */
-    int lossy;        /* the atomic operations at this LZS_SITE lose an update to one that comes right after it */
+    uint32_t shuffle; /* the random state of the shuffled order, new in every phase */
+    int dropped;      /* the barrier before this phase is left out: threads run on into the phase */
+    int stale;        /* this LZS_READ reads the memory as it was before the last thread arrived */
+    int lossy;        /* atomic operations at this LZS_SITE are non-atomic: the next one overwrites the last */
     const void *lossy_at;
     uint32_t lossy_old;
-    bool phases[LZS_MAX_BARRIERS], reads[LZS_MAX_BARRIERS]; /* those that were met */
-    bool sites[LZS_MAX_SITES], harmless[LZS_MAX_SITES];    /* harmless: of lzs_set and lzs_warp_hint_min */
-    char memory[65536]; /* what a stale read sees */
-    void (*wait)(void); /* not NULL: each thread runs by itself, thread `tid` now, and waits so where a GPU's would */
+    bool phases[LZS_MAX_BARRIERS], reads[LZS_MAX_BARRIERS]; /* the phases and reads that ran */
+    bool sites[LZS_MAX_SITES], harmless[LZS_MAX_SITES];    /* harmless: sites of lzs_set and lzs_warp_hint_min */
+    char memory[65536]; /* the memory that a stale read reads */
+    void (*wait)(void); /* if not NULL, threads run one by one, thread `tid` now, and call this at barriers */
     uint32_t tid;
-    int skipped; /* no thread waits at this barrier: the number of the phase behind it, or LZS_READ_BARRIER + that of a read */
+    int skipped; /* no thread waits at this barrier: the number of the phase after it, or LZS_READ_BARRIER + a read's
+                  * number */
     bool waits[LZS_MAX_WAITS];
-    uint32_t turn; /* changes with every phase */
+    uint32_t turn; /* new in every phase */
     struct {
-        const uint32_t *p; /* a word that lzs_half_warp_max wrote last in this turn, and for which threads */
+        const uint32_t *p; /* a word, and the turn and half warp in which lzs_half_warp_max last wrote it */
         uint32_t turn, half;
     } writers[LZS_MAX_WRITERS];
-    uint64_t n_swaps; /* by lzs_atomic_cas, tried ones included */
+    uint64_t n_swaps; /* calls of lzs_atomic_cas, failed ones included */
 } lzs_twin;
 
 extern lzs_twin lzs_the_twin;
@@ -120,7 +122,7 @@ extern lzs_twin lzs_the_twin;
 typedef struct lzs_walk {
     const void *shared;
     size_t size;
-    int first, last, phase; /* phases that a thread runs one after the other; the one it is in */
+    int first, last, phase; /* the phases that a thread runs in a row, and the current phase */
     uint32_t at, tid, step; /* `step` is odd: i * step + start visits every thread */
     uint32_t start;
     bool begun, over;
@@ -140,7 +142,7 @@ static inline void lzs_twin_wait(int barrier) {
 static inline bool lzs_walk_on(lzs_walk *w) {
     lzs_twin *t = &lzs_the_twin;
     if (w->over) return false;
-    if (t->wait) { /* the barrier of LZS_END has the number of a phase that there is not */
+    if (t->wait) { /* LZS_END's barrier has the number after the last phase */
         if (w->begun) lzs_twin_wait(w->phase + 1);
         w->phase = w->begun ? w->phase + 1 : w->first;
         w->begun = true;
@@ -207,8 +209,8 @@ static inline void lzs_twin_seen(bool *seen, int id) {
 #  define LZS_ALL(name) name
 #  define LZS_INDEX tid
 
-/* What a word was before the operation; a lossy one overlooks the one before it, as two threads do that read, change and write
- * without atomicity. */
+/* Returns the value of a word before an atomic operation. A lossy operation does not see the previous operation, as if
+ * two threads made a non-atomic read, change and write. */
 static inline uint32_t lzs_twin_old(int site, const uint32_t *p) {
     lzs_twin *t = &lzs_the_twin;
     t->sites[site] = true;
@@ -257,7 +259,7 @@ static inline uint32_t lzs_twin_cas(int site, uint32_t *p, uint32_t expected, ui
     return old;
 }
 
-/* A plain store, so that of two half warps that write one word in a phase the last one wins, as on a GPU. */
+/* A plain store. If two half warps write one word in a phase, the last one wins, as on a GPU. */
 static inline void lzs_twin_half_warp_max(uint32_t tid, uint32_t *p, uint32_t v) {
     lzs_twin *t = &lzs_the_twin;
     const size_t at = (uintptr_t)p / sizeof *p % LZS_MAX_WRITERS;
@@ -281,8 +283,8 @@ static inline void lzs_twin_half_warp_max(uint32_t tid, uint32_t *p, uint32_t v)
 
 #endif
 
-/* Sums of 64 bits. Two native additions of 32 bits are faster on a GPU than one of 64 in shared memory, which is a loop
- * there; the order of the additions does not matter once all have been made. */
+/* Sums of 64 bits. In a GPU's shared memory two additions of 32 bits are faster than one addition of 64 bits, because a
+ * 64-bit addition is a loop. The sum does not depend on the order of the additions. */
 typedef struct lzs_sum {
     uint32_t low, high;
 } lzs_sum;

@@ -1,4 +1,5 @@
-/* pick.h - the token of a row: edits, mask, truncation and draw of docs/determinism.md by one block of threads. */
+/* pick.h - picks the token of a row by one block of threads: edits, mask, truncation and draw as docs/determinism.md
+ * specifies. */
 #ifndef LZS_CUDA_PICK_H
 #define LZS_CUDA_PICK_H
 

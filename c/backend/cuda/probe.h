@@ -1,4 +1,5 @@
-/* probe.h - whether a machine rounds as the CPU does: each operation by itself, and denormals as they are (docs/determinism.md). */
+/* probe.h - whether a machine rounds as the CPU does: each operation by itself, and without flushing denormals to zero
+ * (docs/determinism.md). */
 #ifndef LZS_CUDA_PROBE_H
 #define LZS_CUDA_PROBE_H
 
@@ -7,11 +8,12 @@
 #include "../arithmetic.h"
 
 typedef struct lzs_probe {
-    float sum; /* what the machine makes of x * x + y, and of least / 2 */
+    float sum; /* the machine's results of x * x + y and of least / 2 */
     float half;
 } lzs_probe;
 
-/* x * x is halfway between two floats, and rounds to -y. The least normal float has a denormal half. */
+/* x * x is halfway between two floats, and rounds to -y: with rounding x * x + y is 0. Half of the least normal float
+ * is denormal. */
 #define LZS_PROBE_X (1.0f + 0x1p-12f)
 #define LZS_PROBE_Y (-1.0f - 0x1p-11f)
 #define LZS_PROBE_LEAST 0x1p-126f

@@ -1,8 +1,9 @@
-/* race.h - the draw: an exponential race among the tokens inside a cut, as race.c has it.
+/* race.h - the draw: an exponential race among the tokens inside a cut, with the same result as race.c.
  *
- * A list is run as a whole. Else the groups of 64 tokens whose best logit could win with the group's smallest noise are opened:
- * first those with bounds near the least one, whose scores then spare most of the others. A thread keeps the best token that it
- * has run; in the end the smallest score wins, and the lowest id among equal scores, whatever the order was.
+ * If there is a list, all its tokens run. Else a group of 64 tokens is opened if its best logit could win with the
+ * group's smallest noise. Groups with bounds near the least bound are opened first, because with their scores most
+ * other groups need not be opened. Each thread keeps the best token that it has run. In the end the smallest score
+ * wins, and the lowest id among equal scores, so the order of the threads does not matter.
  */
 #ifndef LZS_CUDA_RACE_H
 #define LZS_CUDA_RACE_H
@@ -13,7 +14,7 @@
 #define LZS_FILE 2
 
 typedef struct lzs_runner {
-    uint32_t score; /* as a key */
+    uint32_t score; /* the score's key */
     int32_t id;
 } lzs_runner;
 
@@ -31,7 +32,7 @@ LZS_DEVICE static inline void lzs_run_token(lzs_runner *best, const lzs_track *t
     }
 }
 
-/* Runs four tokens of a group, of which one call of Philox makes the words. */
+/* Runs four tokens of a group. One call of Philox makes their four words. */
 LZS_DEVICE static inline void lzs_run_quad(lzs_runner *best, const lzs_track *t, const lzs_pick_row *row, int32_t id,
                                            uint32_t group_word, float score) {
     float x[4];
@@ -79,13 +80,14 @@ LZS_BODY void lzs_open_groups(lzs_pick_shared *s, const lzs_pick_row *row, const
                 const int32_t id = (int32_t)(group * LZS_GROUP + 4 * (i % LZS_QUADS));
                 lzs_run_quad(best, t, row, id, row->words[group], lzs_key_float(score));
             }
-            lzs_warp_hint_min(&s->score, best->score); /* the last phase does it again */
+            lzs_warp_hint_min(&s->score, best->score); /* only a hint: the last phase computes the minimum again */
         }
         LZS_END
     }
 }
 
-/* Puts bounds in the place of the maxima, and the words beside them. Returns the key of the least bound. */
+/* Replaces the maxima of the groups by bounds, and stores the groups' random words. Returns the key of the least
+ * bound. */
 LZS_BODY uint32_t lzs_bound_groups(lzs_pick_shared *s, const lzs_pick_row *row, const lzs_track *t) {
     const int32_t n_groups = lzs_groups_of(row->n);
     LZS_BEGIN(60) {
@@ -98,24 +100,24 @@ LZS_BODY uint32_t lzs_bound_groups(lzs_pick_shared *s, const lzs_pick_row *row, 
             lzs_noise_words(t->key, (uint32_t)g >> 2, LZS_DOMAIN_GROUP, words);
             for (int32_t j = 0; j < 4 && g + j < n_groups; j++) {
                 const uint32_t most = row->maxima[g + j];
-                uint32_t bound = 0xffffffffu; /* it has nothing inside the cut */
+                uint32_t bound = 0xffffffffu; /* the group has no token inside the cut */
                 if (most >= t->cut.key) {
                     const float b = lzs_group_bound(t->scale, lzs_key_float(most), words[j]);
-                    bound = b == b ? lzs_key(b) : 0; /* NaN where the row's maximum is infinite: it has to be opened */
+                    bound = b == b ? lzs_key(b) : 0; /* NaN if the row's maximum is infinite: open the group */
                 }
                 row->words[g + j] = words[j];
                 row->maxima[g + j] = bound;
                 if (bound < least) least = bound;
             }
         }
-        lzs_warp_hint_min(&s->least, least); /* it says which groups are opened first */
+        lzs_warp_hint_min(&s->least, least); /* only a hint: it decides which groups are opened first */
     }
     LZS_END
     LZS_READ(9, uint32_t, least, least);
     return least;
 }
 
-/* The winner among the tokens inside the cut. `top` is the best of them all, with the logit `max`. */
+/* Returns the winner among the tokens inside the cut. `top` is the row's best token, with the logit `max`. */
 LZS_BODY int32_t lzs_race_row(lzs_pick_shared *s, const lzs_pick_row *row, lzs_truncation cut, float max, int32_t top) {
     const lzs_track track = {lzs_noise_key_of(row->settings.seed, row->position), {max, row->settings.scale}, cut.cut};
     const lzs_track *t = &track;

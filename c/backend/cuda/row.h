@@ -1,8 +1,9 @@
-/* row.h - one row of a batch: where its logits are, what is done to them, and the first read of all of it, by one block of threads
- * or by several, which have a share of the noise's groups each.
+/* row.h - one row of a batch: where its logits are, what is done to them, and the first read of the whole row. One
+ * block of threads reads the row, or several blocks do. Each of several blocks has a share of the row's noise groups.
  *
- * As on the CPU (cpu.c) the row is only read: edited tokens are taken out of it by a mask, and their edited logits are kept in
- * an array beside it. The maxima of the noise's groups of 64 tokens, which the first read leaves, tell later passes where to look.
+ * As on the CPU (cpu.c) the row is only read: edited tokens are taken out of the row by a mask, and their edited logits
+ * are kept in an array beside the row. The first read leaves the maximum of each noise group of 64 tokens. These maxima
+ * tell later passes where to look.
  */
 #ifndef LZS_CUDA_ROW_H
 #define LZS_CUDA_ROW_H
@@ -16,31 +17,31 @@
 #define LZS_FILE 0
 
 enum {
-    LZS_CUDA_LIST = 2048, /* tokens that are cut and drawn from in shared memory */
+    LZS_CUDA_LIST = 2048, /* the most tokens that the list in shared memory holds */
     LZS_CUDA_BINS = 2048,
-    LZS_CUDA_SEGMENTS = 64, /* of the bins */
-    LZS_CUDA_SHARES = 64,   /* of a row, at most */
-    LZS_CUDA_SPLIT_ROWS = 65535, /* rows that may have shares: CUDA numbers no more */
+    LZS_CUDA_SEGMENTS = 64, /* segments of the bins */
+    LZS_CUDA_SHARES = 64,   /* the most shares of a row */
+    LZS_CUDA_SPLIT_ROWS = 65535, /* the most rows of a step whose rows have shares, by CUDA's limit */
     LZS_QUADS = LZS_GROUP / 4
 };
 
-/* What a plan says of truncation and draw, with all that depends on no logit worked out (lzs_pick_settings_of). */
+/* A plan's truncation and draw, with everything computed that depends on no logit (made by lzs_pick_settings_of). */
 typedef struct lzs_pick_settings {
-    int32_t status; /* what the row answers, without being read, unless it is LZS_OK */
+    int32_t status; /* if not LZS_OK, the row is not read and gets this status */
     int32_t sign_aware, keep_ties;
     int32_t greedy;         /* temperature 0 */
-    float scale, cut_scale; /* log2(e) / T: of the pick, and of the truncation */
+    float scale, cut_scale; /* log2(e) / T of the draw, and of the truncation */
     int32_t top_k;          /* 0: off */
     float min_p_limit;      /* gaps above this are cut; +inf: off */
-    uint64_t top_p;         /* as a fraction of 2^32, which is off */
+    uint64_t top_p;         /* in units of 2^-32; 2^32: off */
     uint64_t seed;
 } lzs_pick_settings;
 
-/* What a block finds of its share of a row. */
+/* What a block finds out about its share of a row. */
 typedef struct lzs_share {
     uint32_t top;           /* key of the largest logit */
-    uint32_t bad_edit, nan; /* 1 where there is one */
-    uint64_t weight;        /* of all tokens, where lzs_weighs asks for it */
+    uint32_t bad_edit, nan; /* 1 if the share has an invalid edit, or a NaN */
+    uint64_t weight;        /* weight of the share's tokens, if lzs_weighs */
 } lzs_share;
 
 typedef struct lzs_pick_row {
@@ -53,16 +54,16 @@ typedef struct lzs_pick_row {
     int32_t n_edits;
     uint64_t position;
     /* Scratch memory */
-    uint32_t *allowed; /* (words of n) the mask without the edited tokens; not used where there is neither */
-    float *values;     /* (n_edits) edited logits, -inf where the mask forbids the token */
-    uint32_t *maxima;  /* (groups of n) keys of the largest logits; then those of the bounds of the race */
-    uint32_t *words;   /* (groups of n) of the noise */
-    int32_t n_shares;  /* blocks that read the row first; 0: the one that picks does it */
+    uint32_t *allowed; /* (words of n) the mask without the edited tokens; unused if there is no mask and no edit */
+    float *values;     /* (n_edits) edited logits, -inf if the mask forbids the token */
+    uint32_t *maxima;  /* (groups of n) keys of the maxima; later, keys of the race's bounds */
+    uint32_t *words;   /* (groups of n) random words */
+    int32_t n_shares;  /* blocks that read the row first; 0: the block that picks reads it */
     lzs_share *shares; /* (n_shares) */
 } lzs_pick_row;
 
 typedef struct lzs_read_shared {
-    uint32_t bad_edit, nan, top; /* of the share, as they become */
+    uint32_t bad_edit, nan, top; /* the share's results so far */
     lzs_sum total;
 } lzs_read_shared;
 
@@ -70,24 +71,24 @@ typedef struct lzs_pick_shared {
     lzs_read_shared read;
     uint32_t top_group, argmax;
     uint32_t n_listed, n_groups, n_bin;
-    uint32_t found, bin; /* of the descent */
-    uint32_t least, score, winner; /* of the race: keys, and a token */
-    uint64_t left;                 /* of the descent's target, for the bin */
+    uint32_t found, bin; /* for the descent */
+    uint32_t least, score, winner; /* for the race: two keys, and a token */
+    uint64_t left;                 /* the part of the descent's target that the bin must supply */
     uint64_t list[LZS_CUDA_LIST]; /* packed tokens, in any order */
-    uint32_t groups[1024];        /* that are opened */
+    uint32_t groups[1024];        /* groups to open */
     lzs_sum bins[LZS_CUDA_BINS];
     uint64_t segments[LZS_CUDA_SEGMENTS];
 } lzs_pick_shared;
 
-/* The best token of a row, or what is wrong with it. */
+/* The best token of a row, or the row's error. */
 typedef struct lzs_row_top {
     int32_t status;
     uint32_t key;
     int32_t token;
 } lzs_row_top;
 
-#define LZS_KEY_NEVER 0x007fffffu /* of -inf, which is never picked */
-#define LZS_KEY_LEAST 0x00800000u /* of -FLT_MAX */
+#define LZS_KEY_NEVER 0x007fffffu /* the key of -inf, which is never picked */
+#define LZS_KEY_LEAST 0x00800000u /* the key of -FLT_MAX */
 
 LZS_DEVICE static inline int32_t lzs_groups_of(int32_t n) {
     return (n - 1) / LZS_GROUP + 1;
@@ -111,13 +112,13 @@ LZS_DEVICE static inline float lzs_logit(const lzs_pick_row *row, int32_t id) {
     return row->dtype == LZS_BF16 ? lzs_from_bfloat(half) : lzs_from_half(half);
 }
 
-/* Whether four logits can be read at once where their ids begin at a multiple of 4. */
+/* Whether four logits can be read at once if the first id is a multiple of 4. */
 LZS_DEVICE static inline bool lzs_aligned(const lzs_pick_row *row) {
     return ((uintptr_t)row->logits & (row->dtype == LZS_F32 ? 15u : 7u)) == 0;
 }
 
-/* The logits of the tokens id to id + 3, where id is a multiple of 4, and a bit for each that is in the vocabulary and allowed; those
- * that are not may be anything. */
+/* The logits of the tokens id to id + 3, where id is a multiple of 4, and a bit for each token that is in the
+ * vocabulary and allowed. The other logits are undefined. */
 LZS_DEVICE static inline uint32_t lzs_quad(const lzs_pick_row *row, int32_t id, float x[4]) {
     uint32_t bits = row->n - id < 4 ? (1u << (row->n - id)) - 1u : 15u;
     if (row->mask || row->n_edits) bits &= row->allowed[id >> 5] >> (id & 31);
@@ -160,8 +161,8 @@ LZS_DEVICE static inline bool lzs_in_groups(lzs_groups groups, int32_t id) {
     return (int32_t)lzs_group_of(id) >= groups.first && (int32_t)lzs_group_of(id) < groups.last;
 }
 
-/* Applies the edits of some groups, and finds their maxima. Whoever has the first group judges the edits that are outside the
- * vocabulary. */
+/* Applies the edits of some groups, and finds the groups' maxima. The block that has group 0 also reports edits outside
+ * the vocabulary. */
 LZS_BODY lzs_share lzs_read_groups(lzs_read_shared *s, const lzs_pick_row *row, lzs_groups groups) {
     const int32_t n_words = (row->n - 1) / 32 + 1, last_word = groups.last * (LZS_GROUP / 32);
     const bool holes = row->mask || row->n_edits;
@@ -190,7 +191,7 @@ LZS_BODY lzs_share lzs_read_groups(lzs_read_shared *s, const lzs_pick_row *row, 
             }
             const uint32_t bit = 1u << (id & 31), before = lzs_atomic_and(&row->allowed[id >> 5], ~bit);
             if (!lzs_allowed(row->mask, id)) continue;
-            if (!(before & bit)) lzs_set(&s->bad_edit); /* it has two edits */
+            if (!(before & bit)) lzs_set(&s->bad_edit); /* the token has two edits */
             const float x = lzs_apply_edit(&edit, lzs_logit(row, id), row->settings.sign_aware);
             row->values[i] = x;
             if (x != x) {
@@ -229,7 +230,7 @@ LZS_BODY lzs_share lzs_read_groups(lzs_read_shared *s, const lzs_pick_row *row, 
     return (lzs_share){top, bad_edit, has_nan, 0};
 }
 
-/* All that the blocks found, but for the weights, which they may be about to write. */
+/* Joins what the blocks found, except the weights, which the blocks may not have written yet. */
 LZS_DEVICE static inline lzs_share lzs_sum_of_shares(const lzs_pick_row *row) {
     lzs_share sum = {LZS_KEY_NEVER, 0, 0, 0};
     for (int32_t i = 0; i < row->n_shares; i++) {
@@ -245,7 +246,7 @@ LZS_DEVICE static inline int32_t lzs_status_of(lzs_share found) {
     return found.bad_edit ? LZS_EINVAL : found.nan ? LZS_ENAN : found.top == LZS_KEY_NEVER ? LZS_EMASKED : LZS_OK;
 }
 
-/* The best token of a row whose groups have their maxima. */
+/* Finds the best token of a row, given the maxima of its groups. */
 LZS_BODY lzs_row_top lzs_top_of_row(lzs_pick_shared *s, const lzs_pick_row *row, lzs_share whole) {
     const int32_t n_groups = lzs_groups_of(row->n);
     const uint32_t top = whole.top;
@@ -282,7 +283,7 @@ LZS_BODY lzs_row_top lzs_top_of_row(lzs_pick_shared *s, const lzs_pick_row *row,
     return found;
 }
 
-/* What one of several blocks does first. */
+/* The first work of one of several blocks: reads the block's share of the row. */
 LZS_BODY void lzs_read_share(lzs_read_shared *s, const lzs_pick_row *row, int32_t share) {
     if (row->settings.status != LZS_OK) return;
     const lzs_share found = lzs_read_groups(s, row, lzs_groups_of_share(row, share));

@@ -1,4 +1,5 @@
-/* settings.c - what the kernels need of a plan or of parameters: all that the host can work out beforehand. */
+/* settings.c - makes the kernels' settings from a plan or from parameters. The host computes everything here that
+ * depends on no logit. */
 #include "settings.h"
 
 #include "../../penalty/dry.h"

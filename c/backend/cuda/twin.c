@@ -1,4 +1,4 @@
-/* twin.c - the kernels' bodies on the CPU, with shared memory that holds garbage when a block begins, as a GPU's does. */
+/* twin.c - runs the kernels' bodies on the CPU. As on a GPU, shared memory holds garbage when a block begins. */
 #include "twin.h"
 
 lzs_twin lzs_the_twin = {.threads = 32};
@@ -31,7 +31,7 @@ void lzs_twin_launch(const lzs_launch *launch, int32_t n_rows) {
     static lzs_fold_shared fold;
     static lzs_read_shared read;
     static lzs_pick_shared pick;
-    for (int32_t i = n_rows - 1; i >= 0; i--) { /* blocks come in any order */
+    for (int32_t i = n_rows - 1; i >= 0; i--) { /* a GPU may run blocks in any order */
         memset(&fold, 0xA5, sizeof fold);
         lzs_launch_fold(&fold, launch, i);
     }
