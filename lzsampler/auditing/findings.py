@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Tokenizer = Callable[[str], tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]
-"""A function that takes a text. It returns the token ids, int32[n], and where each token starts in characters, int64[n],
+"""A function that takes a text. It returns token ids, int32[n], and where each token starts, in characters, int64[n],
 in ascending order."""
 
 UNIT = 200  # the most characters of a unit that a finding keeps
