@@ -41,7 +41,7 @@ class Paired:
     stuck_right: int
 
     def to_json(self) -> dict[str, Any]:
-        """Return it for results.json."""
+        """Return the entry for results.json."""
         return {name: list(v) if isinstance(v, Interval) else v for name, v in vars(self).items()}
 
 
