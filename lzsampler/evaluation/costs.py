@@ -186,9 +186,9 @@ class Costs:
     """How much the penalties of a grid cost on reference texts (docs/cost.md).
 
     ``charges``: the penalties. ``texts``: the costs of each scored text. ``skip``: how many tokens at the beginning of
-    each text are not scored. ``model`` and ``grid``: names. ``short``: how many texts were left out because no token remains
-    after ``skip``. ``bad``: files and lines that could not be read or scored. ``interrupted``: whether Ctrl-C ended the
-    measurement, so that texts are missing.
+    each text are not scored. ``model`` and ``grid``: names. ``short``: how many texts were left out because no
+    token remains after ``skip``. ``bad``: files and lines that could not be read or scored. ``interrupted``: whether
+    Ctrl-C ended the measurement, so that texts are missing.
     """
 
     charges: Sequence[Charge]

@@ -23,7 +23,7 @@ _NUMBER = re.compile(
 )
 _FORMULA = ((r"\(", r"\)"), (r"\[", r"\]"), ("$", "$"))  # the marks around a formula
 _BRACE = re.compile(r"\\boxed\s*\{|\\[{}]|[{}]")
-_BEFORE_LETTER = r"[\s:*_(\[\"'$\\]*"  # a single class: two in a row would backtrack for long on a long stretch
+_BEFORE_LETTER = r"[\s:*_(\[\"'$\\]*"  # a single class: two in a row would backtrack on long stretches
 _STATED = re.compile(r"(?i)\b(?:answer|total|sum|result)\b[\s*_]*(?:is|:|=)[\s:*_(\[\"'=]*")
 _BETWEEN = r"(?:[\W_])+(?:\d+[.):]\s+)?"  # between the parts of a sequence
 # The strongest pattern comes first: "the answer is B" counts before "option A", wherever they are.
