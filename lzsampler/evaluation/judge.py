@@ -99,8 +99,8 @@ class Judge:
         """Yield the verdicts on texts, in their order; texts are read from the iterable as needed.
 
         A text of white space is not shown to the judge: its verdict is (0, 1). If the model has fewer threads than
-        there are cores, several texts are judged in one batch. Under the conditions of `generate_many` for equal texts,
-        this changes no verdict. LzsError if llama.cpp fails.
+        there are cores, several texts are judged side by side. If `generate_many` would then change no generated text,
+        no verdict changes either. LzsError if llama.cpp fails.
         """
         from ..decoding.many import generate_many, side_by_side
 
