@@ -40,7 +40,7 @@ def plain_letters(text: str) -> int:
 def is_prose(text: str, least: int) -> bool:
     """Whether a text consists of plain words: their letters are at least three quarters of all but white space.
 
-    ``least``: how many different words the text needs. Two different Chinese characters count as one word.
+    ``least``: how many different words the text needs. Two different Chinese characters count as a further word.
     """
     split = _split(text)
     words = _WORD.findall(split)
