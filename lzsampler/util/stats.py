@@ -121,7 +121,7 @@ def quantile(confidence: float) -> float:
 class Agreement(NamedTuple):
     """How two raters ``a`` and ``b`` agree on which texts have a property.
 
-    ``both``, ``only_a``, ``only_b`` and ``neither``: the number of texts to which these raters say yes.
+    ``both``, ``only_a``, ``only_b`` and ``neither``: for how many texts these raters say that they have the property.
     """
 
     both: int
