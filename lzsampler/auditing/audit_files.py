@@ -1,7 +1,7 @@
 """`audit_files`: audits files of any size in several processes, in memory that does not grow with the files.
 
 Shards of files are combined into tasks of about 4 MB. Each task writes its result as a part in a work folder. The
-summary is merged from the parts in the order of the files, so that it does not depend on the schedule of the processes.
+parts are merged in the order of the files. So the summary does not depend on the schedule of the processes.
 """
 
 import glob
@@ -123,18 +123,19 @@ def audit_files(
     """Audit transcripts in files, folders and glob patterns ("-" is stdin); return the figures and the findings.
 
     ``format``: one of `lzsampler.auditing.formats.FORMATS`; None detects the format of each file. ``field``: the path
-    of the text in JSON or Parquet of any other form. ``by``: one or more keys that group the summary: "file", or a key
-    of the rows ("model", "temperature", "eval.kind", ...); the summary's ``absent`` lists the keys that no record has.
-    ``workers``: number of processes; None means one for each core.
+    of the text within a row, for JSON or Parquet in none of the known formats. ``by``: one or more keys that group the
+    summary: "file", or a key of the rows ("model", "temperature", "eval.kind", ...). The summary's ``absent`` lists the
+    keys that no record has. ``workers``: number of processes; None means one for each core.
 
-    ``tokenizer``: a GGUF file (its vocabulary is enough) or the name of a model; the level "token" needs it.
-    ``resume``: a folder that keeps finished work; the same call continues from there. ``progress``: called after each
-    part of about 4 MB. ``without``: files and folders to leave out, such as reports. ``rules``: the fields of `Rules`.
+    ``tokenizer``: a GGUF file (its vocabulary is enough) or the name of a model; the level "token" needs a tokenizer.
+    ``resume``: a folder that keeps finished work. If a run is interrupted, the same call continues it. ``progress``:
+    called after each part of about 4 MB. ``without``: files and folders to leave out, such as reports. ``rules``: the
+    fields of `Rules`.
 
-    The summary counts and lists the parts of files that could not be read, also for lack of a package, and the files of
-    a folder that were skipped. Raises FileNotFoundError for a path that does not exist; ValueError for bad arguments;
-    LzsError for a ``resume`` folder of another audit, a folder that cannot be written to, or a full disk; MissingExtra
-    if ``tokenizer`` needs a package that is not installed.
+    The summary counts and lists the parts of files that could not be read, for example because a package is missing. It
+    also counts and lists the files of a folder that were skipped. Raises FileNotFoundError for a path that does not
+    exist; ValueError for bad arguments; LzsError for a ``resume`` folder of another audit, a folder that cannot be
+    written to, or a full disk; MissingExtra if ``tokenizer`` needs a package that is not installed.
     """
     begun = time.monotonic()
     chosen = Rules(**rules)  # type: ignore[arg-type] # Rules makes tuples of single values
@@ -152,7 +153,7 @@ def audit_files(
             raise FileNotFoundError(f"{name} does not exist: give files, folders or patterns of files")
     if resume is not None and STDIN in given:
         raise ArgumentError("resume does not work with stdin, which cannot be read twice: save it to a file first")
-    tokenizer_of(settings.tokenizer)  # fails now, and not in a worker, if it does not load
+    tokenizer_of(settings.tokenizer)  # if the tokenizer does not load, this fails here and not in a worker
     with _copy_of_stdin(STDIN in given) as copy:
         passed: list[BadRecord] = []
         shards, bad = find(
@@ -203,7 +204,7 @@ def audit_files(
 
 @contextmanager
 def _copy_of_stdin(wanted: bool) -> Iterator[Path | None]:
-    """Yield the path of a copy of standard input, which workers can read; it is removed at the end."""
+    """Yield the path of a copy of standard input, which workers can read. The copy is removed at the end."""
     if not wanted:
         yield None
         return
@@ -263,13 +264,13 @@ def _identity(path: str | Path) -> list[int]:
 
 
 def _is_in(file: str, left_out: list[str]) -> bool:
-    """Return whether a file is in ``left_out`` (real paths) or in a folder that is."""
+    """Return whether a file, or a folder that contains the file, is in ``left_out`` (real paths)."""
     path = os.path.realpath(file) if left_out else ""
     return any(path == other or path.startswith(other + os.sep) for other in left_out)
 
 
 def _tasks(shards: list[Shard]) -> list[_Task]:
-    """Return tasks of neighbouring shards."""
+    """Combine neighbouring shards into tasks."""
     tasks: list[_Task] = []
     current: list[tuple[int, Shard]] = []
     size = 0
@@ -308,7 +309,7 @@ def _work(
 def _audit_task(
     shared: tuple[WorkFolder, _Settings], task: _Task, skipped: Mapping[int, str], start: Callable[[int], None]
 ) -> tuple[int, int]:
-    """Write the part of a task; return its bytes and its number of records. Runs in a worker."""
+    """Audit a task and write its part. Return the task's bytes and number of records. Runs in a worker."""
     folder, settings = shared
     summary = Summary({}, settings.by)
     with folder.part(task.number, summary, skipped=len(skipped)) as part:

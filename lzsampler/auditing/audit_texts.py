@@ -27,13 +27,14 @@ def audit_texts(
 ) -> Summary:
     """Audit texts in this process, in sequence, and return the figures: `audit_files` without files.
 
-    For the intervals, each text counts as a conversation of its own. In a file, records that share an id count as one.
+    For the intervals, each text counts as a separate conversation. In a file, records that share an id count as one
+    conversation.
 
     ``texts``: strings, or pairs of a string and a mapping of its properties, such as ``(text, {"model": "a", "seed":
-    1})``. They are read one by one and not kept. Reasoning between the marks of a model, such as ``<think>``, becomes a
-    field of its own, as in files.
+    1})``. Texts are read one by one and not kept. Reasoning between a model's marks, such as ``<think>``, is audited as
+    a separate field, as in files.
 
-    ``by``: one or more keys of those mappings, which group the summary. A text that lacks a key is in the group ""; a
+    ``by``: one or more keys of these mappings, which group the summary. A text that lacks a key is in the group ""; a
     UserWarning names a key that all texts lack. ``tokenizer``: as for `lzsampler.audit`. ``rules``: the fields of
     `Rules`.
 

@@ -22,8 +22,8 @@ _COLUMNS = ("looping", "stuck", "rules", "findings", "error")
 class BatchAudit:
     """A function from a batch of rows to the same rows, with the findings of an audit of one column.
 
-    It keeps no state and can be pickled, so any number of processes can run it: `map_batches` of Ray Data, `mapInArrow`
-    of Spark, `map` of Hugging Face datasets (docs/pipelines.md).
+    The function keeps no state and can be pickled, so any number of processes can run it: `map_batches` of Ray Data,
+    `mapInArrow` of Spark, `map` of Hugging Face datasets (docs/pipelines.md).
 
     ``column``: texts, or conversations (lists of messages), whose model messages are audited. ``prefix``: the start of
     the names of the new columns. ``rules``: what counts as a loop.
@@ -75,7 +75,7 @@ class BatchAudit:
         yield from map(self, batches)
 
     def schema(self, schema: "pyarrow.Schema") -> "pyarrow.Schema":
-        """Return the schema of the results, given that of the batches."""
+        """Return the schema of the results. ``schema``: the schema of the batches."""
         arrow = _arrow()
         numbers: dict[Any, Any] = {int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}
         of_finding = [(each.name, numbers.get(each.type, arrow.string())) for each in fields(Finding)]
@@ -108,7 +108,10 @@ class BatchAudit:
 
 
 def _values(column: Any) -> Iterator[Any]:
-    """Yield the values of a column as Python's; for text that is not UTF-8, which Arrow does not check, the error."""
+    """Yield the values of a column as Python objects. For text that is not UTF-8, yield the error.
+
+    Arrow does not check whether text is UTF-8.
+    """
     for value in column:
         try:
             yield value.as_py()

@@ -18,7 +18,10 @@ _COLUMNS = ("records", "looping", "literal", "stuck")
 
 
 def key_of(audited: Audited) -> int:
-    """Return a 64-bit number for a record's conversation. Among a million, two are equal with probability 3e-8."""
+    """Return a 64-bit hash of a record's conversation.
+
+    Among a million conversations, two have equal hashes with probability 3e-8.
+    """
     name = f"{audited.file}\0{audited.conversation or audited.id}".encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(name, digest_size=8).digest(), "big")
 
@@ -26,8 +29,8 @@ def key_of(audited: Audited) -> int:
 class Clusters:
     """Counts of records, in all and with each `Property`, for each conversation.
 
-    Consecutive records of one conversation share an entry of 24 bytes. Other entries of the same conversation are added
-    up only when the counts are read.
+    Consecutive records of one conversation share an entry of 24 bytes. If a conversation has several entries, they are
+    added up only when the counts are read.
     """
 
     def __init__(self) -> None:

@@ -87,7 +87,7 @@ class Coverage:
             passed.files.append(file)
 
     def merge(self, other: "Coverage") -> None:
-        """Add the counts of ``other``, whose files come after those counted here."""
+        """Add the counts of ``other``, whose files come after the files counted here."""
         for format, (files, records) in other.formats.items():
             counts = self.formats.setdefault(format, [0, 0])
             counts[0] += files

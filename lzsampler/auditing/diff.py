@@ -15,16 +15,17 @@ VERSION = 1  # of `to_json`
 ALPHA = 0.05
 
 
-# Name of the file, id, whether the file has that id (or else it is a line number), and the model if it distinguishes.
+# The name of the file; the id; whether the id is from the file (if not, it is a line number); the model, if records are
+# told apart by it, or "".
 _Name = tuple[str, str, bool, str]
 _Key = tuple[str, str, bool, str, int]  # the name, and the number of earlier records with the same name
 _Names = dict[str, str]  # names of files by their paths
 
 
 class Pair(NamedTuple):
-    """A record that is in both audits: in each, its file and its number in that file, from 0.
+    """A record that is in both audits. ``record_a``, ``record_b``: its number in ``file_a``, ``file_b``, from 0.
 
-    ``id`` is the prompt and the seed if the pair was made by them.
+    If records were paired by prompt and seed, ``id`` is the prompt and the seed.
     """
 
     id: str
@@ -40,23 +41,25 @@ class Comparison:
 
     If no record is in both, ``paired`` is False, and all records of A are compared with all of B, as two groups.
 
-    ``newly``: records that loop in B only; ``cured``: in A only; ``still``: in both. ``records_a``: the number of
-    records of A that are compared; ``looping_a``: how many of them loop; ``records_b`` and ``looping_b`` likewise.
-    ``conversations``: the number of conversations of these records, or of A and B together if nothing is paired.
-    ``only_a``, ``only_b``: the number of records without a partner, which count nowhere else.
+    ``newly``: records that loop only in B. ``cured``: records that loop only in A. ``still``: records that loop in
+    both. ``records_a``: how many records of A are compared. ``looping_a``: how many of these loop. ``records_b`` and
+    ``looping_b``: the same for B. ``conversations``: how many conversations the compared records have; if nothing is
+    paired, in A and B together. ``only_a``, ``only_b``: how many records of A, and of B, have no partner. These records
+    count nowhere else.
 
-    ``by_number``: pairs of records without an id in their file. They are paired by their lines, which is right only if
-    both sides have the same order. ``by_prompt``: pairs of the same prompt and seed under different settings. They are
-    made if two evaluations, each of one setting, have no id in common. ``by_order``: pairs whose id several records of
-    a file share; they are paired in their order.
+    ``by_number``: pairs of records without an id in their file. Such records are paired by line, which is right only if
+    both sides have the same order. ``by_prompt``: pairs of the same prompt and seed under different settings. Such
+    pairs are made if two evaluations, each of one setting, have no id in common. ``by_order``: pairs whose id several
+    records of a file share. Such records are paired in their order.
 
     ``few``: whether fewer than half of the records of a side are compared. Texts of an evaluation do not count here,
     since the other evaluation may have other settings. ``repeated_a``, ``repeated_b``: the number of records of A, and
     of B, whose id an earlier record of the same file has; both belong to one conversation.
 
-    ``stuck_a``, ``stuck_b``: the number of pairs whose record in A, or in B, is stuck (LZR011); the verdict does not
-    depend on it. ``difference``: the loop rate of B minus that of A, -1..1. ``interval``: its interval, from
-    `paired_difference`, or by Newcombe from the two intervals if nothing is paired.
+    ``stuck_a``, ``stuck_b``: the number of pairs whose record in A, or in B, is stuck (LZR011). The verdict does not
+    depend on stuck records. ``difference``: the loop rate of B minus the loop rate of A, -1..1. ``interval``: the
+    interval of ``difference``, from `paired_difference`. If nothing is paired, it is Newcombe's, from the intervals of
+    the two rates.
 
     ``p``: the two-sided mid-p of a permutation test over conversations. For pairs, it swaps the sides of each
     conversation (`flip_test`; McNemar's test if each has one record). For groups, it assigns each conversation to A or
@@ -98,7 +101,7 @@ class Comparison:
 
     @property
     def difference(self) -> float:
-        """Loop rate of B minus that of A."""
+        """Loop rate of B minus loop rate of A."""
         if self.paired:  # from integers, so that only one operation rounds
             return (len(self.newly) - len(self.cured)) / self.records
         return self.rate_b - self.rate_a
@@ -133,8 +136,9 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
     files of a side. If the sides share no file name, or each side is one file, ids alone decide.
 
     If several records have the same id, and the two sides have a model in common under that id, records of one model
-    are partners. Of the remaining records, such as several answers to a prompt, the first is the partner of the first,
-    and so on. A record without an id has its line number instead, and is never the partner of a record with that id.
+    are partners. The remaining records, such as several answers to a prompt, are paired in order: the first record of A
+    with the first record of B, and so on. If a record has no id, its line number serves as id. Its partner is never a
+    record that has this number as its own id.
 
     If no record is in both, and each side is an evaluation of one setting, texts are paired by prompt and seed.
     Otherwise all of A is compared with all of B, as two groups of conversations.

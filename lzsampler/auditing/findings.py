@@ -38,19 +38,20 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Tokenizer = Callable[[str], tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]
-"""A function from a text to its tokens, int32[n], and the ascending start of each token in characters, int64[n]."""
+"""A function that takes a text. It returns token ids, int32[n], and where each token starts, in characters, int64[n],
+in ascending order."""
 
 UNIT = 200  # the most characters of a unit that a finding keeps
 MOST = 1000  # the most loops that are listed for a field at one level: the longest ones
 
 _CHARACTERS_PER_TOKEN = 4  # an estimate, without a tokenizer
 _PIECE = 4096  # characters of a unit that are read at once
-_LONG = 4  # times `Rules.length`: from this length, copies of data in the middle of a text are a loop
-_WORDS = 4  # different plain words of a sentence; data has names of two or three
+_LONG = 4  # data in the middle of a text is a loop if its copies have 4 * `Rules.length` characters together
+_WORDS = 4  # a sentence has at least 4 different plain words; a name in data has two or three
 _LETTERS = 20  # letters of plain words that near copies need for each changing number
-_LETTERS_OF_MANY = 12  # the same, from `Rules.copies` near copies on
-_COMPARED = 8  # the most near copies whose numbers are compared
-_FIGURES = 4 << 20  # bytes; a longer text has its figures computed in pieces (lzs_text_figures)
+_LETTERS_OF_MANY = 12  # replaces _LETTERS if there are at least `Rules.copies` near copies
+_COMPARED = 8  # the numbers of at most 8 near copies are compared
+_FIGURES = 4 << 20  # bytes; C computes the figures of a longer text in pieces (lzs_text_figures)
 _LONG_TEXT = 1 << 20  # bytes; in a longer text, the middle of a loop is left out of further scans
 
 
@@ -77,10 +78,10 @@ def audit(
 ) -> Report:
     """Return what repeats in a text, or in tokens (ids of 0 or more), by ``rules``: the fields of `Rules`.
 
-    Reasoning between the marks of a model, such as ``<think>``, is a field of its own, as in files. The offsets of
-    findings are in characters of the whole text (code points), or in tokens. Every loop is found: lzsampler samples
-    nothing, and counts nothing by its hash alone. ``tokenizer``: counts tokens, for the level "token" and for wasted
-    tokens. The speed is about 30 MB/s; the scans release the GIL.
+    Reasoning between a model's marks, such as ``<think>``, is audited as a separate field, as in files. The offsets of
+    findings are in characters of the whole text (code points), or in tokens. Every loop is found: lzsampler audits the
+    whole text, and never counts by hashes alone. ``tokenizer``: splits the text into tokens, for the level "token" and
+    for counting wasted tokens. The speed is about 30 MB/s; the scans release the GIL.
 
     A string is always a text, even if it names a file: `audit_files` reads files. ValueError for values out of range,
     TypeError for unknown rules and for a value that is neither a text nor tokens.
@@ -143,7 +144,7 @@ def audit_record(record: Record, rules: Rules, tokenizer: Tokenizer | None = Non
 
 
 def _onset(found: "_FieldAudit", field: Field, rules: Rules) -> float | None:
-    """Return the share of a field before the onset of its first loop (`onset`); None if nothing loops."""
+    """Return where the first loop has its onset (`onset`), as a share of the field; None if nothing loops."""
     if not found.found:
         return None
     loops = [finding for finding in found.findings() if finding.rule in LOOPING and finding.rule in rules.reported]
@@ -153,7 +154,10 @@ def _onset(found: "_FieldAudit", field: Field, rules: Rules) -> float | None:
 
 
 class _Stretches(NamedTuple):
-    """Repeating stretches: their places in characters or tokens of the field, int64[n] each, and numbers of copies."""
+    """Repeating stretches, one per index. ``copies``: the number of copies, float64[n].
+
+    ``start``, ``end`` and ``period``: int64[n], in characters or tokens of the field, or in bytes of its UTF-8.
+    """
 
     start: Offsets
     end: Offsets
@@ -172,12 +176,13 @@ _NO_MIDDLE = Middle()
 class _FieldAudit:
     """The findings of one field, made level by level: exact loops before near ones.
 
-    The first level that finds a stretch claims it. A stretch of which half or more is claimed is not reported again.
+    The first level that finds a stretch claims its characters or tokens. If half or more of a later stretch is already
+    claimed, the later stretch is not reported.
     """
 
     def __init__(self, name: FieldName, size: int, rules: Rules) -> None:
         self.name, self.size, self.rules = name, size, rules
-        self.end = size  # in a text, without the white space at the end
+        self.end = size  # a text ends before its trailing white space
         self.found: list[Finding] = []
         self.literal = False
         self._claimed = _NOTHING  # a flag for each character or token; made on first use
@@ -187,27 +192,37 @@ class _FieldAudit:
         raise NotImplementedError
 
     def wasted(self, start: int, end: int, unclaimed: int) -> int:
-        """Return the wasted tokens of a stretch with ``unclaimed`` characters, or tokens, that are not yet claimed."""
+        """Return how many tokens are wasted from ``start`` to ``end``, the copies after the first.
+
+        ``unclaimed``: how many of these characters, or tokens, no earlier finding has claimed. Only they count.
+        """
         raise NotImplementedError
 
     def enough(
         self, copies_of: Offsets, length: Offsets, period: Offsets, *, near: bool = False
     ) -> npt.NDArray[np.bool_]:
-        """Return which runs are long enough to be significant; ``copies_of``: their length, in units of ``period``."""
+        """Return a mask of the runs that are long enough to be significant.
+
+        ``copies_of``: the length of each run, counted like ``period`` in characters, words, lines or tokens.
+        ``length``: the length in characters.
+        """
         rules = self.rules
         few = rules.near_copies if near else rules.length_copies
         return (copies_of >= rules.copies * period) | ((copies_of >= few * period) & (length >= rules.length))
 
     @property
     def all_claimed(self) -> bool:
-        """Whether too little is unclaimed for another loop, since half of a loop must be unclaimed."""
+        """Whether the unclaimed part is too short for another loop. More than half of a loop must be unclaimed."""
         free = self.size - int(np.count_nonzero(self._claimed))
         return free < min(self.rules.copies, (self.rules.length + 1) // 2)
 
     def take(
         self, level: Level, rule: Rule, found: _Stretches, is_unit: Callable[[int], bool], most: int = MOST
     ) -> None:
-        """Report stretches that are not yet claimed, longest first; ``is_unit`` tells by index which units count."""
+        """Report the stretches that are not yet claimed, longest first.
+
+        ``is_unit``: whether the unit of the stretch with a given index counts. ``most``: the most stretches to report.
+        """
         if not found.start.size:
             return
         order = np.lexsort((found.start, found.period, found.start - found.end))
@@ -277,10 +292,10 @@ class _FieldAudit:
     def _is_data(
         self, ids: npt.NDArray[np.int32], first: int, start: int, end: int, is_word: Callable[[int], bool]
     ) -> bool:
-        """Whether the repetition in a stretch of units, from number ``first`` on, is data: equal cells, zeros.
+        """Whether a stretch repeats only data, such as equal cells or zeros. ``first``: the number of its first unit.
 
-        As with loops, a stretch that ends the text, or is at least half of it, is never data. Elsewhere, it is data
-        unless at least `_WORDS` different words with a letter repeat in it.
+        If a stretch ends the text, or is at least half of the text, it is never data; the same holds for loops. Any
+        other stretch is data unless at least `_WORDS` different words with a letter repeat in it.
         """
         if end >= self.end or 2 * (end - start) >= self.size:
             return False
@@ -292,11 +307,11 @@ class _FieldAudit:
         return sorted(self.found, key=lambda finding: (finding.start, finding.end, finding.rule))
 
 
-_last: list[tuple[Rules, Prefilter]] = []  # the rules of the last text, which the next one usually shares
+_last: list[tuple[Rules, Prefilter]] = []  # the last rules and their prefilter; the next text usually has the same
 
 
 def _prefilter(rules: Rules) -> Prefilter:
-    for known, kept in _last[:]:  # a copy, since other threads may replace it
+    for known, kept in _last[:]:  # a copy of the list, since other threads may change the list
         if known is rules:
             return kept
     made = Prefilter(
@@ -314,12 +329,12 @@ def _repeating(
 ) -> Runs:
     """Return the runs of a text that may count: the long ones, the short ones, or both.
 
-    A long run has at least `Rules.length` units, and at least the fewer of ``copies`` and ``length_copies`` copies.
-    ``known`` has the long runs if the prefilter found them. A short run has at least ``copies`` copies and a shorter
-    period.
+    A long run has at least `Rules.length` units, and at least ``copies`` or ``length_copies`` copies, whichever number
+    is smaller. ``known``: the long runs, if the prefilter has found them already. A short run has at least ``copies``
+    copies, and a period so short that ``copies`` copies have fewer than `Rules.length` units.
     """
     found = []
-    longest = (rules.length - 1) // copies  # period of the runs that are not among the long ones
+    longest = (rules.length - 1) // copies  # the longest period of a short run
     if short:
         found.append(runs(text, min_copies=copies, min_length=0, max_period=longest))
     if long:
@@ -331,7 +346,7 @@ def _of_bytes(data: bytes, found: Runs) -> _Stretches:
     """Return runs of UTF-8 as stretches in bytes, cut to begin and end with whole characters."""
     start, end = whole_characters(data, found.start, found.start + found.length)
     kept = _Stretches(start, end, found.period, (end - start) / found.period)
-    return kept if data.isascii() else kept.where(end - start >= 2 * found.period)  # a period has whole characters
+    return kept if data.isascii() else kept.where(end - start >= 2 * found.period)  # the cut must leave two periods
 
 
 def _in_characters(data: bytes, found: _Stretches) -> _Stretches:
@@ -372,10 +387,11 @@ class _TextAudit(_FieldAudit):
             self._stuck(repeated_4_grams(counts))
 
     def _stuck(self, repeated: int) -> None:
-        """Report the stuck stretches, if enough 4-grams of words occur for the second time or more.
+        """Report the stuck stretches. ``repeated``: how many 4-grams of words occurred before.
 
-        Among r old words in a row, with old n-grams of g words, r - 3 >= r (g - 3) / g 4-grams are old. The figures of
-        a text of more than 4 MiB are the sums of its pieces, which lack the 4-grams across each cut.
+        If ``repeated`` is too small for a stuck stretch, the text is not searched. Old n-grams have g words, so r old
+        words in a row have r >= g, and contain at least r - 3 >= r (g - 3) / g repeated 4-grams. A text of more than
+        4 MiB is always searched: its figures are summed over pieces, and lack the 4-grams across the cuts.
         """
         rules = self.rules
         least = rules.stuck_score * (rules.stuck_ngram - 3)
@@ -385,9 +401,9 @@ class _TextAudit(_FieldAudit):
             self._stuck_in(_NO_MIDDLE)
 
     def _stuck_in(self, middle: Middle) -> bool:
-        """Report the stuck stretches of the text without the middle of a run.
+        """Report the stuck stretches of the text from which ``middle``, the middle of a run, is left out.
 
-        Return False, and report nothing, if loops cover less than half of a stretch around that middle.
+        If loops cover less than half of a stretch that contains ``middle``, report nothing and return False.
         """
         data = middle.left_out(self.data)
         spans = words(data)
@@ -423,11 +439,11 @@ class _TextAudit(_FieldAudit):
         return test
 
     def _is_loop(self, start: int, end: int, unit: str, copies: float) -> bool:
-        """Whether copies that are numerous or long enough are a loop, and not data that is rightly repeated.
+        """Whether copies are numerous or long enough, and are a loop and not data that is rightly repeated.
 
         Repeated sentences are a loop. So is nearly anything that ends the text or makes up half of it. Data, code and
-        markup in the middle of a text need more evidence. One repeated character is a loop by its length only, not by
-        its copies: rulers, indentation and padding are shorter.
+        markup in the middle of a text need more evidence. A single repeated character must reach `Rules.length`,
+        however many copies there are. Rulers, indentation and padding are shorter.
         """
         rules = self.rules
         one = _distinct(unit, str.isspace) < 2
@@ -495,10 +511,10 @@ class _TextAudit(_FieldAudit):
         more = around * self._middle.copies * (self._middle.words if level == "word" else self._middle.lines)
         start, end, second = self._middle.places(np.stack((start, end, second)))
         in_bytes = _Stretches(start, end, second - start, (found.length + more) / found.period)
-        maybe = self.enough(found.length, end - start, found.period)  # bytes are at least as many as characters
+        maybe = self.enough(found.length, end - start, found.period)  # in bytes, at least as many as the characters
         if not maybe.any():
             return
-        # White space does not count here, so it must not lengthen a loop either: count one character between two units.
+        # Units are compared without the white space between them. However long it is, it counts as one character.
         edges = spans if self._rest.isascii() else characters_before(self._rest, spans.astype(np.int64))
         before = np.zeros(len(spans) + 1, np.int64)
         np.cumsum(edges[:, 1] - edges[:, 0], out=before[1:])
@@ -517,7 +533,10 @@ class _TextAudit(_FieldAudit):
         self.take("token", "LZR006", significant, self._unit_test(significant))
 
     def _near(self, long: bool, short: bool) -> None:
-        """Report repetition in the normalized text. Lengths and copies are those there; units have two letters."""
+        """Report repetition in the normalized text, where lengths and copies are counted.
+
+        A unit needs two distinct letters.
+        """
         normalized = NormalizedText(self._rest)
         rules = self.rules
         cut, end = map(int, characters_before(self.data, np.array([self._middle.start, self._middle.end])))
@@ -554,7 +573,7 @@ class _TextAudit(_FieldAudit):
     def _says_it_again(self, edges: Sequence[int], copies: float) -> bool:
         """Whether near copies are sentences with changing numbers, and not data, whose numbers are the content.
 
-        ``edges``: the starts of the first near copies, and the end of the last of these.
+        ``edges``: where each of the first near copies starts, and where the last of them ends.
         """
         units = [self.text[start:end] for start, end in pairwise(edges)]
         changing = changing_numbers(units, [start == 0 or self.text[start - 1] == "\n" for start in edges[:-1]])
@@ -577,7 +596,7 @@ def _stuck(ids: npt.NDArray[np.int32], rules: Rules) -> Stretches:
 
 
 def _distinct(unit: str, is_left_out: Callable[[str], bool]) -> int:
-    """Return the number of distinct characters of a unit (2 means 2 or more), except those left out."""
+    """Return the number of distinct characters of a unit; 2 means 2 or more. ``is_left_out``: what does not count."""
     seen: set[str] = set()
     for at in range(0, len(unit), _PIECE):
         seen.update(character for character in set(unit[at : at + _PIECE]) if not is_left_out(character))
@@ -587,7 +606,7 @@ def _distinct(unit: str, is_left_out: Callable[[str], bool]) -> int:
 
 
 class _TokenAudit(_FieldAudit):
-    """Tokens without a text: any unit counts, and one token counts as four characters of `Rules.length`."""
+    """The audit of a field that has only tokens. Any unit counts. A token counts as four characters of a length."""
 
     def __init__(self, tokens: npt.NDArray[np.int32], field: Field, rules: Rules) -> None:
         super().__init__(field.name, len(tokens), rules)

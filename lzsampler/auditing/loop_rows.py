@@ -23,11 +23,11 @@ KEYS = (
     "file", "record", "id", "field", "level", "rule", "start", "end", "period", "copies", "unit",
     "share", "tail", "wasted_tokens", "groups",
 )  # fmt: skip
-_ROWS = 65_536  # in a row group of Parquet
+_ROWS = 65_536  # rows of a row group of Parquet
 
 
 def write_loops(path: str | Path, audited: Iterable[Audited]) -> None:
-    """Write a row for each finding of each record, in their order. The suffix of ``path`` chooses the format.
+    """Write a row for each finding, in the order of records and findings. The suffix of ``path`` chooses the format.
 
     The columns are `KEYS` (docs/report.md). ``record`` is the record's number in its file, from 0; offsets are in
     characters of the field's text. ValueError for another suffix. LzsError if the file cannot be written; an existing
@@ -57,7 +57,7 @@ def _write_jsonl(file: BinaryIO, rows: Iterator[tuple[Any, ...]]) -> None:
 
 
 def _write_csv(file: BinaryIO, rows: Iterator[tuple[Any, ...]]) -> None:
-    """Write RFC 4180; ``tail`` is true or false, ``groups`` a JSON object, and `cell` makes the texts safe."""
+    """Write CSV (RFC 4180). ``tail`` is true or false, ``groups`` is a JSON object, and `cell` makes texts safe."""
     text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="", write_through=True)
     try:
         table = csv.writer(text)

@@ -16,8 +16,8 @@ try:
 except ImportError:  # part of the audit extra; the figures of another library would not be comparable
     zlib_compress = None  # type: ignore[assignment]
 
-TAIL = 4096  # bytes at the end of a field that the tail's ratio measures
-MAX_BYTES = 2**32 - 1  # of a field, at most
+TAIL = 4096  # zlib_tail_ratio measures the last 4096 bytes of a field
+MAX_BYTES = 2**32 - 1  # the most bytes of a field
 _LEVEL = 1  # of libdeflate: about the size of zlib's default level 6, in half the time of zlib's level 1
 _NGRAMS4, _DISTINCT4 = 5, 9  # indexes into MEMBERS, the members of lzs_figures
 MEMBERS = (
@@ -54,7 +54,7 @@ def _split(data: bytes, kind: int, room: int) -> Spans:
 
 
 def intern(data: bytes, spans: Spans) -> Ids:
-    """Return a number for each span of a text, int32[n]; equal spans share one.
+    """Return a number for each span of a text, int32[n]. Equal spans have equal numbers.
 
     The numbers count up from 0, in the order in which the spans first occur.
     """
@@ -67,10 +67,9 @@ def intern(data: bytes, spans: Spans) -> Ids:
 class TokenFigures(NamedTuple):
     """Figures of the tokens of a text, as other work defines them (docs/evaluate.md).
 
-    ``rep4``: the share of the 4-grams that occurred before, 0..1. ``tail_rep4``: the same for the last 512 tokens
-    alone. ``extensible``: the number of tokens that follow 4 tokens that occurred before. ``extended``: how many of
-    these also followed those 4 tokens before. ``frequent``: whether some 30-gram occurs 20 times or more.
-    before, too. ``frequent``: whether some 30-gram occurs 20 times or more.
+    ``rep4``: the share of the 4-grams that occurred before, 0..1. ``tail_rep4``: rep-4 of the last 512 tokens alone.
+    ``extensible``: the number of tokens whose preceding 4-gram occurred before. ``extended``: how many of these tokens
+    also followed an earlier occurrence of the same 4-gram. ``frequent``: whether some 30-gram occurs 20 times or more.
     """
 
     rep4: float
@@ -81,9 +80,9 @@ class TokenFigures(NamedTuple):
 
 
 def token_figures(tokens: Sequence[int] | npt.NDArray[np.integer[Any]]) -> TokenFigures:
-    """Return the exact figures of tokens, ids of 0 or more. The time is proportional to their number.
+    """Return the exact figures of token ids, which are 0 or more. The time is proportional to the number of tokens.
 
-    Raises ValueError for other numbers, TypeError if the values are not tokens.
+    Raises ValueError for other numbers, TypeError if the values are not token ids.
     """
     ids, figures = token_array("tokens", tokens, INT32_MAX), ffi.new("lzs_figures *")
     check(lib.lzs_number_figures(ffi.from_buffer("int32_t[]", ids), len(ids), figures))
@@ -157,9 +156,9 @@ class Metrics:
 
 
 class Sums:
-    """Sums of metrics over records, and the number of records that had each: `sums` and `counts`, by name.
+    """The sum of each metric over records (`sums`), and the number of records that have the metric (`counts`).
 
-    Nearly all records have the same metrics, so their names are looked up once and not for each record.
+    Nearly all records have the same metrics, so the names are looked up once and not for each record.
     """
 
     def __init__(self, sums: dict[str, float] | None = None, counts: dict[str, int] | None = None) -> None:

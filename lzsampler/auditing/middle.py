@@ -42,10 +42,10 @@ class Middle(NamedTuple):
 def middle_of(data: bytes, found: Runs, rules: Rules) -> Middle:
     """Return the middle of the longest run of bytes if the run covers half of the text; else an empty Middle.
 
-    The parts of the run that stay on either side are so long that no result changes. Take another run of words, lines
-    or normalized bytes. Its period is at most the length of the text outside this run. So it either overlaps this run
-    by less than the two periods together (Fine and Wilf 1965), or has the same period and extends through all of this
-    run; it is then longer in the whole text by exactly the middle.
+    Call this run R. The parts of R that stay on either side of the middle are so long that no result changes. Take
+    another run S of words, lines or normalized bytes. The period of S is at most the length of the text outside R.
+    There are two cases (Fine and Wilf 1965). Either S overlaps R by less than the two periods together. Or S has the
+    same period and extends through all of R; then S is longer in the whole text by exactly the middle.
 
     For `Rules.stuck_score`: if a word of the run has `Rules.stuck_count` copies within the window, all words of the
     middle are old and lie in one stretch. The score of that stretch passes the threshold with and without the middle.

@@ -14,23 +14,24 @@ from .records import LOOPING, Finding
 from .scan import runs
 from .units import has_digits, has_letters
 
-_COPIES = 4  # of a neighbour, which may be too short for a loop
-_CHARACTERS = 20  # of these copies together
-_TOKENS = 5  # of these copies together, in fields with only tokens
+_COPIES = 4  # the fewest copies of a neighbour, which may be too short for a loop
+_CHARACTERS = 20  # the fewest characters of a neighbour's copies together
+_TOKENS = 5  # the fewest tokens of a neighbour's copies together, in fields with only tokens
 
 Stretch = tuple[int, int]
 
 
 def onset(first: Finding, findings: Sequence[Finding], text: str, tokens: npt.NDArray[np.int32] | None) -> int:
-    """Return the start of the degenerate stretch to which ``first``, a loop, belongs: the loop's own start, or earlier.
+    """Return where the degenerate stretch begins to which the loop ``first`` belongs: at the loop's start or earlier.
 
     ``findings``: the findings of the loop's field, which has this ``text``, or only ``tokens``; offsets are in
     characters or tokens accordingly. The neighbours of the stretch are: findings of any loop and of LZR011; findings of
     LZR020 whose unit has a letter or a digit; and runs of at least 4 copies that have 20 characters (5 tokens)
     together.
 
-    A neighbour joins the stretch if the gap between them is not longer than either. The stretch then begins where the
-    neighbour does. This repeats from the nearest neighbour before the stretch to the first of the field.
+    A neighbour joins the stretch if the gap between the two is not longer than the neighbour, nor than the stretch. The
+    stretch then begins where the neighbour begins. This is tried for each neighbour, from the nearest before the loop
+    to the first of the field.
     """
     before = _runs(text[: first.start]) if tokens is None else _token_runs(tokens[: first.start])
     before += [(found.start, found.end) for found in findings if found.start < first.start and _joins(found)]

@@ -23,10 +23,10 @@ SHORT_NORMALIZED: int = lib.LZS_SCAN_SHORT_NORMALIZED
 class Prefilter:
     """A function that tells which scans may find a loop in a text.
 
-    ``of_bytes``, ``of_spans`` and ``of_normalized`` are pairs of numbers of copies, for runs of bytes of the text, of
-    words or lines, and of bytes of the normalized text. A run counts from the first number of copies, or from the
-    second if it has ``length`` bytes or more. Copies are at least 2 and ``length`` at least 1; otherwise the call
-    raises ValueError.
+    ``of_bytes``, ``of_spans`` and ``of_normalized`` are pairs of numbers of copies. They are for runs of bytes of the
+    text, of words or lines, and of bytes of the normalized text. A run counts if it has at least the first number of
+    copies. If it has ``length`` bytes or more, the second number of copies is enough. Copies are at least 2 and
+    ``length`` at least 1; otherwise the call raises ValueError.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """The data that the parts of the audit exchange: records, findings, and what could not be read.
 
-Readers make `Record`s; `findings` turns each into an `Audited`; reports and summaries are made of those. All types are
-plain data that pickles quickly, since processes send them to each other.
+Readers make a `Record` for each message. `findings` turns each `Record` into an `Audited`. Reports and summaries are
+made from the `Audited` records. All types are plain data that pickles quickly, since processes exchange them.
 """
 
 from collections.abc import Mapping
@@ -15,13 +15,13 @@ from ..decoding.reasoning import split
 
 FieldName = Literal["reasoning", "answer", "turns"]  # "turns": the turns of a conversation
 Level = Literal["char", "word", "line", "token", "turn"]
-LEVELS: tuple[Level, ...] = ("char", "word", "line", "token")  # of a text
+LEVELS: tuple[Level, ...] = ("char", "word", "line", "token")  # the levels of a text; "turn" is for conversations
 Rule = Literal["LZR001", "LZR002", "LZR003", "LZR004", "LZR005", "LZR006", "LZR010", "LZR011", "LZR012", "LZR020"]
 
 RULES: dict[Rule, str] = {  # code: name. The codes up to LZR006 make a record loop.
     "LZR001": "tail loop",  # characters, up to the end of the field
     "LZR002": "middle loop",  # characters; the text continues after them
-    "LZR003": "line loop",  # whole lines, apart from white space at their ends
+    "LZR003": "line loop",  # whole lines, compared without the white space at their ends
     "LZR004": "near loop",  # characters, with masked digits, folded case and collapsed white space
     "LZR005": "word loop",  # words, with any white space between them
     "LZR006": "token loop",  # tokens of --tokenizer
@@ -35,7 +35,7 @@ LOOPING: tuple[Rule, ...] = ("LZR001", "LZR002", "LZR003", "LZR004", "LZR005", "
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One text that a model wrote, or its tokens, int32[n], if the format has no text."""
+    """One text that a model wrote. ``tokens``: its token ids, int32[n], if the format has no text."""
 
     name: FieldName
     text: str
@@ -55,16 +55,18 @@ def fields_of(answer: str | None, reasoning: str | None = None) -> tuple[Field, 
 class Record:
     """One message that a model wrote.
 
-    ``number``: the number of the line, row or element in the file, from 0. ``id``: the id of the row, or else the
-    number. If a conversation has several messages of the model, they share the number, and their ids end in ``/2``,
-    ``/3`` and so on, from the second message on. Several rows may have the same id, so file, number and id together
-    identify a record. ``named``: whether the id is from the file; if not, it is the number. ``line``: the line of the
-    file that contains the record, from 1; 0 if it is not on a line of its own, or if the file is compressed.
+    ``number``: the number of the line, row or element in the file, from 0. ``id``: the id of the row; if the row has no
+    id, the number. If a conversation has several messages of the model, the messages share the number. From the second
+    message on, their ids end in ``/2``, ``/3`` and so on. Several rows may have the same id, so file, number and id
+    together identify a record. ``named``: whether the id is from the file; if not, the id is the number. ``line``: the
+    line of the file that contains the record, from 1; 0 if the record has no line to itself, or if the file is
+    compressed.
 
     ``groups``: the values for `--by`, as strings: model, temperature, task, finish_reason (if the format has it; most
-    loops end with "length") and others. ``conversation``: the id that dependent records of a file share: the id of
-    their conversation, or of the prompt that they all answer; "" if it equals ``id``. ``counterpart``: for a text of an
-    evaluation, its prompt and seed, which texts under other settings share; else "".
+    loops end with "length") and others. ``conversation``: the id of the conversation, or of the prompt, to which the
+    record belongs; "" if this id equals ``id``. Records of a file with the same ``conversation`` are not independent.
+    ``counterpart``: the prompt and seed of a text of an evaluation, the same for the texts of all settings; "" for
+    other records.
 
     ``turn_of``: if the audit looks for loops over turns, a name that all turns of one conversation share; "" if the
     record is not a turn. ``calls``: the tool calls of the message. A message that only calls tools has no fields and
@@ -100,7 +102,7 @@ class BadRecord:
 class FileRead:
     """The beginning of a file. ``format``: its name, and the place of its rows if they are nested in others.
 
-    ``again``: whether it is a further piece of a file that was cut.
+    ``again``: whether this is the beginning of a later piece of the file, which was cut.
     """
 
     file: str
@@ -110,7 +112,7 @@ class FileRead:
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A file that is not read because of its name. It is counted by its reason and is not a bad record."""
+    """A file that is skipped because of its name. The summary counts skipped files by reason, not as bad records."""
 
     file: str
     reason: str
@@ -118,7 +120,7 @@ class PassedOver:
 
 @dataclass(frozen=True, slots=True)
 class TurnsRead:
-    """The number of conversations whose turns were searched for loops; they are not records."""
+    """The number of conversations whose turns were searched for loops. Conversations do not count as records."""
 
     conversations: int
 
@@ -127,18 +129,19 @@ class TurnsRead:
 class Finding:
     """One stretch that repeats.
 
-    ``start``, ``end`` and ``period`` are in characters of the field's text; ``copies`` is at least 2.0. For levels
-    other than "char", the offsets are those of the characters that the units cover, and the period is the length of the
-    first copy. If a field has only tokens, offsets and period count tokens, and the unit is their ids.
+    ``start``, ``end`` and ``period`` are in characters of the field's text; ``copies`` is at least 2.0. At the levels
+    "word", "line" and "token", ``start`` and ``end`` enclose the repeated units, and ``period`` is the length of the
+    first copy, all in characters. If a field has only tokens, the three count tokens, and ``unit`` lists token ids.
 
-    A finding of LZR010 covers the whole field; its copies are the average number of occurrences of a 4-gram. For
-    LZR011, the copies are the number of occurrences of a 4-gram within the stretch: the median over its words, and at
-    least `Rules.stuck_count`. Its period is the length divided by the copies. LZR012 is about a conversation:
-    ``start``, ``end`` and ``period`` count the model's turns in it, from 0, and the field is "turns".
+    LZR010: the finding covers the whole field, and ``copies`` is the mean number of occurrences of a 4-gram. LZR011:
+    each word of the stretch begins a 4-gram, and ``copies`` is how often such a 4-gram occurs in the stretch: the
+    median, and at least `Rules.stuck_count`. ``period`` is the length of the stretch divided by ``copies``. LZR012: the
+    finding is about a conversation. ``start``, ``end`` and ``period`` count the model's turns in the conversation, from
+    0, and ``field`` is "turns".
 
     ``unit``: the text of the first copy, at most 200 characters. ``share``: start / length of the field, 0..1.
     ``tail``: whether the stretch reaches the end of the field, apart from white space. ``wasted_tokens``: the tokens of
-    all copies except the first, counted by the tokenizer, or else as characters / 4.
+    all copies except the first, counted by the tokenizer. Without a tokenizer, this is their characters / 4.
     """
 
     field: FieldName
@@ -158,14 +161,15 @@ class Finding:
 class Audited:
     """A record after the audit.
 
-    ``looping``: whether it has a finding of a selected rule of `LOOPING`. ``literal``: whether some unit occurs 20
-    times in a row, reported as LZR020, or as LZR001 or LZR002 if it is significant. ``characters``: the number in all
-    fields. ``metrics``: figures of all fields together, by name (docs/audit.md); figures that were not measured, as in
-    fields with only tokens, are missing. ``texts``: (name, text) of the fields of looping records, for reports; empty
-    for other records.
+    ``looping``: whether a selected rule of `LOOPING` has a finding in the record. ``literal``: whether some unit occurs
+    20 times in a row. Its repetition is reported as LZR020 or, if it is significant, as LZR001 or LZR002.
+    ``characters``: the number of characters in all fields. ``metrics``: figures of all fields together, by name
+    (docs/audit.md). Figures that were not measured are missing, as for fields with only tokens. ``texts``: the name and
+    text of each field of a looping record, for reports; empty for other records.
 
-    ``line``, ``named``, ``conversation`` and ``counterpart``: as in `Record`. ``onset``: the share, 0..1, of the first
-    looping field before the degenerate stretch of its first loop (`lzsampler.auditing.onset`); None if nothing loops.
+    ``line``, ``named``, ``conversation`` and ``counterpart``: as in `Record`. ``onset``: where the degenerate stretch
+    of the first loop begins (`lzsampler.auditing.onset`), as a share, 0..1, of the first looping field; None if nothing
+    loops.
     """
 
     file: str
@@ -186,10 +190,10 @@ class Audited:
 
     @property
     def is_conversation(self) -> bool:
-        """Whether it is about the turns of a conversation (LZR012), whose messages are records of their own."""
+        """Whether this is about the turns of a conversation (LZR012). Each of its messages is also a record."""
         return bool(self.findings) and self.findings[0].field == "turns"
 
     @property
     def stuck(self) -> bool:
-        """Whether it has a finding of LZR011."""
+        """Whether the record has a finding of LZR011."""
         return bool(self.findings) and any(finding.rule == "LZR011" for finding in self.findings)

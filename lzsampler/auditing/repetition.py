@@ -1,8 +1,8 @@
 """How much a text repeats itself: its largest run and, from `audit`, whether it loops, rep-4 and the zlib ratio.
 
-A run is a stretch that repeats with a period. Each character equals the one a period before it, over at least two
-periods, and the run cannot be extended on either side. Indentation and rulers do not count: a unit needs two distinct
-characters other than white space, unless the run has 100 characters.
+A run is a stretch that repeats with a period. Each character equals the character one period before it, over at least
+two periods, and the run cannot be extended on either side. Indentation and rulers do not count: a unit needs two
+distinct characters other than white space, unless the run has 100 characters.
 """
 
 from dataclasses import asdict, dataclass
@@ -62,10 +62,10 @@ def repetition(text: str) -> Repetition:
 
 
 def largest_run(text: str, min_count: int = 2) -> Run | None:
-    """Return the run that covers the most characters, among those with at least ``min_count`` (>= 2) copies.
+    """Return the longest run, in characters, that has at least ``min_count`` (>= 2) copies.
 
-    Of several equally long runs, it is the one with the shortest period, then the first. None if there is no such run.
-    100,000 characters take milliseconds.
+    Of equally long runs, the run with the shortest period is returned, then the first run. None if there is no such
+    run. 100,000 characters take milliseconds.
     """
     if min_count < 2:
         raise ArgumentError(f"min_count must be at least 2, got {min_count}")

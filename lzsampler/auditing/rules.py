@@ -21,27 +21,28 @@ class Rules:
 
     A literal loop is any unit that occurs ``literal_copies`` times in a row. A significant loop is a unit that occurs
     ``copies`` times in a row, or ``length_copies`` times if the copies have at least ``length`` characters together. A
-    unit of one character, apart from white space, always needs the length. Text that people rightly repeat is not a
-    loop: rows and code in the middle of a text need more copies than sentences, or than the end of the text
-    (docs/audit.md).
+    unit with fewer than two different characters, apart from white space, always needs ``length``. Text that people
+    rightly repeat is not a loop. Rows and code in the middle of a text therefore need more copies than sentences, or
+    than rows and code at the end of the text (docs/audit.md).
 
     ``levels``: the units that are compared: "char", "word", "line", and "token" if there are tokens. ``near``: whether
-    loops count if their copies differ, but only in digits, case or white space. They need ``near_copies`` instead of
-    ``length_copies``, and must be sentences whose numbers are not their content. Short phrases need ``near_copies``,
-    too. ``rep4``: the rep-4 from which a field without loops is reported as LZR010.
+    near copies count, which differ only in digits, case or white space. Near copies need ``near_copies`` instead of
+    ``length_copies``, and must be sentences whose numbers are not their content. Exact copies of short phrases also
+    need ``near_copies``. ``rep4``: the smallest rep-4 at which a field without loops is reported as LZR010.
 
-    A stretch is stuck (LZR011) if nearly all of its words are old; in a field with only tokens, its tokens. An n-gram
-    of ``stuck_ngram`` words makes its words old from its ``stuck_count``-th occurrence within ``stuck_window`` words.
-    An old word adds 1 to a score, a new word subtracts ``stuck_weight``, and a stretch needs the score ``stuck_score``
-    (0 turns the rule off). The stretch is reported if no loop covers half of it, and does not make its record loop.
-    Data in the middle of a text, such as equal cells, is not reported (docs/audit.md).
+    A stretch is stuck (LZR011) if nearly all of its words are old. In a field with only tokens, tokens replace words.
+    An n-gram of ``stuck_ngram`` words makes its words old from its ``stuck_count``-th occurrence within
+    ``stuck_window`` words. An old word adds 1 to a score, a new word subtracts ``stuck_weight``, and a stretch needs
+    the score ``stuck_score`` (0 turns the rule off). If loops cover less than half of a stuck stretch, the stretch is
+    reported. It does not make its record count as looping. Data in the middle of a text, such as equal cells, is not
+    reported (docs/audit.md).
 
     ``turns``: whether `audit_files` also looks for loops over the turns of a conversation (LZR012). Turns are the
-    model's messages and tool calls. A loop is ``turn_copies`` cycles in a row that have four times ``length``
+    model's messages and tool calls. A loop over turns is ``turn_copies`` cycles in a row with at least 4 * ``length``
     characters together.
 
-    ``lz_vocab``: the size of the vocabulary, for the metric lz_bits_per_token: the bits a token under the LZ
-    compressor, for fields that have tokens; 0 turns it off.
+    ``lz_vocab``: the size of the vocabulary; it turns on the metric lz_bits_per_token for fields that have tokens. The
+    metric is their code length under the LZ compressor, in bits per token. 0 turns the metric off.
 
     ``select``: the codes of `RULES` that are reported. ``ignore``: the codes that are not. LZR012 can be selected only
     with ``turns``, and at least one rule must remain.
@@ -113,7 +114,7 @@ class Rules:
         return frozenset(rule for rule in self.select if rule not in self.ignore and looked_for.get(rule, True))
 
     def check_tokenizer(self, tokenizer: object) -> None:
-        """Raise ArgumentError if the level or the rule of tokens is requested, but there is no tokenizer."""
+        """Raise ArgumentError if the level "token" or the rule LZR006 is requested without a tokenizer."""
         if tokenizer is not None:
             return
         for what, chosen, name, default in (

@@ -10,7 +10,7 @@ from .._ffi import ffi, lib
 from ..errors import ArgumentError
 
 _UINT64_MAX = 2**64 - 1
-_ROOM = 1024  # records; more are rare and need a second scan
+_ROOM = 1024  # runs of the first scan; more are rare and need a second scan
 
 Text = bytes | bytearray | memoryview | npt.NDArray[np.uint8] | npt.NDArray[np.int32]
 
@@ -29,8 +29,8 @@ _NONE = Runs(*(np.empty(0, np.int64) for _ in range(3)))
 def runs(data: Text, *, min_copies: int, min_length: int, max_period: int = 0) -> Runs:
     """Return all runs of ``data`` with at least ``min_copies`` copies and ``min_length`` units.
 
-    A run is a stretch in which every unit equals the one a period before it. It cannot be extended on either side, and
-    its period is the shortest possible. ``data``: bytes, uint8[n] or int32[n]. ``min_copies``: 2 or more.
+    A run is a stretch in which every unit equals the unit one period before it. A run cannot be extended on either
+    side, and its period is the shortest possible. ``data``: bytes, uint8[n] or int32[n]. ``min_copies``: 2 or more.
     ``max_period``: the longest period that is searched, 0 for any.
 
     The search is exact and takes about n log n / min_copies steps on any input: some milliseconds for 1 MB of prose,

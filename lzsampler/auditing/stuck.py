@@ -8,11 +8,11 @@ import numpy.typing as npt
 from .._check import check
 from .._ffi import ffi, lib
 
-_ROOM = 64  # stretches; more are rare and need a second scan
+_ROOM = 64  # stretches of the first scan; more are rare and need a second scan
 
 
 class Stretches(NamedTuple):
-    """Stretches in order, int64[n] each, in units: ``old`` of the units between ``start`` and ``end`` are old."""
+    """Stretches in order, int64[n] each. ``old``: how many units from ``start`` to ``end`` are old."""
 
     start: npt.NDArray[np.int64]
     end: npt.NDArray[np.int64]

@@ -38,22 +38,22 @@ def loops(audited: Audited) -> list[Finding]:
 
 
 def begins(audited: Audited, loop: Finding) -> float:
-    """Return the share of the text, 0..1, before it goes wrong at ``loop``, which is one of `loops`.
+    """Return where the field of ``loop`` goes wrong, as a share of the field, 0..1. ``loop``: one of `loops`.
 
     In the first looping field, this is the start of the first loop's degenerate stretch, as in `Group.starts`. For
-    other fields no such stretch is known, so it is the start of the loop itself.
+    other fields the degenerate stretch is unknown, so this is the start of ``loop``.
     """
     first = min(loops(audited), key=lambda found: (found.field == "answer", found.start))
     return audited.onset if audited.onset is not None and loop.field == first.field else loop.share
 
 
 def wasted_tokens(audited: Audited) -> int:
-    """Return the tokens that all loops of a record waste, each counted once."""
+    """Return how many tokens all loops of a record waste. Each token counts once."""
     return sum(finding.wasted_tokens for finding in audited.findings if finding.rule in LOOPING)
 
 
 def values(audited: Audited, by: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a record's values for the keys of `--by`, "" for a key that it lacks; every record has "file"."""
+    """Return a record's values for the keys of `--by`; "" for a key that the record lacks. All records have "file"."""
     return tuple(audited.file if key == "file" else audited.groups.get(key, "") for key in by)
 
 
@@ -69,9 +69,9 @@ def _lengths() -> MutableSequence[int]:
 class Group:
     """Counts of the records that share a value of `--by`. ``stuck``: the records with a finding of LZR011.
 
-    ``starts`` and ``periods`` have an entry for each looping record: the share of the text, 0..1, before the degenerate
-    stretch of its first loop (`Audited.onset`), and the period of that loop in characters. ``clusters``: the counts by
-    conversation; without them, records count as independent.
+    ``starts``: where the degenerate stretch of each looping record's first loop begins, as a share of the field, 0..1
+    (`Audited.onset`). ``periods``: the period of each looping record's first loop, in characters. ``clusters``: the
+    counts by conversation; if it is empty, records count as independent.
     """
 
     records: int = 0
@@ -86,15 +86,18 @@ class Group:
 
     @property
     def conversations(self) -> int:
-        """Number of conversations of the records; the number of records if all are independent."""
+        """Number of conversations. If all records are independent, this is the number of records."""
         return self.clusters.conversations if self.clusters else self.records
 
     def interval(self, of: Property) -> Interval:
-        """Return the 95 % interval of the share of the records that loop, or that are literal or stuck."""
+        """Return the 95 % interval of the share of records with a property: looping, literal or stuck."""
         return self.clusters.interval(of) if self.clusters else wilson(getattr(self, of), self.records)
 
     def add(self, item: Audited, cluster: int) -> None:
-        """Count a record of a conversation (`key_of`). Wasted tokens and the places of loops are added elsewhere."""
+        """Count a record. ``cluster``: the key of its conversation (`key_of`).
+
+        The caller adds the wasted tokens, and the starts and periods of loops.
+        """
         self.records += 1
         self.looping += item.looping
         self.literal += item.literal
@@ -103,7 +106,7 @@ class Group:
         self.clusters.add(cluster, item.looping, item.literal, item.stuck)
 
     def merge(self, other: "Group") -> None:
-        """Add the counts of ``other``, whose records come after these."""
+        """Add the counts of ``other``, whose records come after the records of this group."""
         self.records += other.records
         self.looping += other.looping
         self.literal += other.literal
@@ -140,19 +143,19 @@ class Summary:
     """The figures of an audit.
 
     ``rules``: the settings of the audit. ``by``: the keys that group the records. ``groups``: the groups by the values
-    of those keys. ``total``: the group of all records. ``rule_counts``: the number of records with a finding of each
-    rule. ``points``: (period, copies) of the first loop of each looping record, in the order of the records; at most
-    5,000, sampled by ``point_keys``. ``sums``: the sums of the metrics, each over the records that have it. ``worst``:
-    the records that waste the most tokens, without their texts.
+    of these keys. ``total``: the group of all records. ``rule_counts``: the number of records with a finding of each
+    rule. ``points``: (period, copies) of the first loop of each looping record, in the order of the records. If there
+    are more than 5,000 points, ``point_keys`` decides which 5,000 are kept. ``sums``: the sum of each metric over the
+    records that have the metric. ``worst``: the records that waste the most tokens, without their texts.
 
     ``bad``: the first bad records. ``coverage``: files, formats, and what was not read. ``turn_conversations``: the
-    number of conversations whose turns were searched for loops. ``turn_loops``: how many of them loop (LZR012).
-    ``worst_turns``: those that waste the most tokens. The messages of conversations count among the records. `merge`
-    sorts the lists and cuts them to their size.
+    number of conversations whose turns were searched for loops. ``turn_loops``: how many of these conversations loop
+    (LZR012). ``worst_turns``: the conversations whose loops over turns waste the most tokens. The messages of
+    conversations count among the records. `merge` sorts the lists and cuts them to their greatest length.
 
-    The result does not depend on the division of the work. Each part of the records is summed on its own, and the parts
-    are merged in the order of the records. The parts always begin at the same places, so even sums of floats round
-    alike.
+    The result does not depend on how the work is divided among processes. Each part of the records is summed
+    separately, and the parts are merged in the order of the records. The parts always begin at the same places, so even
+    the rounding of float sums is the same.
     """
 
     rules: Mapping[str, Any]
@@ -173,7 +176,7 @@ class Summary:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """The sums of the metrics by name, each over the records that have it."""
+        """The sum of each metric, by name, over the records that have the metric."""
         return self.sums.sums
 
     @property
@@ -262,7 +265,7 @@ class Summary:
             self.points.append((first.period, first.copies))
             self.point_keys.append(_point_key(item))
             self.worst.append(replace(item, texts=()))
-            if len(self.worst) > 2 * WORST:  # not for each record, since it sorts
+            if len(self.worst) > 2 * WORST:  # not for each record, since trimming sorts the list
                 self._trim_worst()
             if len(self.points) > 2 * POINTS:
                 self._trim_points()
@@ -350,6 +353,6 @@ def _median(numbers: MutableSequence[Any]) -> float | None:
 
 
 def _point_key(audited: Audited) -> int:
-    """Return a number that decides whether a record is in the sample: pseudo-random, but fixed for the record."""
+    """Return a pseudo-random number that depends only on the record. The points with the smallest numbers are kept."""
     name = f"{audited.file}\0{audited.number}\0{audited.id}".encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(name, digest_size=8).digest(), "big")

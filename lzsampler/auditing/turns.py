@@ -15,14 +15,14 @@ from .records import Audited, Finding, Record
 from .rules import Rules
 from .scan import runs
 
-_LONG = 4  # times `Rules.length`: minimum characters of all turns of a loop together
+_LONG = 4  # the turns of a loop need 4 * `Rules.length` characters together
 _ANSWER = 40  # minimum characters of a cycle without tool calls; shorter answers are rightly repeated
 _CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass
 class _Conversation:
-    """The turns of one conversation: for each, the number of its text among all texts."""
+    """The turns of one conversation. Equal turns have equal numbers."""
 
     first: Record
     texts: list[int] = field(default_factory=list)
@@ -32,8 +32,8 @@ class _Conversation:
 class Turns:
     """The turns of the conversations of a shard: add its records, then take `loops`.
 
-    Two turns are equal if their reasoning, answer and tool calls are equal, apart from surrounding white space. Text of
-    others between them, such as tool results, does not count.
+    Two turns are equal if their reasoning, answer and tool calls are equal, apart from surrounding white space. What
+    stands between two turns, such as the user's messages or tool results, does not count.
     """
 
     def __init__(self, rules: Rules) -> None:

@@ -40,7 +40,7 @@ def plain_letters(text: str) -> int:
 def is_prose(text: str, least: int) -> bool:
     """Whether a text consists of plain words: their letters are at least three quarters of all but white space.
 
-    ``least``: the number of different words that it needs; two different Chinese characters count as one word more.
+    ``least``: how many different words the text needs. Two different Chinese characters count as a further word.
     """
     split = _split(text)
     words = _WORD.findall(split)
@@ -62,8 +62,8 @@ def has_digits(text: str) -> bool:
 def is_unbroken(text: str) -> bool:
     """Whether a text is only white space, only decimal digits, or only other characters without white space.
 
-    People never write hundreds of these in a row; models that break down do. Cells and arrays have separators between
-    their values.
+    People never write hundreds of such characters in a row; models that break down do. Cells and arrays have separators
+    between their values.
     """
     kinds = {(character.isspace(), character.isdecimal()) for character in text[:_LOOKED_AT]}
     return len(kinds) == 1

@@ -1,9 +1,10 @@
 """A pool of worker processes that survives the death of a worker: only the progress of that worker's task is lost.
 
-With `concurrent.futures`, a worker that the kernel kills (out of memory) breaks the whole pool, and nothing tells what
-it was working on. Here each worker reports the piece that it starts. If a worker dies, its task is tried again, without
-a piece that has killed two workers. The error quotes the worker's stderr. Workers are fresh interpreters, so that
-threads of the caller (pyarrow, torch) do no harm, and a caller's script needs no `if __name__ == "__main__"`.
+With `concurrent.futures`, a worker that the kernel kills (out of memory) breaks the whole pool, and nobody learns what
+the worker was working on. Here each worker reports the piece that it starts. If a worker dies, its task is tried again.
+If a piece has killed two workers, the piece is skipped, and the error quotes the worker's stderr. Workers are fresh
+interpreters, so that threads of the caller (pyarrow, torch) do no harm, and a caller's script needs no
+`if __name__ == "__main__"`.
 """
 
 import os
@@ -23,8 +24,8 @@ from typing import IO, Any, NamedTuple
 from ..errors import LzsError
 from ..util.signals import uninterrupted
 
-_ATTEMPTS = 2  # workers that may die at a piece before it is skipped
-_STARTS = 4  # workers that may die before their first piece; several, since something outside may have killed them
+_ATTEMPTS = 2  # when the second worker dies at a piece, the piece is skipped
+_STARTS = 4  # this many workers may die before their first piece, since something outside may have killed them
 _SAID_LINES, _SAID_BYTES = 3, 4096  # last lines of a worker's stderr that an error quotes; last bytes that are read
 _SERVE = "import sys; sys.path[:] = {path!r}; from lzsampler.auditing.workers import serve; serve()"
 

@@ -1,8 +1,8 @@
 """`cost`: how much penalties cost on reference texts (texts that are right), teacher-forced.
 
-At every token of a text, the model gives the probability of the next token: without penalties, and after the penalties
-of each setting. One decode of a text serves all settings, a batch of tokens at a time. While llama.cpp decodes a batch,
-lzsampler scores the batch before it.
+At every token of a text, the model gives the logits of the next token. They give its probability without penalties, and
+after the penalties of each setting. So one decode of a text serves all settings. While llama.cpp decodes a batch of
+tokens, lzsampler scores the previous batch.
 """
 
 import os
@@ -48,11 +48,11 @@ def cost(
     n_threads: int | None = None,
     on_progress: Callable[[int, int], object] | None = None,
 ) -> Costs:
-    """Measure how much the penalties of a grid cost on reference texts, all of them from one decode of each text.
+    """Measure how much the penalties of a grid cost on reference texts. One decode of a text serves all penalties.
 
     ``model``: a GGUF file. ``texts``: files and folders. ``sets``: names of sets of the package, such as "lists", or
-    "all". `read_texts` explains how texts are read and what their kinds are; ``format`` is its argument. ``skip``:
-    tokens at the beginning of each text that are not scored, since most penalties have little to act on there.
+    "all". ``format``: as in `read_texts`, which explains how texts are read and what their kinds are. ``skip``: how
+    many tokens at the beginning of each text are not scored, since most penalties have little to act on there.
     ``max_tokens``: the most tokens of a text that are read; None reads all. A text that does not fit in the context
     (``n_ctx``, as in `Model`) is cut into pieces. Each piece is scored like a new text, with its own ``skip``.
     ``on_progress`` is called with (characters done, all characters).
@@ -74,7 +74,7 @@ def cost(
     scored: list[TextCosts] = []
     short = 0
     interrupted = False
-    # Flash attention has other kernels for long batches, so with it scores would depend on how a text is cut.
+    # Flash attention has other kernels for long batches. With it, scores would depend on how a text is cut.
     with Model(model, n_ctx=n_ctx, n_threads=n_threads, flash_attn=False) as opened_model:
         meter = Meter(opened_model, charges, skip=skip, max_tokens=most, on_progress=on_progress)
         try:
@@ -108,7 +108,7 @@ def _nothing(short: int, skip: int, bad: Sequence[BadFile]) -> str:
 
 
 class _Piece(NamedTuple):
-    """``prompt``: tokens that are only read. ``tokens``: tokens of the text, which fit into the context after it.
+    """``prompt``: token ids that are not scored. ``tokens``: token ids of the text. Together they fit the context.
 
     ``parts``: the part of the text that each token belongs to; empty if no penalty depends on parts.
     """
@@ -121,8 +121,8 @@ class _Piece(NamedTuple):
 class Meter:
     """Scores texts with a model under some penalties.
 
-    ``skip``, ``max_tokens`` and ``on_progress`` as in `cost`. ``unfinished``: the scores so far of the text in
-    progress. ValueError if the penalties do not fit the model.
+    ``skip``, ``max_tokens`` and ``on_progress`` as in `cost`. ``unfinished``: the costs so far of the text that is
+    being scored. ValueError if the penalties do not fit the model.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class Meter:
             for charge in charges
             if not charge.is_free
         }
-        self._outside = {  # for penalties with a scope: outside of it only the bias applies, as in generation
+        self._outside = {  # for penalties with a scope; outside the scope only the bias applies, as in generation
             charge.name: Sampler(model.n_vocab, Params(logit_bias=charge.params.logit_bias))
             for charge in charges
             if charge.scope != PARTS
@@ -153,7 +153,7 @@ class Meter:
     def measure(self, texts: Sequence[RightText]) -> Iterator[tuple[RightText, TextCosts | BadFile]]:
         """Yield each text with its costs, or with the reason why it cannot be scored.
 
-        A text that has no token after the skipped ones has no tokens in its costs.
+        If no token of a text remains after the skipped tokens, the text's costs count 0 tokens.
         """
         sizes = [sum(len(part.text) for part in text.parts) for text in texts]
         done, whole = 0, sum(sizes)
@@ -170,7 +170,7 @@ class Meter:
                 n_tokens = sum(len(piece.tokens) for piece in pieces)
                 seen = 0
                 self.unfinished = TextCosts(text.name, text.kind, 0, 0.0, 0, {c.name: Cost() for c in self.charges})
-                self._model.keep(0)  # otherwise the numbers would depend on the text before
+                self._model.keep(0)  # otherwise the costs would depend on the previous text
                 try:
                     for piece in pieces:
                         for n in self._score(piece, ahead):
@@ -191,7 +191,7 @@ class Meter:
     # -- tokens --
 
     def _pieces(self, text: RightText) -> list[_Piece]:
-        """Return the pieces to decode for a text. ValueError or LzsError, with the reason, if there are none."""
+        """Return the pieces to decode for a text. If there are none, ValueError or LzsError says why."""
         left, pieces = self._most, []
         for part in text.parts:
             prompt, before, mark = self._prompt(part)
@@ -221,10 +221,10 @@ class Meter:
         return parts
 
     def _prompt(self, part: Part) -> tuple[list[int], str, str]:
-        """Return what comes before a text.
+        """Return what comes before a text: prompt, reasoning and mark.
 
-        That is the tokens of the prompt, the text that is scored before it (reasoning with its marks), and the mark
-        that opens reasoning at the end of the prompt.
+        The prompt is a list of token ids. The reasoning, with its marks, is text to score before the text. The mark is
+        the one that opens reasoning at the end of the prompt. Reasoning and mark may be "".
         """
         asked = part.asked
         if asked is not None and not isinstance(asked, str):
@@ -237,7 +237,7 @@ class Meter:
         return self._model.tokenize(asked or ""), reasoning, mark
 
     def _plain(self, text: str) -> list[int]:
-        """Return the tokens of a text in which names of control tokens are ordinary words."""
+        """Return the token ids of a text. Names of control tokens in the text are ordinary text."""
         data = text.encode("utf-8", "replace")
         tokens: list[int] = self._model.llm.tokenize(data, add_bos=False, special=False)
         return tokens
@@ -248,7 +248,7 @@ class Meter:
         """Add the costs of a piece to `unfinished`; yield after each batch how many of its tokens are done."""
         prompt, tokens, parts = piece
         model = self._model
-        begin = max(self._skip, 0 if prompt else 1)  # nothing predicts the very first token
+        begin = max(self._skip, 0 if prompt else 1)  # without a prompt, nothing predicts the first token
         if len(tokens) <= begin:
             return
         sequence = prompt + tokens
@@ -256,7 +256,7 @@ class Meter:
         kept = common_length(model.past, sequence[:first])
         try:
             model.keep(kept)
-        except LzsError:  # a recurrent model cannot go back part of the way, and its context is now empty
+        except LzsError:  # a recurrent model cannot drop only its last tokens; its context is now empty
             kept = 0
         samplers = {name: Sampler(model.n_vocab, params) for name, params in self._params.items()}
         for sampler in samplers.values():

@@ -29,7 +29,7 @@ class _Line(NamedTuple):
 def cost_folder(meter: "Meter", folder: RunFolder, texts: Sequence[RightText], skip: int = SKIP) -> list[BadFile]:
     """Score the texts that a folder does not have yet; append each to costs.jsonl as soon as it is scored.
 
-    At the end the file has the lines of these texts, in their order, and no others. Returns the texts that cannot be
+    At the end costs.jsonl has only the lines of ``texts``, in the order of ``texts``. Returns the texts that cannot be
     scored. ``skip``: the ``skip`` of ``meter``. LzsError for files and the model.
     """
     from ..decoding.transcript import TranscriptFile
@@ -54,7 +54,7 @@ def cost_folder(meter: "Meter", folder: RunFolder, texts: Sequence[RightText], s
 
 
 def read_costs(folder: RunFolder, grid: Grid, model: str) -> Costs | None:
-    """Return the costs that a folder holds so far; None if it has none. ``model``: the name of the model's file."""
+    """Return the costs that a folder has so far; None without costs. ``model``: the name of the model's file."""
     charges = charges_of(grid)
     names = {charge.name for charge in charges}
     lines = {line.text.name: line for line in _lines(folder) if names <= set(line.text.costs)}

@@ -13,11 +13,12 @@ import numpy.typing as npt
 from ..errors import LzsError
 
 Edits = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.float32]]
-"""Tokens, factors and addends of one position, as `Sampler.edits` returns them."""
+"""The edits of the logits at one position: token ids, factors and addends, as `Sampler.edits` returns them."""
 
 _ROWS_AT_ONCE = 16  # rows of logits that are converted to float64 at a time
-# The least share of a row's mass that may remain after the edited tokens are subtracted from the sum. The sum has a
-# relative error of about 1e-15, so the remainder's is at most about 1e-9. If less remains, it is summed directly.
+# The edited tokens are subtracted from the sum of a row. If at least this share of the sum remains, the remainder is
+# used: the sum has a relative error of about 1e-15, so the remainder has at most about 1e-9. If less remains, the other
+# tokens are summed directly.
 _LEFT = 1e-6
 _LEAST_MASS = 1e-290  # a smaller sum has lost digits, since its terms are close to the smallest float64
 _MOST = np.finfo(np.float32).max
@@ -27,9 +28,10 @@ _MOST = np.finfo(np.float32).max
 class Given:
     """A batch: logits, the tokens that follow, and the cost of these tokens without edits.
 
-    ``rows``: float32[n, n_vocab]; ``tokens``: int[n]. ``top``: the largest logit of each row; ``total``: the sum of
-    exp(logit - top); ``best``: the first choice, which is the lowest id with the largest logit. ``nats``: -log p of
-    each token, +inf if its logit is -inf; ``first``: whether the token is the first choice.
+    ``rows``: the logits, float32[n, n_vocab]. ``tokens``: for each row the token id that follows, int64[n]. ``top``:
+    the largest logit of each row. ``total``: the sum of exp(logit - top) of each row. ``best``: the first choice of
+    each row, the lowest token id with the largest logit. ``nats``: -log p of each token; +inf if its logit is -inf.
+    ``first``: whether the token is the first choice.
     """
 
     rows: npt.NDArray[np.float32]
@@ -61,7 +63,7 @@ def edited(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
     """Return each token's cost after the edits of its position, and whether it is the first choice.
 
-    ``edits``: one for each position. A token that an edit forbids costs +inf. A position without edits keeps the
+    ``edits``: the edits of each position. A token that an edit forbids costs +inf. A position without edits keeps the
     numbers of ``given`` to the last bit.
     """
     nats, first = given.nats.copy(), given.first.copy()

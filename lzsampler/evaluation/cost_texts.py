@@ -1,4 +1,4 @@
-"""The texts that a cost is measured on: plain files of any kind, and answers in transcripts, tasks and conversations.
+"""Reads the reference texts of `cost`: plain files of any kind, and answers in transcripts, tasks and conversations.
 
 Files are read in sequence. A file or line that cannot be read becomes a `BadFile`, and reading continues.
 """
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 _LINES = (".jsonl", ".ndjson")
 _CONTAINERS = (".parquet", ".zip", ".eval")  # always transcripts, read as by `lzs audit`
 _PACKED = (".gz", ".zst")
-_ROWS = 5  # first rows of JSON Lines that decide how a file is read
+_ROWS = 5  # the first 5 rows of a JSON Lines file decide how the file is read
 _NO_ENDING = "no ending"
 
 
 @dataclass(frozen=True)
 class Part:
-    """A scored stretch of text. ``asked``: the text or messages before it; None if they are unknown.
+    """A scored stretch of text. ``asked``: the text or messages before ``text``; None if they are unknown.
 
-    ``reasoning``: the model's reasoning before it, if a transcript stores it separately; it is scored, too.
+    ``reasoning``: the model's reasoning before ``text``, if a transcript stores it separately. It is scored, too.
     """
 
     text: str
@@ -47,8 +47,8 @@ class Part:
 class RightText:
     """One text, which is a cluster in the statistics: a file, a row of JSON Lines, or a whole conversation.
 
-    ``name``: its file, with the line or id of a row. It is unique within one call of `read_texts`. ``kind``: the group
-    that it belongs to in the figures.
+    ``name``: the file's name, with the line or id of a row. It is unique within one call of `read_texts`. ``kind``: the
+    group of the text in the figures.
     """
 
     name: str
@@ -64,7 +64,7 @@ class RightText:
 
 @dataclass(frozen=True)
 class BadFile:
-    """A file, or a line of it (from 1; 0 is the whole file), that could not be read or scored."""
+    """A file or line that could not be read or scored. ``line``: from 1; 0 is the whole file."""
 
     file: str
     line: int
@@ -87,12 +87,12 @@ def read_texts(
     text, unchanged. Files may be compressed (.gz, .zst). In folders, hidden files and anything that is not a regular
     file are skipped. ``format``: one of the formats of `lzs audit`, to read every file with.
 
-    The kind of a text is the ``task`` or ``kind`` of its row, if it has one. Otherwise it is the name of a folder: of
-    the given folder if you give several paths, or of the folder directly inside it if you give only one. Otherwise it
-    is the file's suffix.
+    If the row of a text has a ``task`` or ``kind``, this is the kind of the text. Otherwise the kind is the name of a
+    folder: if you give several paths, the given folder; if you give one path, the folder directly inside the given
+    folder. If there is no such folder, the kind is the file's suffix.
 
-    ``sets``: names of `lzsampler.evaluation.right_texts.SETS`, or "all". Each is read like a folder of that name, with
-    a folder for each kind of its texts.
+    ``sets``: names of `lzsampler.evaluation.right_texts.SETS`, or "all". A set is read like a folder with the name of
+    the set, which has a folder for each kind of text.
 
     ValueError for an unknown format or set.
     """
@@ -185,7 +185,7 @@ def _texts(path: str, kind: str, format: str | None) -> Iterator[RightText | Bad
             raise OSError(None, "not a file or folder")
         with open(path, "rb") as file:
             packed = decode.compression(file.read(4))
-        if packed == "utf-16" and not rows:  # read it raw, since the stream replaces broken bytes by U+FFFD
+        if packed == "utf-16" and not rows:  # read the raw bytes, since the stream replaces broken bytes by U+FFFD
             packed = ""
         with decode.opened(path, packed) as stream:
             data, ended = decode.whole(stream)
@@ -208,7 +208,7 @@ def _texts(path: str, kind: str, format: str | None) -> Iterator[RightText | Bad
 
 
 def _not_text(data: bytes) -> str:
-    """Return why bytes are not a text; "" if they are one."""
+    """Return why bytes are not a text; "" if they are a text."""
     if not data.strip():
         return "it is empty"
     encoding = "UTF-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "UTF-8"
@@ -301,7 +301,7 @@ def _reasoning(each: Mapping[str, Any]) -> str:
 
 
 def _transcripts(path: str, kind: str, format: str | None) -> Iterator[RightText | BadFile]:
-    """Yield the answers that `lzs audit` finds in a file. Their prompts are unknown, so each is scored alone."""
+    """Yield the answers that `lzs audit` finds in a file. Their prompts are unknown, so answers have no context."""
     shards, bad = find([path], format=format)
     yield from (_bad(each) for each in bad)
     for shard in shards:

@@ -21,8 +21,8 @@ from ..util.stats import Interval, bootstrap_ratios
 from .cost_texts import BadFile
 from .grid import Grid, Setting
 
-VERSION = 1  # of the data from to_json
-SKIP = 64  # tokens skipped at the beginning of a text by default
+VERSION = 1  # the version of the data from to_json
+SKIP = 64  # by default, the first 64 tokens of a text are not scored
 # Words of a setting's name that do not change the cost
 _DRAWS = ("T", *SAMPLING_FIELDS, *DETECTIONS, *LOOP_KEYS)
 _NEUTRAL = {name: getattr(Params(), name) for name in (*SAMPLING_FIELDS, *DETECTIONS)}
@@ -32,7 +32,7 @@ _NEUTRAL = {name: getattr(Params(), name) for name in (*SAMPLING_FIELDS, *DETECT
 class Charge:
     """Penalties whose cost is measured: settings of a grid that differ only in temperature, truncation and seed.
 
-    ``name``: the penalties as in a setting's name, "none" without any. ``kind`` and ``strength``: as in the grid.
+    ``name``: the penalties as in a setting's name; "none" without penalties. ``kind`` and ``strength``: as in the grid.
     ``params``: the penalties, at temperature 1. ``settings``: the names of the settings. ``dry_breakers``: as in
     `Setting`. ``scope``: the parts of a text in which the penalties apply.
     """
@@ -47,7 +47,7 @@ class Charge:
 
     @property
     def is_free(self) -> bool:
-        """Whether it changes no logit."""
+        """Whether the penalties change no logit."""
         return not self.params.logit_bias and not penalises(self.params)
 
 
@@ -75,9 +75,10 @@ def charges_of(grid: Grid) -> tuple[Charge, ...]:
 class Cost(NamedTuple):
     """Sums over the tokens of a text, with some penalties.
 
-    ``extra``: the nats that the penalties add to the cost of its tokens. ``first``: the number of tokens that are the
-    first choice. ``lost``: the tokens that are the first choice only without the penalties. ``forbidden``: the tokens
-    with no probability left, or one below 1e-323, which float64 cannot hold; ``extra`` leaves them out.
+    ``extra``: the nats that the penalties add to the cost of the tokens. ``first``: the number of tokens that are the
+    first choice. ``lost``: the number of tokens that are the first choice only without the penalties. ``forbidden``:
+    the number of tokens whose probability the penalties make 0, or less than 1e-323, which float64 cannot hold. These
+    tokens do not count in ``extra``.
     """
 
     extra: float = 0.0
@@ -86,7 +87,7 @@ class Cost(NamedTuple):
     forbidden: int = 0
 
     def plus(self, other: "Cost") -> "Cost":
-        """Return the sums over the tokens of both."""
+        """Return the sums over the tokens of ``self`` and ``other``."""
         return Cost(
             self.extra + other.extra, self.first + other.first, self.lost + other.lost, self.forbidden + other.forbidden
         )
@@ -94,8 +95,9 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True)
 class TextCosts:
-    """The costs of one text. ``tokens``: the number of scored tokens; ``nats`` and ``first``: without penalties;
-    ``costs``: by the name of the `Charge`.
+    """The costs of one text. ``tokens``: the number of scored tokens. ``costs``: by the name of the `Charge`.
+
+    ``nats`` and ``first``: the cost of these tokens, and the number of first choices among them, without penalties.
     """
 
     name: str
@@ -106,7 +108,7 @@ class TextCosts:
     costs: Mapping[str, Cost]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as a line of costs.jsonl."""
+        """Return the row for costs.jsonl."""
         about = {"text": self.name, "kind": self.kind, "tokens": self.tokens, "nats": self.nats, "first": self.first}
         return {**about, "costs": {name: list(cost) for name, cost in self.costs.items()}}
 
@@ -125,11 +127,13 @@ class TextCosts:
 class Figures:
     """The cost of some penalties on some texts.
 
-    ``extra_nats``: the nats that the penalties add per token; inf if they forbid tokens of the texts, ``forbidden`` of
-    them. ``possible_nats``: the same over the other tokens only. ``perplexity_ratio``: exp(extra_nats). ``first``: the
-    share of the tokens that are the model's first choice with the penalties; ``first_without``: without them.
-    ``lost``: the share that is the first choice only without the penalties (other tokens may become it). Intervals are
-    95 % bootstrap intervals that draw whole texts; None for fewer than two texts, and if the figure is infinite.
+    ``forbidden``: how many tokens of the texts the penalties forbid. ``extra_nats``: the nats that the penalties add
+    per token; inf if tokens are forbidden. ``possible_nats``: the nats that the penalties add per token that is not
+    forbidden. ``perplexity_ratio``: exp(extra_nats). ``first``: the share of the tokens that are the model's first
+    choice with the penalties. ``first_without``: this share without the penalties. ``lost``: the share of the tokens
+    that are the first choice only without the penalties. Other tokens may be the first choice only with the penalties.
+    Intervals are 95 % bootstrap intervals that draw whole texts. They are None for fewer than two texts, and if the
+    figure is infinite.
     """
 
     texts: int
@@ -150,7 +154,7 @@ class Figures:
         return None if self.extra_interval is None else Interval(*(_exp(bound) for bound in self.extra_interval))
 
     def to_json(self) -> dict[str, Any]:
-        """Return it for JSON, with null in place of infinity."""
+        """Return the figures for JSON, with null in place of infinity."""
         return {
             "texts": self.texts,
             "tokens": self.tokens,
@@ -181,10 +185,10 @@ class Base:
 class Costs:
     """How much the penalties of a grid cost on reference texts (docs/cost.md).
 
-    ``charges``: the penalties; ``texts``: one for each scored text. ``skip``: tokens at the beginning of each text that
-    are not scored. ``model`` and ``grid``: names. ``short``: how many texts were left out because no token remains
-    after ``skip``. ``bad``: files and lines that could not be read or scored. ``interrupted``: whether Ctrl-C ended the
-    measurement, so that texts are missing.
+    ``charges``: the penalties. ``texts``: the costs of each scored text. ``skip``: how many tokens at the beginning of
+    each text are not scored. ``model`` and ``grid``: names. ``short``: how many texts were left out because no
+    token remains after ``skip``. ``bad``: files and lines that could not be read or scored. ``interrupted``: whether
+    Ctrl-C ended the measurement, so that texts are missing.
     """
 
     charges: Sequence[Charge]
@@ -202,15 +206,16 @@ class Costs:
         return tuple(dict.fromkeys(text.kind for text in self.texts))
 
     def base(self, kind: str | None = None) -> Base:
-        """Return the cost without penalties of texts of a kind, or of all. ValueError if there are none."""
+        """Return the cost without penalties of the texts of a kind, or of all texts. ValueError without texts."""
         texts = self._of(kind)
         tokens = sum(text.tokens for text in texts)
         return Base(len(texts), tokens, sum(t.nats for t in texts) / tokens, sum(t.first for t in texts) / tokens)
 
     def figures(self, name: str, kind: str | None = None) -> Figures:
-        """Return the cost of a `Charge`, named by itself or by one of its settings, on texts of a kind, or on all.
+        """Return the cost of a `Charge`. ``name``: the name of the charge, or of one of its settings.
 
-        Every token counts the same, whatever its text. ValueError for an unknown name or kind.
+        ``kind``: the kind of texts; None is all texts. Every token counts the same, whatever its text. ValueError for
+        an unknown name or kind.
         """
         found = next((charge.name for charge in self.charges if name == charge.name or name in charge.settings), None)
         if found is None:
@@ -226,9 +231,10 @@ class Costs:
         return found or [charge for charge in self.charges if charge.kind.startswith(f"{kind}-")]
 
     def rates(self, rate: str, group: str | None = None) -> dict[str, float]:
-        """Return a figure by name, "cost" (nats per token) or "lost" (0..1), for all penalties or those of a group.
+        """Return a figure of each penalty, by the penalty's name. ``rate``: "cost" (nats per token) or "lost" (0..1).
 
-        ``group``: a kind of settings, as in `of_kind`, or else a kind of texts. ValueError if it is neither.
+        ``group``: a kind of settings (`of_kind`), whose penalties are returned, or else a kind of texts, on which the
+        figure is computed. None is all penalties on all texts. ValueError for any other group.
         """
         chosen = self.of_kind(group) if group is not None else list(self.charges)
         kind = None
@@ -310,8 +316,9 @@ def _figures(texts: Sequence[TextCosts], names: Sequence[str]) -> dict[str, Figu
 
 
 def front(points: Iterable[tuple[float, float]]) -> list[bool]:
-    """Return which of some points (cost, gain) are on the Pareto front. A point is on it unless another point gains
-    more for at most its cost, or gains at least as much for less.
+    """Return which of some points (cost, gain) are on the Pareto front.
+
+    A point is on the front unless another point gains more for at most the same cost, or at least as much for less.
     """
     given = list(points)
     return [not any((c <= cost and g > gain) or (c < cost and g >= gain) for c, g in given) for cost, gain in given]

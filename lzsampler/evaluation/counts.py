@@ -1,11 +1,11 @@
-"""`Outcome`, the result of one text of an evaluation, and `Counts`, sums over some of them with their rates."""
+"""`Outcome`: the result of one text of an evaluation. `Counts`: sums over some outcomes, with their rates."""
 
 from dataclasses import dataclass, fields
 from typing import Any
 
 from ..util.stats import Interval, wilson
 
-CAPPED = ("length", "context")  # the text ended at a limit, and not by the model's own end
+CAPPED = ("length", "context")  # a limit ended the text, not the model
 ENDED = "stop"
 
 
@@ -13,11 +13,12 @@ ENDED = "stop"
 class Outcome:
     """The result of one text.
 
-    ``task``: the kind of task; ``right``: None if the row has no answer; ``wasted_tokens``: the tokens in the copies of
-    its loops, without the first copy of each. ``seconds``: the whole time of the text; ``sampling_seconds``: the time
-    of its picks; both None if no timing is known. ``finish``: why the text ended (docs/transcript.md). ``first_loop``:
-    tokens before its first loop, computed from characters by the text's mean length of a token; None without a loop, or
-    if its place is unknown. The other fields are as in `lzsampler.auditing.metrics.TokenFigures`.
+    ``task``: the kind of task. ``right``: whether the answer is right; None if the row has no answer.
+    ``wasted_tokens``: the tokens in the copies of the text's loops, without the first copy of each loop. ``seconds``:
+    the whole time of the text. ``sampling_seconds``: the time of the text's picks. Both times are None if no timing is
+    known. ``finish``: why the text ended (docs/transcript.md). ``first_loop``: the number of tokens before the first
+    loop, estimated from characters with the mean length of the text's tokens. It is None without a loop, or if the
+    place of the loop is unknown. The other fields are as in `lzsampler.auditing.metrics.TokenFigures`.
     """
 
     setting: str
@@ -41,13 +42,13 @@ class Outcome:
 
 @dataclass
 class Counts:
-    """Sums over some texts: ``answered`` of them are answers to tasks, of which ``right`` are right.
+    """Sums over some texts. ``answered``: texts that answer a task. ``right``: answers that are right.
 
-    ``looping`` counts among all texts, ``answered_looping`` among the answers to tasks. ``right_looping`` of the latter
-    are right: a text may give its answer before it loops. ``timed_tokens``, ``seconds`` and ``sampling_seconds`` cover
-    the texts with known timings. ``capped``: texts that hit the token limit or filled the context, of which
-    ``capped_looping`` loop. ``ended``: texts that the model ended, of which ``ended_looping`` loop. ``frequent``: texts
-    with a 30-gram of tokens that occurs 20 times or more.
+    ``looping``: texts that loop. ``answered_looping``: answers that loop. ``right_looping``: answers that are right and
+    loop, since a text may give its answer before it loops. ``timed_tokens``, ``seconds`` and ``sampling_seconds`` cover
+    the texts with known timings. ``capped``: texts that hit the token limit or filled the context. ``capped_looping``:
+    capped texts that loop. ``ended``: texts that the model ended. ``ended_looping``: ended texts that loop.
+    ``frequent``: texts with a 30-gram of tokens that occurs 20 times or more.
     """
 
     texts: int = 0
@@ -83,7 +84,7 @@ class Counts:
 
     @property
     def accuracy(self) -> float | None:
-        """Share of the answers to tasks that are right, 0..1; None if there are none."""
+        """Share of the answers to tasks that are right, 0..1; None without answers."""
         return self.right / self.answered if self.answered else None
 
     @property
@@ -93,17 +94,17 @@ class Counts:
 
     @property
     def capped_share(self) -> float:
-        """Share of the texts that hit the cap, 0..1."""
+        """Share of the texts that hit the token limit or filled the context, 0..1."""
         return self.capped / self.texts if self.texts else 0.0
 
     @property
     def capped_loop_rate(self) -> float | None:
-        """Share of looping texts among those that hit the cap, 0..1; None if none did."""
+        """Share of the capped texts that loop, 0..1; None without capped texts."""
         return self.capped_looping / self.capped if self.capped else None
 
     @property
     def ended_loop_rate(self) -> float | None:
-        """Share of looping texts among those that the model ended, 0..1; None if there are none."""
+        """Share of the texts ended by the model that loop, 0..1; None without such texts."""
         return self.ended_looping / self.ended if self.ended else None
 
     @property
@@ -128,12 +129,12 @@ class Counts:
 
     @property
     def ser4(self) -> float | None:
-        """Suffix-extension rate: share of the repeated 4-grams that the next token extends, 0..1; None if none."""
+        """Suffix-extension rate: ``extended`` / ``extensible`` of `TokenFigures`, 0..1; None if ``extensible`` is 0."""
         return self.extended / self.extensible if self.extensible else None
 
     @property
     def wasted_share(self) -> float:
-        """Share of the tokens that are in later copies of a loop, 0..1."""
+        """Share of the tokens that are in a copy of a loop after the first copy, 0..1."""
         return self.wasted_tokens / self.tokens if self.tokens else 0.0
 
     @property
@@ -176,7 +177,7 @@ class Counts:
             setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything that two runs of one grid have in common, so no timings."""
+        """Return everything except timings, which differ between two runs of one grid."""
         return {
             "texts": self.texts,
             "looping": self.looping,

@@ -38,7 +38,7 @@ from .results import Results
 from .run_folder import FAILED, JUDGED, RUN, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, digest, sha256
 from .tasks import BadRow, Task
 
-_PROMPT_ROOM = 1024  # tokens of the context kept for the prompt if the texts need more than the usual context
+_PROMPT_ROOM = 1024  # a default context has the grid's most new tokens, and at least 1024 tokens for the prompt
 _NOT_THE_SAME_TWICE = ("id", "created", "timings")  # keys of a transcript that differ between two runs of one grid
 
 
@@ -69,28 +69,29 @@ def evaluate(
 
     ``out``: the work folder (docs/evaluate.md). It must not exist, or with ``resume`` it must be a folder of the same
     model, grid and context. ``tasks`` and ``prompts``: JSON Lines files (`read_tasks`). ``limit``: how many rows of
-    each to use, spread evenly over the file (`spread`); run.json names them. Rows may change before a run is resumed:
-    texts of unchanged rows still count. ``allow_code``: import and call the functions that tasks name as
-    ``module:function``; without it such a task is an error. ``n_ctx``: the context of each text, in tokens. None is
-    `Model`'s default, or more if the texts of the grid need it; 0 is all that the model was trained with.
-    ``n_parallel``: how many texts are decoded at a time (`generate_many`). ``on_text`` is called with (done, all) after
-    each text.
+    each file to use, spread evenly over the file (`spread`). run.json names the rows in use. If rows change before a
+    run is resumed, the texts of unchanged rows still count. ``allow_code``: import and call the functions that tasks
+    name as ``module:function``. Without ``allow_code``, such a task is an error. ``n_ctx``: the context of each text,
+    in tokens. None means `Model`'s default, or more if the texts of the grid need more. 0 means the context that the
+    model was trained with. ``n_parallel``: how many texts are decoded at a time (`generate_many`). ``on_text`` is
+    called with (done, all) after each text.
 
-    Settings that draw have a text for each seed; greedy ones have one. A text draws with `sequence_seed` of the seed
-    and the number of its prompt (from 0, tasks first). So each prompt has its own noise, the same for all settings:
-    settings are compared under common random numbers. Every text is on the disk when it ends. If a line of a resumed
-    folder is damaged, the results name it, and its text is generated again. ``judge``: a GGUF model that is asked at
-    the end whether each text is degenerate (`Judge`); ``on_judged`` is called like ``on_text``. At the end results.json
-    is written to the folder; `lzsampler.save` writes the report.
+    Settings that draw have a text for each prompt and seed. Greedy settings have a text for each prompt. A text draws
+    with `sequence_seed` of the seed and the number of its prompt (from 0, tasks first). So each prompt has its own
+    noise, which is the same for all settings: settings are compared under common random numbers. Each text is written
+    to the disk as soon as it ends. If a line of a resumed folder is damaged, the results name the line, and its text is
+    generated again. ``judge``: a GGUF model that is asked at the end whether each text is degenerate (`Judge`);
+    ``on_judged`` is called like ``on_text``. At the end results.json is written to the folder; `lzsampler.save` writes
+    the report.
 
     ``texts``: files and folders of reference texts, on which the cost of the penalties is measured as in `cost`;
     ``on_scored`` is called with (characters done, all characters). The costs are kept and resumed like the texts.
-    ``flash_attn``: see `Model`. ``draft``: proposes tokens (`generate_many`). The transcripts do not mention it, since
-    it changes none of them. timings.jsonl has its figures for each text, and ``speculated`` of the results sums
-    them over all texts.
+    ``flash_attn``: see `Model`. ``draft``: proposes tokens (`generate_many`). A draft changes no text, so the
+    transcripts do not mention it. timings.jsonl has the draft's figures for each text, and ``speculated`` of the
+    results has the sums of these figures over all texts that this call generates.
 
-    A text can fail, for example if its prompt is longer than the context, or its answer may not be comparable. Such
-    texts are in ``failed`` of the results; ``resume`` tries them again.
+    A text fails if it cannot be generated, for example because its prompt is longer than the context. It also fails if
+    its answer cannot be compared. Failed texts are in ``failed`` of the results; ``resume`` tries them again.
 
     Raises ValueError for bad arguments, or a grid or folder that does not fit; LzsError for files, the model and the
     disk.
@@ -103,7 +104,7 @@ def evaluate(
     folder = RunFolder(out)
     folder.check(resume=resume)
     if judge is not None:
-        with Judge(judge, n_threads=n_threads) as judging:  # find its errors before all the work
+        with Judge(judge, n_threads=n_threads) as judging:  # finds errors of the judge before any text is generated
             refuse_another(judging, folder)
     with ExitStack() as lock:
         with Model(model, n_ctx=_context(model, chosen) if n_ctx is None else n_ctx, flash_attn=flash_attn) as opened:
@@ -212,7 +213,7 @@ def _done(
 
 
 def _keys(grid: Grid, rows: Mapping[str, Task]) -> Iterator[Key]:
-    """Yield the keys by prompt first, so that settings share the prompt's cache."""
+    """Yield the keys prompt by prompt, so that the settings share the cache of the prompt."""
     for row in rows:
         for setting in grid.settings:
             for seed in grid.seeds if setting.draws else grid.seeds[:1]:
@@ -220,13 +221,13 @@ def _keys(grid: Grid, rows: Mapping[str, Task]) -> Iterator[Key]:
 
 
 def _context(model: str | Path, grid: Grid) -> int | None:
-    """Return the context that the texts of a grid need; None if the usual one is enough."""
+    """Return the context that the texts of a grid need, in tokens; None if the default context is enough."""
     needed = grid.max_tokens + _PROMPT_ROOM
     return None if needed <= DEFAULT_CONTEXT else min(needed, context_length(gguf.read(model)))
 
 
 def _request(grid: Grid, setting: Setting, key: Key, prompt: Prompt, params: Params, number: int) -> Request:
-    """Return the request for a text. ``params``: the settings, fitted to this model; ``number``: the row's number."""
+    """Return the request for a text. ``params``: the setting's, fitted to this model. ``number``: the row's number."""
     params = replace(params, seed=sequence_seed(key[2], number))
     config = GenerationConfig(params, max_tokens=grid.max_tokens, ignore_eos=grid.ignore_eos, on_loop=setting.loops)
     return Request(key, prompt, config)
@@ -269,7 +270,7 @@ def _named(key: Key) -> dict[str, Any]:
 
 
 def _timing(key: Key, generation: Generation) -> dict[str, Any]:
-    """Return the times of a text: its share of the decoding steps that it was part of, and its picks."""
+    """Return the times of a text: its share of each decoding step in which it took part, and its picks."""
     timings = generation.timings
     return {
         **_named(key),
@@ -289,7 +290,7 @@ def _manifest(
     limit: int | None,
     bad: Mapping[str, Sequence[BadRow]],
 ) -> dict[str, Any]:
-    """Return run.json: everything that may change a text, the rows that the folder knows, and those in use."""
+    """Return run.json: everything that may change a text, the rows that the folder knows, and the rows in use."""
     return {
         "version": VERSION,
         "model": {"file": model.path.name, "sha256": sha256(model.path)},

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-_FIRST_MARK = 64  # tokens; results.json has the share without a loop at this length, twice this, and so on
+_FIRST_MARK = 64  # results.json has the share of texts without a loop after 64, 128, 256, ... tokens
 
 
 @dataclass(frozen=True)
 class FirstLoop:
     """Where first loops begin, in tokens of the text: the estimate of Kaplan and Meier (1958).
 
-    ``curve``: (tokens, share) for each place at which a loop begins, ascending. ``share``, 0..1: the texts without a
-    loop up to and including that place. A text counts for its whole length: one that ends without a loop is censored at
-    its length, whether the model or a limit ended it. ``longest``: the tokens of the longest text, counted up to its
-    loop if it has one; nothing is known beyond. ``median_of_looping``: the median place among the ``looping`` texts
-    only; None if there are none.
+    ``curve``: (tokens, share) for each place at which a loop begins, in ascending order. ``share``, 0..1: the share of
+    texts without a loop up to and including that place. A text that ends without a loop is censored at its length,
+    whether the model or a limit ended the text. ``longest``: the length of the longest text in tokens, counted only up
+    to its first loop. Beyond that length nothing is known. ``looping``: how many texts loop. ``median_of_looping``: the
+    median place of the first loop among these texts; None if no text loops.
     """
 
     looping: int
@@ -33,7 +33,7 @@ class FirstLoop:
 
     @property
     def median(self) -> int | None:
-        """The place before which half of all texts begin to loop; None if fewer do."""
+        """The place by which at least half of all texts have begun to loop; None if fewer texts loop."""
         return next((tokens for tokens, share in self.curve if share <= 0.5), None)
 
     def to_json(self) -> dict[str, Any]:
@@ -51,9 +51,10 @@ class FirstLoop:
 
 
 def first_loop(texts: Iterable[tuple[int, bool]]) -> FirstLoop:
-    """Return where first loops begin. ``texts``: (tokens before the first loop, True) or (all tokens, False) for each.
+    """Return where first loops begin. ``texts``: (tokens before the first loop, True), or (all tokens, False).
 
-    A text that ends at the place where another begins to loop counts among those that could have looped there.
+    If a text ends at the place where another text begins to loop, the ended text counts as one that could have looped
+    there.
     """
     begins, lengths = Counter[int](), Counter[int]()
     for tokens, loops in texts:

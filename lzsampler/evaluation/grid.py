@@ -33,7 +33,7 @@ PAPER_TEMPERATURES = (0.0, 0.3, 0.6, 1.0)
 PAPER_SEEDS = (1, 2, 3, 4, 5)
 _PARAMS = tuple(f.name for f in fields(Params) if f.name not in ("seed", "dry_breakers", *SEPARATORS))
 _LOOPS = tuple(LOOP_KEYS)
-# Keys whose values are lists themselves: for them a list does not mean several settings.
+# The value of each of these keys is a list. For other keys, a list stands for several settings.
 _LISTS = ("exempt", "logit_bias", "loop_scope", "penalty_scope")
 _MOST_SETTINGS = 10_000  # from one table
 _LARGEST = 1 << 20  # bytes of a file
@@ -41,11 +41,12 @@ _LARGEST = 1 << 20  # bytes of a file
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to sample: ``params``, and a name for it.
+    """One way to sample: ``params``, and a name.
 
-    ``kind``: the group of the setting in results; ``strength``: its number in that group. ``dry_breakers``: strings in
-    the place of the ids in ``params``, since a grid knows no vocabulary; None is the usual ones. ``loops``: what is
-    done about loops, and where penalties apply.
+    ``kind``: the group of the setting in results. ``strength``: the strength of the penalty, which tells the settings
+    of a kind apart. ``dry_breakers``: DRY's breakers as strings instead of the token ids in ``params``, since a grid
+    knows no vocabulary; None means the default breakers. ``loops``: what is done about loops, and where penalties
+    apply.
     """
 
     name: str
@@ -57,13 +58,13 @@ class Setting:
 
     @property
     def draws(self) -> bool:
-        """Whether its texts depend on the seed: some actions draw, whatever the temperature is."""
+        """Whether the setting's texts depend on the seed. Some actions on loops draw even at temperature 0."""
         return self.params.temperature > 0 or self.loops.kind.random
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Settings, the seeds of those that draw, and the most new tokens (-1: until the context is full).
+    """Settings, the seeds for settings that draw, and the most new tokens (-1: until the context is full).
 
     Settings at temperature 0 run once, with the first seed, since the other seeds would give the same texts.
     ``ignore_eos``: forbid the tokens that end a text, so that every text gets as long as possible. ValueError if a
@@ -194,7 +195,7 @@ def everyday() -> Grid:
 
 
 def _as_used() -> tuple[Setting, ...]:
-    """Return no penalty, the paper's, the default if it differs, and others at their usual strengths."""
+    """Return settings: no penalty, the LZ penalty (paper and default), and other penalties at usual strengths."""
     kinds: list[tuple[str, float, Mapping[str, Any]]] = [
         ("none", 0.0, {}),
         ("lz-paper", PRESETS["paper"]["lz_penalty"], PRESETS["paper"]),
@@ -207,7 +208,7 @@ def _as_used() -> tuple[Setting, ...]:
     settings: dict[str, Setting] = {}
     for kind, strength, chosen in kinds:
         setting = _setting(kind, strength, chosen)
-        settings.setdefault(setting.name, setting)  # if the default is the paper's, it runs only once
+        settings.setdefault(setting.name, setting)  # if the default equals the paper's penalty, it runs only once
     return tuple(settings.values())
 
 
@@ -220,13 +221,13 @@ BUILT_IN = {"quick": quick, "presets": presets, "paper": paper, "everyday": ever
 
 
 def read_grid(source: str | Path) -> Grid:
-    """Return a built-in grid by its name, or that of a TOML file.
+    """Return a built-in grid by its name, or the grid in a TOML file.
 
     A file has ``max_tokens``, ``seeds``, ``ignore_eos`` and tables ``[[setting]]``: ``kind`` (the name in results),
     fields of `Params`, and ``on_loop``, ``loop_rule``, ``max_recoveries``, ``loop_scope`` and ``penalty_scope`` of a
-    `LoopPolicy`. A list stands for each of its values, and several lists for all combinations; ``exempt`` (token ids),
-    ``logit_bias`` (pairs of a token id and a number), ``dry_breakers`` (strings), and the two scopes (parts) are lists
-    themselves.
+    `LoopPolicy`. A table with a list makes a setting for each value of the list, and with several lists a setting for
+    each combination. Some fields are lists in every setting: ``exempt`` (token ids), ``logit_bias`` (pairs of a token
+    id and a number), ``dry_breakers`` (strings), and the two scopes (parts).
     LzsError if the file cannot be read; ValueError, with the place, for values that are not valid.
     """
     if not isinstance(source, str | Path):
@@ -317,9 +318,10 @@ def _expanded(row: Any, place: str) -> list[Setting]:
 
 
 def _told_apart(settings: Sequence[Setting]) -> tuple[Setting, ...]:
-    """Return settings in which those of the same kind and strength differ only in how they draw.
+    """Return the settings with kinds under which equal kind and strength mean equal penalties.
 
-    Results add up their figures. So any other difference becomes part of the kind: "lz-lz_window=512" beside "lz".
+    Results add up the figures of settings with the same kind and strength. Such settings may differ only in how they
+    draw. So any other difference becomes part of the kind: "lz-lz_window=512" beside "lz".
     """
     groups: dict[tuple[str, float], list[dict[str, Any]]] = {}
     for setting in settings:
@@ -335,7 +337,7 @@ def _told_apart(settings: Sequence[Setting]) -> tuple[Setting, ...]:
 
 
 def _treatment(setting: Setting) -> dict[str, Any]:
-    """Return every field except temperature, truncation and pick, as in the names of settings."""
+    """Return every field of a setting except temperature, truncation and pick, written as in the setting's name."""
     drawn = {"temperature", *SAMPLING_FIELDS}
     penalties = {name: str(getattr(setting.params, name)) for name in _PARAMS if name not in drawn}
     breakers = "" if setting.dry_breakers is None else str(list(setting.dry_breakers))
@@ -362,9 +364,9 @@ def _setting(
     chosen: Mapping[str, Any],
     breakers: tuple[str, ...] | None = None,
 ) -> Setting:
-    """Return a setting whose name lists everything that it sets, so that settings with the same name are equal.
+    """Return a setting whose name lists everything that it sets. Settings with the same name are equal.
 
-    ``strength``: None takes the strength of the first penalty that is on, or 0 if none is.
+    ``strength``: None means the strength of the first penalty that is on, or 0 if no penalty is on.
     """
     if "structure" in chosen:
         raise ArgumentError("structure has no effect, since texts of an evaluation have no grammar: leave it out")

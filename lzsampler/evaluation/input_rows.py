@@ -1,4 +1,4 @@
-"""The rows of an evaluation, from its files, with the ids that the work folder uses for them."""
+"""Reads the rows of an evaluation from its files, and gives the rows the ids that the work folder uses."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -41,8 +41,8 @@ def read_rows(
 def known(rows: Iterable[Task], before: Mapping[str, str]) -> dict[str, Task]:
     """Return rows by the ids that a folder uses for them; ``before``: its `RunFolder.rows`.
 
-    A row without an id in its file is named by its line, which changes if a line before it is removed. So it keeps the
-    id that its prompt had before. A new row gets an id that no other row has or had.
+    If a row has no id in its file, its line names it. The line changes if an earlier line is removed. So the row keeps
+    the id that the folder has for the same prompt. A new row gets an id that no other row has or had.
     """
     given = list(rows)
     digests = {task.id: digest(task.prompt) for task in given}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 N_CTX = 1024  # tokens of a question with its text: room for many copies of all but the longest loops
 _LEAST_ROOM = 64  # tokens of a text
-_CHARACTERS_A_TOKEN = 16  # more than any text has; characters before that are not even tokenized
+_CHARACTERS_A_TOKEN = 16  # more than any text has on average; only this many characters per token are tokenized
 _MARK = "\ufdd0"  # stands for the text while the template is filled in; Unicode never assigns this character
 _QUESTION = """Between the lines of dashes is the end of a text that a language model wrote. Is the text degenerate: \
 does it end by repeating the same words, line or passage over and over?
@@ -42,14 +42,15 @@ _THINK, _END_THINK = "<think>", "\n\n</think>\n\n"
 class Judge:
     """A GGUF model as a judge. ``n_ctx``: tokens of a question with its text; None is 1024, or the model's if less.
 
-    The model gets the end of a text, as many tokens as fit. The text is first cut to 16 characters for each of these
-    tokens, so that a huge text costs no more. It is tokenized separately, so that names of control tokens in it are
-    plain text. The question is asked through the model's chat template, with an empty thought if the template has
-    thoughts. Without a template the question is a text to continue. The verdict comes from the probabilities of the
-    next token: of all tokens that read yes or no, in any case and with any white space around. Nothing is drawn.
+    The model gets the end of a text, as many tokens as fit. The text is first cut to 16 characters for each token that
+    fits, so that a huge text costs no more. The text is tokenized separately, so that names of control tokens in the
+    text are plain text. The question is asked through the model's chat template, with an empty thought if the template
+    has thoughts. Without a template, the question is a text to continue. The verdict comes from the probabilities of
+    the next token: it compares all tokens that read yes with all tokens that read no, in upper or lower case, with any
+    white space around. Nothing is drawn.
 
-    Raises as `Model`; LzsError if the model has no such tokens, if its template changes the text, or if there is no
-    room for 64 tokens of a text. Use it in a ``with`` block, or `close` it.
+    Raises as `Model`; LzsError if no token of the model reads yes or no, if its template changes the text, or if there
+    is no room for 64 tokens of a text. Use a judge in a ``with`` block, or `close` it.
     """
 
     def __init__(self, path: str | Path, *, n_ctx: int | None = None, n_threads: int | None = None) -> None:
@@ -98,8 +99,8 @@ class Judge:
         """Yield the verdicts on texts, in their order; texts are read from the iterable as needed.
 
         A text of white space is not shown to the judge: its verdict is (0, 1). If the model has fewer threads than
-        there are cores, several texts are judged side by side. That changes no verdict if it would
-        change no generated text (`generate_many`). LzsError if llama.cpp fails.
+        there are cores, several texts are judged side by side. If `generate_many` would then change no generated text,
+        no verdict changes either. LzsError if llama.cpp fails.
         """
         from ..decoding.many import generate_many, side_by_side
 
@@ -170,7 +171,7 @@ def refuse_another(judge: Judge, folder: RunFolder) -> None:
 def judge_folder(judge: Judge, folder: RunFolder, *, on_text: Callable[[int, int], object] | None = None) -> None:
     """Judge the texts of a folder that have no verdict yet; append each verdict to judge.jsonl at once.
 
-    ``on_text`` is called with (done, all) after each. Raises as `refuse_another`, and LzsError for files and the
+    ``on_text`` is called with (done, all) after each text. Raises as `refuse_another`, and LzsError for files and the
     model.
     """
     from ..decoding.transcript import TranscriptFile

@@ -14,10 +14,10 @@ from .run_folder import JUDGED, Key, RunFolder
 
 
 class Verdict(NamedTuple):
-    """A judge's verdict on a text. ``degenerate``: P(yes) / (P(yes) + P(no)) of its first token, 0..1.
+    """A judge's verdict on a text. ``degenerate``: P(yes) / (P(yes) + P(no)) of the answer's first token, 0..1.
 
-    ``answered``: P(yes) + P(no), 0..1. If it is small, the judge does not answer the question, and ``degenerate`` means
-    little.
+    ``answered``: P(yes) + P(no), 0..1. If ``answered`` is small, the judge does not answer the question, and
+    ``degenerate`` means little.
     """
 
     degenerate: float
@@ -28,7 +28,8 @@ class Verdict(NamedTuple):
 class Judged:
     """The verdicts of a judge on the texts of a run, compared with the exact rule.
 
-    ``agreement``: a is the judge and b the rule; ``answered``: the mean of `Verdict.answered`.
+    ``file``: the name of the judge's file. ``agreement``: the table of agreement, in which a is the judge and b the
+    rule. ``answered``: the mean of `Verdict.answered`.
     """
 
     file: str
@@ -36,7 +37,7 @@ class Judged:
     answered: float
 
     def to_json(self) -> dict[str, Any]:
-        """Return it for results.json."""
+        """Return the entry for results.json."""
         a = self.agreement
         return {
             "file": self.file,
@@ -77,7 +78,7 @@ def read_judged(folder: RunFolder, looping: Mapping[Key, bool]) -> Judged | None
 
 
 def verdict_of(row: Mapping[str, Any]) -> Verdict | None:
-    """Return the verdict of a line; None if it is damaged."""
+    """Return the verdict of a line; None if the line is damaged."""
     try:
         _ = row["text"], row["judge"]["file"]
         return Verdict(float(row["degenerate"]), float(row["answered"]))

@@ -11,15 +11,16 @@ from .counts import Outcome
 
 @dataclass(frozen=True)
 class Paired:
-    """Texts compared with those of the same prompt and seed without a penalty, drawn in the same way.
+    """Texts with a penalty, each paired with its partner: the text without a penalty of the same prompt and seed.
 
-    ``looping_none``: texts that loop without the penalty. ``newly``: texts that loop only with it; ``cured``: only
-    without it; ``loop_p``: McNemar's exact test, two-sided. ``loop_difference``: the loop rate with the penalty minus
-    the rate without it, -1..1. ``gained`` and ``lost``: texts that are right only with the penalty, and only without
-    it, among the ``answered`` pairs. ``accuracy_p`` and ``accuracy_difference`` are analogous; the latter is None
-    without tasks. Intervals are the 95 % intervals of `paired_difference`, with the prompts as clusters. ``stuck``: the
-    answered pairs that loop without the penalty. ``stuck_right_none`` of them are right without it, and
-    ``stuck_right`` are right with it.
+    Text and partner draw in the same way. ``looping_none``: partners that loop. ``newly``: pairs in which only the text
+    loops. ``cured``: pairs in which only the partner loops. ``loop_p``: McNemar's exact test, two-sided.
+    ``loop_difference``: the loop rate of the texts minus the loop rate of the partners, -1..1. ``answered``: pairs that
+    answer a task. ``gained``: answered pairs in which only the text is right. ``lost``: answered pairs in which only
+    the partner is right. ``accuracy_p`` and ``accuracy_difference``: as for loops, but for right answers; the
+    difference is None without tasks. Intervals are the 95 % intervals of `paired_difference`, with the prompts as
+    clusters. ``stuck``: answered pairs whose partner loops. ``stuck_right_none``: stuck pairs whose partner is right.
+    ``stuck_right``: stuck pairs whose text is right.
     """
 
     pairs: int
@@ -40,7 +41,7 @@ class Paired:
     stuck_right: int
 
     def to_json(self) -> dict[str, Any]:
-        """Return it for results.json."""
+        """Return the entry for results.json."""
         return {name: list(v) if isinstance(v, Interval) else v for name, v in vars(self).items()}
 
 

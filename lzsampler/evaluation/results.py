@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from ..decoding.draft import Speculated
 
-NONE = "none"  # the kind that the others are compared with
+NONE = "none"  # the kind without a penalty, with which the other kinds are compared
 _LISTED = 20  # the most values that a message names
 
 
@@ -42,11 +42,11 @@ class Spread(NamedTuple):
 class Standing(NamedTuple):
     """How good a strength of a kind is, on the texts that have a partner without a penalty. The smallest is the best.
 
-    ``alone``: whether there are no such texts; the other fields then cover all its texts. ``lost``: the accuracy that
-    the penalty loses; 0 unless the whole interval of the difference is below 0. ``left``: the number of texts that loop
-    with it, divided by those that loop without it. If none loops without it, ``left`` is 1 plus the number that loop
-    with it; if it is ``alone``, its loop rate. ``cost``: the accuracy that it loses, by chance or not; if it is
-    ``alone``, minus its accuracy; 0 without tasks.
+    ``alone``: whether no text has a partner. The other fields then cover all texts of the strength. ``lost``: the
+    accuracy that the penalty loses; 0 unless the whole interval of the difference is below 0. ``left``: the number of
+    texts that loop, divided by the number of partners that loop. If no partner loops, ``left`` is 1 plus the number of
+    texts that loop. If ``alone`` is true, ``left`` is the loop rate. ``cost``: the accuracy that the penalty loses, by
+    chance or not. If ``alone`` is true, ``cost`` is minus the accuracy. Without tasks, ``cost`` is 0.
     """
 
     alone: bool
@@ -60,8 +60,9 @@ class Tradeoff:
     """How many loops some penalties stop, and how much they cost.
 
     ``name``, ``kind``, ``strength`` and ``settings`` as in `Charge`. ``cost``: extra nats per token on reference texts.
-    ``stopped``: 1 minus the looping texts with the penalties divided by those without: at most 1, and below 0 if there
-    are more. ``best``: whether no other penalty stops more for at most this cost, or as much for less.
+    ``stopped``: 1 - a / b, where a texts loop with the penalties, and b texts loop without a penalty. It is at most 1,
+    and negative if a > b. ``best``: whether no other penalties stop more loops for at most this cost, or at least as
+    many loops for less.
     """
 
     name: str
@@ -77,8 +78,8 @@ class Tradeoff:
 class Failed:
     """A text that could not be generated, or whose answer could not be compared; ``reason`` is one line.
 
-    ``setting``, ``prompt`` and ``seed`` as in `Outcome`. ``written``: whether the text exists and counts, so that only
-    its answer is missing.
+    ``setting``, ``prompt`` and ``seed`` as in `Outcome`. ``written``: whether the text was generated. If so, the text
+    counts, and only the comparison of its answer is missing.
     """
 
     setting: str
@@ -92,15 +93,16 @@ class Failed:
 class Results:
     """The results of a run.
 
-    ``outcomes``: one for each text, in the order of the file. ``failed``: the texts that failed, each with its reason.
-    ``model``: the name of its file. ``bad``: by file, rows that could not be read as tasks, and damaged transcripts.
-    ``samples``: at most `LOOPING_SAMPLES` looping texts, those of each setting that waste the most tokens, and
-    `OTHER_SAMPLES` others. ``judged``: how well a judge agrees with the rule; None without a judge. ``costs``: the
-    costs of the penalties on reference texts; None if they were not measured. ``expected``: the number of texts of the
-    finished run; None in folders of older versions. ``unscored``: the number of reference texts of ``--texts`` if the
-    run is unfinished; 0 if it is finished, or does not measure costs. ``speculated``: the figures of the draft over the
-    texts that `evaluate` has just written; None without a draft, and if the folder was read. results.json omits them,
-    since they differ in every run.
+    ``outcomes``: the outcome of each text, in the order of transcripts.jsonl. ``failed``: the texts that failed, each
+    with its reason. ``model``: the name of the model's file. ``bad``: by file, rows that could not be read as tasks,
+    and damaged transcripts. ``samples``: at most `LOOPING_SAMPLES` looping texts and `OTHER_SAMPLES` others. Of the
+    looping texts of each setting, ``samples`` has the texts that waste the most tokens. ``judged``: how well a judge
+    agrees with the rule; None without a judge. ``costs``: the costs of the penalties on reference texts; None if they
+    were not measured. ``expected``: the number of texts of the finished run; None in folders of older versions.
+    ``unscored``: if the run is unfinished, the number of reference texts of ``--texts``. It is 0 if the run is
+    finished, or does not measure costs. ``speculated``: the figures of the draft over the texts that `evaluate` has
+    just written. It is None without a draft, or if the results were read from a folder. results.json omits it, since it
+    differs in every run.
     """
 
     grid: Grid
@@ -117,7 +119,7 @@ class Results:
 
     @property
     def missing(self) -> int:
-        """How many texts are still to be written, without those that failed; 0 if that is unknown."""
+        """How many texts have neither been written nor failed; 0 if ``expected`` is unknown."""
         failed = sum(not each.written for each in self.failed)
         return max(0, (self.expected or 0) - len(self.outcomes) - failed)
 
@@ -134,7 +136,7 @@ class Results:
     def read(cls, folder: str | Path) -> "Results":
         """Return the results so far from a work folder of `evaluate`, even while a run is using it.
 
-        LzsError if it is not such a folder.
+        LzsError if ``folder`` is not a work folder of `evaluate`.
         """
         there = RunFolder(folder)
         manifest = there.manifest()
@@ -165,7 +167,7 @@ class Results:
             if "error" in line.row["eval"]:
                 uncompared[line.key] = Failed(*line.key, str(line.row["eval"]["error"]), written=True)
             else:
-                uncompared.pop(line.key, None)  # of two lines with the same key the last counts
+                uncompared.pop(line.key, None)  # if two lines have the same key, the last line counts
         unwritten = {
             line.key: line.row for line in there.lines(FAILED) if line.key is not None and line.row is not None
         }
@@ -222,11 +224,11 @@ class Results:
 
     @property
     def temperatures(self) -> tuple[float, ...]:
-        """Temperatures of the grid, ascending."""
+        """Temperatures of the grid, in ascending order."""
         return tuple(sorted({setting.params.temperature for setting in self.grid.settings}))
 
     def strengths(self, kind: str) -> tuple[float, ...]:
-        """Return the strengths of a kind, ascending."""
+        """Return the strengths of a kind, in ascending order."""
         return tuple(sorted({setting.strength for setting in self.settings(kind=kind)}))
 
     def settings(
@@ -260,9 +262,10 @@ class Results:
         return found
 
     def counts(self, *, task: str | None = None, **which: Any) -> Counts:
-        """Return the counts of all texts of some settings, selected as by `settings`, or only of those with ``task``.
+        """Return the counts of the texts of some settings. ``which``: the arguments of `settings`, which selects them.
 
-        ``task``: a kind of task. ArgumentError if no text of the results has it.
+        ``task``: a kind of task; only its texts count. None counts all texts. ArgumentError if no text of the results
+        has this kind of task.
         """
         self._check_task(task)
         total = Counts()
@@ -273,10 +276,10 @@ class Results:
         return total
 
     def spread(self, **which: Any) -> Spread:
-        """Return the standard deviations (of a sample) over seeds of the rates of settings, selected as by `settings`.
+        """Return the sample standard deviations of rates over the seeds. ``which``: the arguments of `settings`.
 
-        A greedy setting has one text for all seeds, which counts for each of them. None if all settings are greedy, for
-        fewer than two seeds, and for the accuracy without tasks.
+        A greedy setting has one text for each prompt, which counts for every seed. Both deviations are None if all
+        settings are greedy, or if there are fewer than two seeds. Without tasks, the deviation of the accuracy is None.
         """
         settings = self.settings(**which)
         greedy = {setting.name for setting in settings if setting.params.temperature == 0}
@@ -299,9 +302,9 @@ class Results:
         )
 
     def first_loops(self, **which: Any) -> FirstLoop:
-        """Return where the first loops of the texts of some settings begin, selected as by `settings`.
+        """Return where first loops begin in the texts of some settings. ``which``: the arguments of `settings`.
 
-        Texts that loop at an unknown place are left out.
+        If a text loops at an unknown place, the text is left out.
         """
         texts = [text for setting in self.settings(**which) for text in self._by_setting.get(setting.name, ())]
         return first_loop(
@@ -313,17 +316,21 @@ class Results:
     # ---- comparisons ----
 
     def against(self, setting: Setting) -> Setting | None:
-        """Return the setting of kind "none" that draws in the same way; None if the grid has no such setting."""
+        """Return the setting of kind "none" that draws like ``setting``.
+
+        None if the grid has no such setting, or if ``setting`` itself is of kind "none".
+        """
         if setting.kind == NONE:
             return None
         same = (name for name in self.grid.settings if name.kind == NONE and _draws(name) == _draws(setting))
         return next(same, None)
 
     def compare(self, *, task: str | None = None, **which: Any) -> Paired | None:
-        """Compare the texts of some settings, selected as by `counts`, with those without a penalty.
+        """Compare the texts of some settings with their partners, the texts without a penalty (`against`).
 
-        None if there are no texts to compare. Several seeds of a prompt are not independent pairs. The intervals take
-        that into account; McNemar's p does not.
+        ``task`` and ``which``: as in `counts`. A partner has the same prompt and seed as its text. None if no text has
+        a partner. Several seeds of a prompt are not independent pairs. The intervals take this dependence into account;
+        McNemar's p does not.
         """
         self._check_task(task)
         before = {setting.name: self.against(setting) for setting in self.settings(**which)}
@@ -349,12 +356,12 @@ class Results:
 
     @cached_property
     def comparisons(self) -> dict[str, Paired]:
-        """Each setting compared with no penalty, by its name; settings without a partner are missing."""
+        """For each setting, by name, its comparison with no penalty. Settings without a partner are missing."""
         made = ((setting.name, self.compare(name=setting.name)) for setting in self.grid.settings)
         return {name: paired for name, paired in made if paired is not None}
 
     def standing(self, kind: str, strength: float) -> Standing:
-        """Return how good a strength of a kind is, over all temperatures that it shares with no penalty."""
+        """Return how good a strength of a kind is, over all settings with a partner without a penalty (`against`)."""
         which: dict[str, Any] = {"kind": kind, "strength": strength}
         compared = self.compare(**which)
         if compared is None:
@@ -367,7 +374,7 @@ class Results:
 
     @cached_property
     def chosen(self) -> dict[str, float]:
-        """For each kind, its best strength (`standing`), over all temperatures; the weakest of equals.
+        """The best strength of each kind (`standing`), over all temperatures. Of equally good strengths, the weakest.
 
         The choice and the figures use the same texts, so the figures are somewhat too good.
         """
@@ -375,9 +382,10 @@ class Results:
 
     @cached_property
     def best(self) -> str | None:
-        """The kind whose chosen strength is the best (`standing`); among equals the cheapest, then the first.
+        """The kind whose chosen strength is the best (`standing`). Of equally good kinds, the first.
 
-        None if there is no text with a penalty.
+        The cost on reference texts, if measured, decides before `Standing.cost`. None if there is no text with a
+        penalty.
         """
         paid = (
             {}
@@ -397,16 +405,16 @@ class Results:
 
     @cached_property
     def tradeoffs(self) -> "tuple[Tradeoff, ...]":
-        """Loops stopped against the cost, for each of the penalties; empty without costs, or if nothing loops.
+        """For each penalty, the loops that it stops and its cost. Empty without costs, or if no partner loops.
 
-        Penalties whose cost is infinite, and settings without a partner that has no penalty, are missing.
+        Penalties with an infinite cost are missing. Settings without a partner (`against`) do not count.
         """
         if self.costs is None:
             return ()
         found = []
         for charge in self.costs.charges:
             pairs = [(name, self._partner(name)) for name in charge.settings]
-            before, loops = 0, 0.0  # texts; the counts of a setting are scaled to the number of its partner's texts
+            before, loops = 0, 0.0  # looping texts without and with the penalty, scaled to the partner's texts
             for name, none in pairs:
                 if none is not None:
                     without = self.counts(name=none)
@@ -422,7 +430,7 @@ class Results:
         )
 
     def _partner(self, name: str) -> str | None:
-        """Return the setting without a penalty that draws like this one; the setting itself if it has no penalty."""
+        """Return the name of the setting without a penalty that draws like ``name``; ``name`` if it has no penalty."""
         (setting,) = self.settings(name=name)
         none = setting if setting.kind == NONE else self.against(setting)
         return None if none is None else none.name
@@ -432,8 +440,8 @@ class Results:
     def to_pandas(self) -> "pandas.DataFrame":
         """Return a row for each text: the fields of `Outcome` after ``kind``, ``strength`` and ``temperature``.
 
-        ``right`` is None without an answer, ``seconds`` without a known timing. MissingExtra if pandas is not
-        installed.
+        If the task has no answer, ``right`` is None. If the timing is unknown, ``seconds`` is None. MissingExtra if
+        pandas is not installed.
         """
         try:
             import pandas
@@ -508,6 +516,6 @@ def _json(compared: Paired | None) -> dict[str, Any] | None:
 
 
 def _draws(setting: Setting) -> tuple[object, ...]:
-    """Return how a setting draws after its penalties; a setting and its baseline must agree in it."""
+    """Return the parameters by which a setting draws after its penalties. A setting and its partner have the same."""
     p = setting.params
     return p.temperature, p.temperature_last, p.top_k, p.top_p, p.min_p, p.ties

@@ -33,11 +33,11 @@ _EQUAL = (  # a value, how many of it, the text before, between and after the va
     ("0", 40, "[", ", ", "]",
      "Give the number of errors of {} runs as a JSON array. There was no error: write 0 for each."),
 )  # fmt: skip
-_MANY = (100, 200, 400)  # further numbers of equal values
+_MANY = (100, 200, 400)  # how many equal values the longer arrays have
 
 
 class SetText(NamedTuple):
-    """A text of a set. ``asked``: the question that it answers, "" if it stands alone."""
+    """A text of a set. ``asked``: the question that the text answers; "" if the text answers none."""
 
     kind: str
     text: str
@@ -64,7 +64,7 @@ def _from_file(name: str) -> Iterator[SetText]:
 
 
 def _lists() -> Iterator[SetText]:
-    """Yield lists that use only a few words, on which a penalty for frequent words costs the most."""
+    """Yield lists that use only a few words. On such lists a penalty for frequent words costs the most."""
     rng = random.Random(_SEED)
     for _ in range(_EACH):
         names = _LIBRARIES.split()
@@ -131,7 +131,7 @@ def _rows() -> Iterator[SetText]:
 
 
 def _forms() -> Iterator[SetText]:
-    """Yield forms and records: the same fields repeatedly, with different values."""
+    """Yield forms and records, which repeat the same fields with different values."""
     rng = random.Random(_SEED)
     for _ in range(_EACH):
         boxes = (
@@ -160,7 +160,7 @@ def _forms() -> Iterator[SetText]:
 
 
 def _equal() -> Iterator[SetText]:
-    """Yield arrays of equal values, each the answer to a question that asks for that many of them."""
+    """Yield arrays of equal values. Each answers a question that asks for exactly so many values."""
     for value, few, start, between, end, question in _EQUAL:
         for count in (few, *_MANY):
             yield SetText(value, start + between.join([value] * count) + end, question.format(count))

@@ -1,8 +1,8 @@
-"""`RunFolder`: the files of an evaluation so far, for `evaluate` to continue and `Results` to read.
+"""`RunFolder`: the files of an evaluation so far. `evaluate` continues them, and `Results` reads them.
 
 `run.json` holds the request. `transcripts.jsonl` (docs/transcript.md, with an ``eval`` key) and `timings.jsonl` get a
-line when a text ends, `failed.jsonl` when one fails, `judge.jsonl` when one is judged, and `costs.jsonl` when a
-reference text is scored. Timings have their own file because they differ in every run.
+line when a text ends. `failed.jsonl` gets a line when a text fails, `judge.jsonl` when a text is judged, and
+`costs.jsonl` when a reference text is scored. Timings have their own file because they differ in every run.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from ..util.typed import of
 VERSION = 1  # of run.json and results.json
 RUN, TRANSCRIPTS, TIMINGS, JUDGED = "run.json", "transcripts.jsonl", "timings.jsonl", "judge.jsonl"
 COSTS, FAILED = "costs.jsonl", "failed.jsonl"
-_FILES = frozenset((".html", ".json", ".jsonl", ".csv", ".parquet", ".sarif"))  # suffixes that a folder cannot have
+_FILES = frozenset((".html", ".json", ".jsonl", ".csv", ".parquet", ".sarif"))  # suffixes refused in a folder's name
 _CHANGED = {
     "model": "model",
     "n_ctx": "context",
@@ -36,7 +36,7 @@ Key = tuple[str, str, int]
 
 
 class Line(NamedTuple):
-    """A line of a file: its ``number``, from 1, its ``key`` and its ``row``; both are None if the line is damaged."""
+    """A line of a file. ``number``: from 1. ``key`` and ``row``: None if the line is damaged."""
 
     number: int
     data: bytes
@@ -71,9 +71,10 @@ class RunFolder:
 
     @contextmanager
     def claimed(self, manifest: Mapping[str, Any], *, resume: bool) -> Iterator[None]:
-        """Claim a locked folder for a run; with ``resume`` it may hold this run already. ValueError names the changes.
+        """Claim a locked folder for a run. With ``resume``, the folder may already hold this run.
 
-        If a new run is refused within the block, before it has a text, its files are removed.
+        If the folder holds a different run, ValueError names the differences. If ValueError or LzsError ends the block
+        of a new run before it has a text, the run's files are removed.
         """
         new = not (self.path / RUN).exists()
         self._claim(manifest, resume=resume)
@@ -118,13 +119,13 @@ class RunFolder:
     def rows(self) -> dict[str, str]:
         """Return the ids of all rows that the folder knows, in the order of their numbers, with their `digest`.
 
-        A new folder, and a folder of an older version, knows no rows.
+        A new folder knows no rows, nor does a folder of an older version.
         """
         found = self.manifest().get("rows") if (self.path / RUN).exists() else {}
         return {str(name): str(seen) for name, seen in found.items()} if isinstance(found, dict) else {}
 
     def is_current(self) -> Callable[[Line], bool]:
-        """Return a function that tells whether a transcript belongs to a row of the run in the row's current form."""
+        """Return a function of a transcript's line: whether its row is in use and still has the transcript's prompt."""
         manifest = self.manifest()
         rows, used = manifest.get("rows"), manifest.get("used")
         if not isinstance(rows, dict) or not isinstance(used, list):
@@ -135,7 +136,7 @@ class RunFolder:
     def lines(self, name: str) -> Iterator[Line]:
         """Yield the complete lines of a file, in the order they were written; nothing if there is no file.
 
-        A last line without a line end is still being written, or was left by a killed process.
+        If the last line has no line end, it is still being written, or a killed process left it. It is not yielded.
         """
         file = self.path / name
         if not file.exists():
@@ -151,8 +152,8 @@ class RunFolder:
     def sort(self, name: str, keys: Iterable[Key]) -> None:
         """Sort the lines of a file by key, so that two runs give the same file.
 
-        The last of several lines with the same key is kept. Lines with other keys follow: texts of rows that this run
-        leaves out, but the next one may use.
+        If several lines have the same key, only the last line is kept. Lines with keys outside ``keys`` follow at the
+        end: texts of rows that this run leaves out, but a later run may use.
         """
         file = self.path / name
         if not file.exists():

@@ -23,7 +23,7 @@ _NUMBER = re.compile(
 )
 _FORMULA = ((r"\(", r"\)"), (r"\[", r"\]"), ("$", "$"))  # the marks around a formula
 _BRACE = re.compile(r"\\boxed\s*\{|\\[{}]|[{}]")
-_BEFORE_LETTER = r"[\s:*_(\[\"'$\\]*"  # one class, so that no two neighbours compete for the same long stretch
+_BEFORE_LETTER = r"[\s:*_(\[\"'$\\]*"  # a single class: two in a row would backtrack on long stretches
 _STATED = re.compile(r"(?i)\b(?:answer|total|sum|result)\b[\s*_]*(?:is|:|=)[\s:*_(\[\"'=]*")
 _BETWEEN = r"(?:[\W_])+(?:\d+[.):]\s+)?"  # between the parts of a sequence
 # The strongest pattern comes first: "the answer is B" counts before "option A", wherever they are.
@@ -52,9 +52,10 @@ def regex(content: str, answer: str) -> bool:
 def number(content: str, answer: str) -> bool:
     r"""Return whether the text's last number is the answer.
 
-    That is the last number in the last ``\boxed{}``; otherwise after the last ``####``; otherwise in the whole text.
-    Numbers are decimals or fractions (3/4, ``\frac{3}{4}``), and are compared by value: 1,200 is 1200.0, and 0.5 is
-    1/2. Dollar and percent signs do not matter.
+    If the text has a ``\boxed{}``, its last number is the last number in the last box. If not, it is the last number
+    after the last ``####``. Without ``####``, it is the last number of the whole text. Numbers are decimals or
+    fractions (3/4, ``\frac{3}{4}``), and are compared by value: 1,200 is 1200.0, and 0.5 is 1/2. Dollar and percent
+    signs do not matter.
     """
     found, wanted = _last_number(content), _whole_number(answer)
     return found is not None and found == wanted
@@ -63,10 +64,10 @@ def number(content: str, answer: str) -> bool:
 def stated(content: str, answer: str) -> bool:
     r"""Return whether the number that the text states as its answer is right, for texts that continue after it.
 
-    The number is the one in the last ``\boxed{}``, or after the last ``####``. Otherwise it is the first one after the
-    last "answer is", "answer:", "total is" or the like; otherwise the last number of the text. A text can be cut off
-    within a number ("The answer is 42. The answer is 4"). So if the text ends with the number, and it is only the
-    beginning of the one stated before, the one before counts.
+    If the text has a ``\boxed{}`` or ``####``, the number is found as by `number`. If not, it is the first number after
+    the last "answer is", "answer:", "total is" or the like. Without such words, it is the last number of the text. A
+    text can be cut off within a number ("The answer is 42. The answer is 4"). So if the text ends with the number, and
+    the number is only the beginning of the previous stated number, the previous number counts.
     """
     if last_boxed(content) is None and "####" not in content:
         plain = content.replace("{,}", ",")
@@ -82,17 +83,17 @@ def stated(content: str, answer: str) -> bool:
 def sequence(content: str, answer: str) -> bool:
     """Return whether the text has the parts of the answer ("2, 4, 6") in their order, in upper or lower case.
 
-    Between them there may only be white space, marks such as commas and hyphens, and the numbers of list items. The
-    text before and after them does not matter.
+    Between two parts there may only be white space, marks such as commas and hyphens, and the numbers of list items.
+    The text before the first part and after the last part does not matter.
     """
     parts = [re.escape(part) for part in _parts(answer)]
     return re.search(rf"(?i)(?<!\w){_BETWEEN.join(parts)}(?!\w)", content) is not None
 
 
 def several(content: str, answer: str) -> bool:
-    """Return whether the text has at least so many different words or phrases of a list ("2: red|green|blue").
+    """Return whether enough different words or phrases of a list are in the text ("2: red|green|blue" needs two).
 
-    They count in upper or lower case, as whole words, also with an s or es at the end.
+    Words and phrases count in upper or lower case, as whole words, also with an s or es at the end.
     """
     wanted, names = _several(answer)
     longest_first = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
@@ -103,9 +104,9 @@ def several(content: str, answer: str) -> bool:
 def choice(content: str, answer: str) -> bool:
     r"""Return whether the letter that the text chooses is the answer.
 
-    The letter is the one in the last ``\boxed{}``. Otherwise it is the last one after "answer is" or "answer:";
-    otherwise the last one after "answer", "choice" or "option"; otherwise the last capital letter that stands alone.
-    Letters outside a box must be capitals.
+    If the text has a ``\boxed{}``, the letter is in the last box. If not, it is the last letter after "answer is" or
+    "answer:". Without such words, it is the last letter after "answer", "choice" or "option". Without these, it is the
+    last capital letter that stands alone. Letters outside a box must be capitals.
     """
     boxed = last_boxed(content)
     if boxed is not None:
@@ -145,9 +146,10 @@ def comparison(name: str) -> Compare:
 
 
 def check_answer(name: str, answer: str, *, allow_code: bool = False) -> None:
-    """Raise ValueError, with the reason, if no text could ever be compared with this answer. Else as `comparison`.
+    """Raise ValueError, with the reason, if no text can be compared with this answer. Other errors as `comparison`.
 
-    LzsError for ``module:function`` without ``allow_code``, before any import: a file of tasks is data, not code.
+    LzsError for ``module:function`` without ``allow_code``. It is raised before any import, since a file of tasks is
+    data, not code.
     """
     if ":" in name and not allow_code:
         raise LzsError(

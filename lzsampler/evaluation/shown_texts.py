@@ -1,4 +1,4 @@
-"""`Sample`: a text of an evaluation for a report to show, and how these texts are chosen."""
+"""`Sample`: a text of an evaluation that a report shows. `Samples`: chooses these texts."""
 
 import heapq
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ from ..auditing.summary import wasted_tokens
 from .run_folder import Key
 
 LOOPING_SAMPLES, OTHER_SAMPLES = 300, 100  # the most texts to keep for a report
-_OF_A_SETTING = 25  # the most texts of each sort for one setting
+_OF_A_SETTING = 25  # the most looping texts, and the most other texts, of one setting
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A text to show. ``record``: the text and, if it loops, its findings; ``prompt``: the text before it."""
+    """A text to show. ``record``: the text and, if it loops, its findings. ``prompt``: the text's prompt."""
 
     record: Audited
     prompt: str
@@ -33,12 +33,12 @@ class Samples:
         self._others: dict[str, _Heap] = {}
 
     def add(self, key: Key, audited: Audited, row: Mapping[str, Any]) -> None:
-        """Keep a text if it ranks among those to show."""
+        """Keep a text if it ranks among the texts to show."""
         if audited.looping:
             heap, rank = self._looping.setdefault(key[0], []), wasted_tokens(audited)
         elif row["repetition"]["loops"]:
-            return  # its loop spans reasoning and answer, so neither field has anything to mark
-        else:  # a hash as rank: as good as chance, but the same in every run
+            return  # the loop spans reasoning and answer, so a report could mark it in neither field
+        else:  # the rank is a hash, so the choice is pseudo-random but the same in every run
             name = "\0".join(map(str, key)).encode("utf-8", "surrogatepass")
             heap, rank = (
                 self._others.setdefault(key[0], []),
@@ -55,7 +55,10 @@ class Samples:
 
 
 def _best(heaps: Mapping[str, _Heap], most: int) -> list[Sample]:
-    """Return the first text of every setting before the second of any, at most ``most``, ordered by their rank."""
+    """Return at most ``most`` texts, ordered by rank.
+
+    The first text of every setting is chosen before the second text of any setting.
+    """
     placed = [
         (place, -rank, -order, sample)
         for heap in heaps.values()

@@ -1,6 +1,6 @@
 """Tasks: questions with answers that a program can check, and prompts without answers, from JSON Lines.
 
-A row has lzsampler's own form (`messages` or `prompt`, `answer`, `compare`), or that of GSM8K (`question`, and `answer`
+A row has lzsampler's own form (`messages` or `prompt`, `answer`, `compare`), or the form of GSM8K (`question`, `answer`
 that ends in ``#### 42``), AIME and MATH (`problem`, `answer`) or GPQA (`Question`, `Correct Answer`, `Incorrect Answer
 1` to 3). `scoring` has the comparisons.
 """
@@ -27,8 +27,8 @@ Row = TypeVar("Row")
 class Task:
     """One question.
 
-    ``kind``: the group in results; ``answer``: None for a prompt without an answer; ``compare``: how the answer is
-    compared, one of `COMPARISONS` or ``module:function``, which `right` imports and calls.
+    ``kind``: the group of the task in results. ``answer``: None for a prompt without an answer. ``compare``: how the
+    answer is compared: one of `COMPARISONS`, or a function ``module:function``, which `right` imports and calls.
     """
 
     id: str
@@ -55,8 +55,8 @@ class BadRow:
 def read_tasks(path: str | Path, role: str = "", *, allow_code: bool = False) -> tuple[list[Task], list[BadRow]]:
     """Return the tasks of a JSON Lines file, and the lines that could not be read as tasks; empty lines are skipped.
 
-    A row without an id is named by its line, from 1; with a ``role``, the role and a colon come first, as in "tasks:1".
-    A second row with the same id is a bad row, and so is a row whose answer cannot be compared with its ``compare``.
+    If a row has no id, its line, from 1, is its id. If a ``role`` is given, the role and a colon come first, as in
+    "tasks:1". A second row with the same id is a bad row. So is a row whose ``compare`` cannot compare its answer.
     ``allow_code``: import the functions that rows name as ``module:function``.
 
     LzsError if the file cannot be read, and for a row that names a function without ``allow_code``.
@@ -83,7 +83,7 @@ def read_tasks(path: str | Path, role: str = "", *, allow_code: bool = False) ->
 
 
 def spread(rows: Sequence[Row], n: int | None) -> list[Row]:
-    """Return ``n`` rows, evenly spread over all and in their order, from the first one on; None returns all.
+    """Return ``n`` rows, evenly spread over ``rows`` from the first row on, in their order. None returns all rows.
 
     Files are often sorted by kind, so their first rows would cover only one or two kinds.
     """

@@ -1,4 +1,4 @@
-"""The transcripts of an evaluation's folder, read back: each as a text with its findings, and as its `Outcome`."""
+"""Reads the transcripts in an evaluation's folder: each as a text with its findings, and as its `Outcome`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ _RULES = Rules(levels=("char", "word", "line"))
 
 
 def outcome_of(key: Key, row: Mapping[str, Any], audited: Audited, timing: Mapping[str, Any] | None) -> Outcome:
-    """Return the outcome for a transcript; ``timing``: its row of timings.jsonl."""
+    """Return the outcome for a transcript. ``timing``: the text's row of timings.jsonl; None if it has no row."""
     times = [] if timing is None else [timing.get(f"{part}_seconds") for part in ("sampling", "prompt", "decode")]
     seconds = [float(time) for time in times if isinstance(time, int | float)]
     known = len(seconds) == 3
@@ -39,7 +39,7 @@ def outcome_of(key: Key, row: Mapping[str, Any], audited: Audited, timing: Mappi
 
 
 def audited_text(row: Mapping[str, Any], number: int) -> Audited:
-    """Return a text with the findings of `audit`; its transcript already says whether it loops."""
+    """Return a text with the findings of `audit`. The transcript already says whether the text loops."""
     ours, answer = row["eval"], row["messages"][-1]
     texts = (("reasoning", answer.get("reasoning_content") or ""), ("answer", answer["content"]))
     groups = {
@@ -76,7 +76,10 @@ def _first_loop(row: Mapping[str, Any], audited: Audited) -> int | None:
 
 
 def _even(tokens_per_character: float) -> Tokenizer:
-    """Return a tokenizer that spreads tokens evenly: only their number is known, but waste is counted in tokens."""
+    """Return a tokenizer that spreads tokens evenly over the text.
+
+    Only the number of tokens is known, but wasted tokens have to be counted.
+    """
 
     def tokenize(text: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         n = max(1, round(len(text) * tokens_per_character))

@@ -1,4 +1,4 @@
-"""HTTP for `probe`: JSON to and from a server; each way in which a server can fail becomes a one-line error.
+"""HTTP for `probe`: JSON to and from a server. Any failure of a server becomes a one-line error.
 
 A probe asks one question at a time. Each request has its own connection, and no request is retried.
 """
@@ -41,7 +41,7 @@ class NotThere(Refused):
 
 
 class _Deadline:
-    """A limit for a whole exchange: after ``seconds`` it cuts the connection. httpx's timeout limits only each part.
+    """A time limit for a whole exchange: after ``seconds`` the connection is cut. httpx limits only each part.
 
     ``passed``: whether the connection was cut; the data received before may then look like a whole answer.
     """
@@ -73,10 +73,10 @@ class _Deadline:
 class Client:
     """The server at an address.
 
-    ``url``: with or without ``/v1``. ``timeout``: seconds for a whole answer. ``on_request`` is called after each
-    request with method, path, body and outcome; none of them contains the key. `requests` counts requests. ``shown`` is
-    the address for messages; it notes if /v1 was added. ValueError for a malformed address, or a key that cannot be
-    sent.
+    ``url``: the address, with or without ``/v1``. ``timeout``: seconds for a whole answer. ``on_request`` is called
+    after each request with method, path, body and outcome; none of these contains the key. `requests` counts requests.
+    ``shown``: the address for messages, with a note if /v1 was added. ValueError for a malformed address, or a key that
+    cannot be sent.
     """
 
     def __init__(

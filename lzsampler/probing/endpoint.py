@@ -15,10 +15,10 @@ _CONTINUE = "Continue this text. Write only the continuation:\n\n"
 
 @dataclass(frozen=True)
 class Answer:
-    """A server's answer: its text, and the numbers that came with it; None for a number that did not come.
+    """A server's answer: its text and numbers. A number that the server did not send is None.
 
-    ``chosen``: for each token its text and log-probability. ``best``: for each token the likeliest tokens -> their
-    log-probabilities.
+    ``chosen``: text and log-probability of each chosen token. ``best``: for each position a dict from the text of each
+    of the likeliest tokens to its log-probability.
     """
 
     text: str

@@ -50,7 +50,7 @@ class Probe:
 
     @property
     def told(self) -> bool:
-        """Whether the probe could decide for at least one penalty if it is applied."""
+        """Whether the probe could decide, for at least one penalty, whether the server applies it."""
         return any(f.check in PENALTIES and f.answer != "cannot tell" for f in self.findings)
 
     @property
@@ -59,7 +59,7 @@ class Probe:
         return tuple(finding for finding in self.findings if finding.wrong)
 
     def find(self, check: str, endpoint: str | None = None) -> Finding:
-        """Return the finding of a check, of the first endpoint unless you name one; KeyError without such a finding."""
+        """Return the finding of a check. ``endpoint``: None is the first with this check. KeyError if there is none."""
         for finding in self.findings:
             if finding.check == check and endpoint in (None, finding.endpoint):
                 return finding

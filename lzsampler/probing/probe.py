@@ -26,11 +26,11 @@ def probe(
     """Find out what a server with OpenAI's interface does with penalties, defaults and seeds.
 
     ``url``: the server's address, such as ``http://localhost:8000/v1``. ``model``: the name of a model; None is the
-    first that the server lists. ``api_key`` is sent to this server only. ``timeout``: seconds for one answer, at most a
-    day. ``endpoints``: the endpoints to ask; one that the server lacks is left out. ``on_request`` is called after each
-    request with method, path, body (None without a body) and the outcome in one line. ``on_step`` gets the name of each
-    next step, and ``on_finding`` each answer as soon as it is known. The probe sends a few hundred requests of at most
-    256 tokens, one at a time.
+    first model that the server lists. ``api_key`` is sent to this server only. ``timeout``: seconds for one answer, at
+    most a day. ``endpoints``: the endpoints to ask. If the server lacks an endpoint, it is left out. ``on_request`` is
+    called after each request with method, path, body (None without a body) and the outcome in one line. ``on_step`` is
+    called with the name of each step before the step. ``on_finding`` is called with each finding as soon as it is
+    known. The probe sends a few hundred requests of at most 256 tokens, one at a time.
 
     docs/probe.md explains each check. Raises ValueError for a bad argument, and LzsError when the server cannot be
     reached, refuses the key, does not answer in time, or does not have OpenAI's interface.

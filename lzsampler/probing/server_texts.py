@@ -1,8 +1,8 @@
-"""Comparisons of a server's texts: does it write the same with some parameters as with neutral ones?
+"""Comparisons of a server's texts: does the server write the same with some parameters as with neutral parameters?
 
-A greedy text that the server repeats is compared exactly, and so is one drawn with a seed that repeats. One difference
-that is repeated is proof. If the server repeats nothing, a permutation test compares the shares of repeated words. It
-can show that a penalty applies, but not that none does.
+If the server writes the same greedy text twice, the text is compared exactly. So is a text that it draws twice with one
+seed. A single difference is proof, if the server repeats it. If the server repeats no text, a permutation test compares
+the shares of repeated words. The test can show that a penalty applies, but not that no penalty applies.
 """
 
 import json
@@ -17,7 +17,7 @@ from .finding import Verdict
 
 Parameters = Mapping[str, Any]
 
-# The first two prompts make a model repeat them; after the others any model writes some words repeatedly.
+# A model repeats the first two prompts. After the other prompts, any model writes some words repeatedly.
 RUNS = ("1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "A B C D A B C D A B C D A B C D A B C D")
 PROMPTS = (
     RUNS[0],
@@ -50,7 +50,7 @@ class Texts:
     """The texts that a server writes with neutral penalties.
 
     ``greedy``: prompt -> greedy text, if the server repeated it. ``drawn``: (prompt, seed) -> drawn text, if the server
-    repeated it. ``once`` and ``drawn_once``: pairs of texts that it did not repeat.
+    repeated it. ``once`` and ``drawn_once``: pairs of different texts that the server wrote for equal requests.
     """
 
     def __init__(self, endpoint: Endpoint, neutral: Parameters) -> None:

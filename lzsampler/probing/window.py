@@ -1,14 +1,15 @@
-"""How many tokens a server's penalties look at, found out from texts alone.
+"""Finds out how many tokens a server's penalties count (the window), from texts alone.
 
-**The clock** needs a repetition penalty and ``logit_bias``. Two tokens get such a strong bias that the model writes
-nothing else, the first a little more. The penalty outweighs that difference. So after the first token the second comes,
-once. Then both are penalised, and the first comes repeatedly, until the second has left the window and comes once more.
-The second therefore comes at every (window + 1)-th token, whatever the model is, and whether or not the prompt counts.
+**The clock** needs a repetition penalty and ``logit_bias``. Two tokens, X and Y, get such a strong bias that the model
+writes nothing else. X has a little more bias than Y, but the penalty outweighs the difference. So after the first X, Y
+comes once. Now both are penalised, and X comes repeatedly. When Y has left the window, Y is not penalised any more, and
+comes once more. So every (window + 1)-th token is Y, whatever the model is, and whether or not the prompt counts.
 
-**The run** needs a frequency penalty only. In a text one token is repeated, because of ``logit_bias`` or because the
-prompt repeats it. A penalty f ends the run after c tokens, when f * c exceeds the token's lead over the next one. A
-smaller f ends it later, and an f that is too small for the window never does. Bisection finds f. The lead changes along
-the text, so a run shows that there is a window, and roughly how wide it is.
+**The run** needs a frequency penalty only. A text repeats one token, because of ``logit_bias`` or because the prompt
+repeats the token. A penalty of strength f ends the run after c tokens, when f * c exceeds the token's lead over the
+next likely token. A weaker penalty ends the run later. If f times the window is less than the lead, the run never ends.
+Bisection finds the smallest f that ends the run. The lead changes along the text, so a run shows that there is a
+window, and roughly how wide it is.
 """
 
 import math
@@ -25,23 +26,26 @@ from .server_texts import GREEDY, RUNS, Parameters, Texts, common_length, quoted
 LONGEST = 256  # tokens of a text
 IDS = (1000, 500, 2000, 300, 100)  # tokens to bias; any token will do
 _PROMPT = "Once upon a time"
-_TRIED = 16  # tokens that show the text of a biased token
+_TRIED = 16  # how many copies of a biased token are written to show its text
 
-# The first is 25 above the second, or 12.5 if both are penalised (halved); if only the first is, the second is 25 above
-# it. The model's own preference may be about that large. Halved, both are still above all other tokens.
+# Token X is 25 above token Y. If both are penalised (halved), X is 12.5 above Y. If only X is penalised, Y is 25 above
+# X. The model's own preference may be about as large. Halved, both tokens are still above all other tokens.
 _CLOCK_BIASES = (100, 75)
 _CLOCK_PENALTY = 2.0
 
 _BIASES = (12, 20, 30, 60, 100)
 _STRONGEST = 2.0  # the most that OpenAI's interface allows
-_FAR = 0.9  # share of the longest run, from which on a run counts as not ended
+_FAR = 0.9  # a run of at least this share of the longest run counts as not ended
 _FEWEST = 2  # tokens after which a run may end: at the first token, the lead has not reached its full size
 _UNEVEN = 1.5  # how many times larger a token's lead may seem at the end of a run than at its beginning
 
 
 @dataclass(frozen=True)
 class Window:
-    """``answer``: whether the whole text counts. ``tokens``: how many count, at least for "yes"; None if unknown."""
+    """``answer``: whether the whole text counts. ``tokens``: how many tokens count; None if unknown.
+
+    If the answer is "yes", at least so many tokens count.
+    """
 
     answer: Verdict
     tokens: int | None
@@ -113,7 +117,10 @@ def _piece(texts: Texts, token: int) -> str:
 
 
 def _clock(texts: Texts, repetition: str, first: tuple[int, str], second: tuple[int, str]) -> tuple[int, bool] | None:
-    """Return the window, or the length tested, and whether the window ended; None if the clock does not run."""
+    """Return the window in tokens and True. If no window was found: the length tested and False.
+
+    None if the clock does not run.
+    """
     (x, x_piece), (y, y_piece) = first, second
     bias = dict(zip((str(x), str(y)), _CLOCK_BIASES, strict=True))
     parameters = {**texts.neutral, "logit_bias": bias, repetition: _CLOCK_PENALTY}

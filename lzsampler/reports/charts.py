@@ -281,9 +281,10 @@ class _Place(NamedTuple):
 
 
 class _Notes:
-    """Notes in a chart. Each gets the first of its places where it covers no circle and no other note, or is left out.
+    """Notes in a chart. A note goes to the first of its places where it covers no circle and no other note.
 
-    They are laid out for the narrowest chart. In a wider one each note moves closer to its place, so it stays free.
+    If no place is free, the note is left out. Notes are laid out for the narrowest chart. In a wider chart, each note
+    takes a smaller share of the width, so it covers nothing either.
     """
 
     def __init__(self, circles: Sequence[_Circle]) -> None:

@@ -95,7 +95,7 @@ def signed(x: float) -> str:
 
 
 class _Column(NamedTuple):
-    """A column of the table; those that come ``late`` are left out first. ``kind``: of texts, None for all."""
+    """A column of the table. Columns with the highest ``late`` are left out first. ``kind``: of texts; None is all."""
 
     head: str
     late: int

@@ -130,7 +130,7 @@ def _task(task: str) -> str:
 
 
 def _answer(results: "Results", every: list[Row]) -> list[tuple[str, Counts]]:
-    """Return the texts of the best kind, preceded by the texts without a penalty that they are compared with."""
+    """Return the counts of the best kind's texts, after the counts of their partners without a penalty."""
     best = next((row for row in every if row.kind == results.best), None)
     if best is None:
         return [("without a penalty", results.counts(kind=NONE))] if NONE in results.kinds else []
@@ -273,7 +273,7 @@ def _loop_cell(counts: "Counts") -> Cell:
 
 
 def _settings_by_kind(results: "Results") -> list[tuple[str, Counts, int, list[_Setting], _Heat]]:
-    """Return for each kind its counts, its number of settings, these, and the accuracy of its strengths by task."""
+    """Return for each kind: its name, counts, number of settings, settings, and accuracy by strength and task."""
     found = []
     for kind in results.kinds:
         strengths = results.strengths(kind)

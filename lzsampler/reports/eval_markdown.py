@@ -28,9 +28,9 @@ def markdown_table(results: "Results", *, terms: bool = False) -> str:
     Rates are in percent, with both ends of Wilson's 95 % interval; sd is the standard deviation over seeds, in points.
     "loop, right" and "loop, wrong" are answers to tasks that loop: loops and accuracy on the same texts. ``cost``:
     extra nats a token on the texts of ``--texts``, with its bootstrap interval. ``lost``: the share of first choices
-    lost on them. ``front``: whether no other penalty stops more loops for less cost. With ``terms`` the table shows the
-    figures in the terms of other work (docs/evaluate.md). Empty columns are left out. ``more``: what distinguishes a
-    setting from others of its kind, strength and temperature.
+    lost on these texts. ``front``: whether no other penalty stops more loops for less cost. ``terms``: show the figures
+    that other work uses (docs/evaluate.md). Empty columns are left out. ``more``: what distinguishes a setting from
+    other settings of the same kind, strength and temperature.
     """
     settings = results.grid.settings
     extra = more(settings)

@@ -1,4 +1,4 @@
-"""`rows`: the rows of an evaluation's report, in which a kind follows no penalty at the same temperatures."""
+"""`rows`: the rows of an evaluation's report. Before each kind is a row without a penalty at the same temperatures."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -15,8 +15,8 @@ NONE = "none"
 class Row:
     """A kind at its best strength: a ``label``, and the names of the ``settings`` that are counted together.
 
-    ``against``: the settings without a penalty that draw in the same ways. It is empty if there are no such settings,
-    and for those settings themselves.
+    ``against``: the names of the settings without a penalty that draw like ``settings``. It is empty if there are none,
+    and for a row that has no penalty itself.
     """
 
     kind: str
@@ -26,10 +26,11 @@ class Row:
 
 
 def rows(results: "Results") -> list[Row]:
-    """Return every kind at its best strength, after a row without a penalty for the texts that it is compared with.
+    """Return every kind at its best strength. Before it is the row without a penalty with which it is compared.
 
-    Kinds that are compared with the same texts share that row. If kinds are compared with different texts, the labels
-    include the temperatures. If only some settings of a kind have a partner without a penalty, the others are left out.
+    If several kinds are compared with the same texts, they share the row without a penalty. If kinds are compared with
+    different texts, the labels include the temperatures. If only some settings of a kind have a partner without a
+    penalty, the other settings are left out.
     """
     groups: dict[tuple[str, ...], list[Row]] = {}
     for kind, strength in results.chosen.items():

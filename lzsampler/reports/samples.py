@@ -33,9 +33,10 @@ class Sample:
 
 
 def worst(audited: Iterable[Audited], by: tuple[str, ...], most: int = SAMPLES) -> list[Sample]:
-    """Return the ``most`` looping records that waste the most tokens, the worst first; of equal ones the earlier.
+    """Return the ``most`` looping records that waste the most tokens, the worst first.
 
-    Each record is cut at once, so memory does not grow with the records or their texts.
+    Of records that waste equally many tokens, the earlier comes first. Each record is cut as soon as it is read, so
+    memory does not grow with the number of records or the length of their texts.
     """
     heap: list[tuple[int, int, Sample]] = []
     for order, record in enumerate(audited):
@@ -169,9 +170,9 @@ def _shown(text: str, found: list[Finding], room: int) -> list[tuple[int, int]]:
 
 
 def _news(text: str) -> list[float]:
-    """Return how much of each slice of a text is new to zlib, compressed bytes / bytes, given the 32 KiB before it.
+    """Return compressed bytes / bytes of each slice of a text. zlib knows the 32 KiB before the slice.
 
-    It is about 0.4 to 0.7 in prose, and near 0 in a loop.
+    The ratio is about 0.4 to 0.7 in prose, and near 0 in a loop.
     """
     size = -(-len(text) // _SLICES)
     if size < 32:

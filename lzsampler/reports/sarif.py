@@ -40,9 +40,9 @@ _HELP: dict[Rule, str] = {
 def write_sarif(path: str | Path, summary: Summary, audited: Iterable[Audited]) -> None:
     """Write a log with a result for each finding, in the order of the records; bad records become notifications.
 
-    If a record is a line of its file, the region is that line; in a plain text it is the loop itself. If neither is
-    certain, there is no region. Memory does not grow with the number of findings. LzsError if the file cannot be
-    written.
+    If a record is a line of its file, the region of a finding is this line. If the file is a plain text, the region is
+    the loop. If neither is certain, there is no region. Memory does not grow with the number of findings. LzsError if
+    the file cannot be written.
     """
     # The list of results comes last in the log, so that each can be written as it comes.
     head = json_html(_log(summary))

@@ -31,14 +31,14 @@ def clustered(counts: npt.ArrayLike, sizes: npt.ArrayLike, confidence: float = C
 
     The method is Wilson's score interval for n / deff records, with the quantile of Student's distribution with m - 1
     degrees of freedom (Dean and Pagano, Journal of Survey Statistics and Methodology 3, 2015). The design effect deff
-    is the variance of the rate, estimated from the sums of the clusters, divided by that of n independent records
-    (Kish, Survey Sampling, 1965). It lies between 1 and sum(size^2) / n, its value if the records of each cluster are
-    all alike.
+    is the variance of the rate, estimated from the sums of the clusters, divided by the variance with n independent
+    records (Kish, Survey Sampling, 1965). deff lies between 1 and sum(size^2) / n. It has the largest value if all
+    records of each cluster are alike.
 
-    If few clusters have the property, or few lack it, their spread says little about that variance. So the effect is a
-    mean of the measured one and the largest one, with the weights k^2 and 2. Here k is the number of clusters of the
-    rarer kind. If no record has the property, or all have it, each cluster counts as one record. Clusters of one record
-    each give Wilson's interval itself; no clusters give (0, 1).
+    If few clusters have the property, or few lack it, their spread says little about the variance of the rate. So deff
+    is the weighted mean of the measured design effect and the largest one, with the weights k^2 and 2. Here k is the
+    number of clusters of the rarer kind. If no record has the property, or all have it, each cluster counts as one
+    record. If each cluster has one record, the interval is Wilson's. Without clusters it is (0, 1).
     """
     x, n = np.asarray(counts, np.float64), np.asarray(sizes, np.float64)
     if x.ndim != 1 or x.shape != n.shape or (n < 1).any() or (x < 0).any() or (x > n).any():
@@ -67,9 +67,9 @@ def paired_difference(
     pairs in which only the first record has it. ``sizes``: int[m], all pairs of each cluster, above 0.
 
     The method is the adjusted Wald interval for paired data (Bonett and Price, Journal of Educational and Behavioral
-    Statistics 37, 2012). It adds a pair of each kind, so that the interval has a width even if no pair differs. It is
-    computed for n / deff pairs, with the design effect and the quantile of `clustered`. If few clusters changed, or few
-    did not all change in the same way, they say little about the spread; the effect then moves to its largest value.
+    Statistics 37, 2012). The method adds a pair of each kind, so that the interval has a width even if no pair differs.
+    It is computed for n / deff pairs, with the design effect and the quantile of `clustered`. If few clusters changed,
+    or nearly all changed in the same way, they say little about the spread. deff then moves to its largest value.
     Returns (-1, 1) for no pairs.
     """
     up, down, n = (np.asarray(values, np.float64) for values in (gained, lost, sizes))
@@ -108,15 +108,16 @@ def _design_effect(spread: float, most: float, rarer: int) -> float:
 def flip_test(differences: npt.ArrayLike) -> float:
     """Return the two-sided mid-p of the permutation test that swaps the two sides of each cluster.
 
-    ``differences``: int[m], the number of looping records in B minus that in A, for each cluster. If A and B are the
-    same process, each difference is as likely with the opposite sign. The total over all 2^m choices of signs is then a
-    sum of independent terms, whose characteristic function is a product of cosines. Its distribution is computed
-    exactly, without drawing, down to 1e-10. If every difference is 1, 0 or -1, this is McNemar's mid-p test.
+    ``differences``: int[m], for each cluster the number of looping records in B minus the number in A. If A and B are
+    the same process, each difference is as likely with the opposite sign. The total over all 2^m choices of signs is
+    then a sum of independent terms. Its characteristic function is a product of cosines. The distribution of the total
+    is computed exactly, without drawing, down to 1e-10. If every difference is 1, 0 or -1, this is McNemar's mid-p
+    test.
 
-    The mid-p counts only half of the choices that are exactly as far apart as the observation (Lancaster 1961). If few
-    clusters differ, the total has few values. A test that counts those choices in full then errs much less often than
-    its level permits (Fagerland, Lydersen and Laake, BMC Medical Research Methodology 13, 2013). Returns 1.0 for a
-    total of 0.
+    The mid-p counts only half of the choices of signs whose total is exactly as far from 0 as the observed total
+    (Lancaster 1961). If few clusters differ, the total has few values. A test that counts such choices in full then
+    errs much less often than its level permits (Fagerland, Lydersen and Laake, BMC Medical Research Methodology 13,
+    2013). Returns 1.0 for a total of 0.
     """
     signed = np.asarray(differences, np.int64)
     sizes = np.abs(signed[signed != 0])

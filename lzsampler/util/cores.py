@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-ROOT = Path("/")  # tests set another one
+ROOT = Path("/")  # tests set another root
 
 
 def usable_cores() -> int:
@@ -38,14 +38,14 @@ def _quota() -> int | None:
     """Return the number of whole cores, at least 1, that the CPU quotas of cgroups allow; None without a quota.
 
     A container limited to 2 of 64 cores still sees all 64. If it runs more threads than its quota, the kernel stops
-    them in every period. The quota of each parent group counts too; the lowest applies.
+    the threads in every period. Each parent group may have a quota, too; the lowest quota applies.
     """
     quotas = [quota / period for quota, period in _quotas() if quota > 0 and period > 0]
     return max(1, int(min(quotas))) if quotas else None
 
 
 def _quotas() -> Iterator[tuple[int, int]]:
-    """Yield (quota, period) in microseconds for each group of this process that sets them."""
+    """Yield (quota, period), in microseconds, for each cgroup of this process that has a CPU limit."""
     try:
         memberships = (ROOT / "proc/self/cgroup").read_text().splitlines()
     except (OSError, ValueError):
@@ -65,7 +65,10 @@ def _quotas() -> Iterator[tuple[int, int]]:
 
 
 def _numbers(*files: Path) -> Iterator[tuple[int, int]]:
-    """Yield quota and period of a CPU limit, from one file or two; nothing without a file or a limit ("max", -1)."""
+    """Yield quota and period of a CPU limit, from one file (cgroup v2) or two (v1).
+
+    Nothing is yielded if a file is missing, or if there is no limit ("max", -1).
+    """
     try:
         quota, period = " ".join(file.read_text() for file in files).split()
         yield int(quota), int(period)

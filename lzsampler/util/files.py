@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 UNFINISHED = ".tmp"  # the suffix of files that are still being written
-# And their prefix. One machine may not see the locks of another, so each machine looks at its own files only.
+# The prefix of unfinished files names the machine. A machine may not see the locks of other machines, so it only
+# removes its own files.
 _BEGINNING = f".lzs-{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-"
 _MOST = 1 << 30  # the most bytes of a file that is read as a whole
 _LOCK, _SOFT_LOCK = "lock", "lock-soft"
@@ -52,9 +53,9 @@ def whole_of(stream: BinaryIO, name: object) -> bytes:
 def replacing(path: str | Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     """Open a new file that replaces ``path`` when the block ends; if the block raises, ``path`` does not change.
 
-    A device or a pipe is written to directly. ``durable``: put the content on the disk before it replaces the old file,
-    so that it survives a power cut. LzsError, in one line, if the file cannot be written; other errors of the block
-    pass unchanged.
+    A device or a pipe is written to directly. ``durable``: flush the new file to the disk before it replaces ``path``,
+    so that the content survives a power cut. LzsError, in one line, if the file cannot be written; other errors of the
+    block pass unchanged.
     """
     with _reported(path):
         # A symbolic link stays a link: the file that it points to is replaced.
@@ -77,10 +78,11 @@ def replacing(path: str | Path, *, durable: bool = True) -> Iterator[BinaryIO]:
 
 
 def take_place(part: Path, target: Path, named: object = None) -> None:
-    """Rename an unfinished file to ``target``. It gets the permissions of the file that it replaces.
+    """Rename an unfinished file to ``target``. If ``target`` exists, the new file gets its permissions.
 
-    It also gets the owner and the group, if this process may set them. If not, it loses the set-user-ID and
-    set-group-ID bits, which would now run it as another user or group. LzsError as in `unfinished`.
+    The new file also gets the owner and the group of ``target``, if this process may set them. If not, the new file
+    loses the set-user-ID and set-group-ID bits, which would run the file as another user or group. LzsError as in
+    `unfinished`.
     """
     with _reported(target if named is None else named):
         if target.exists():
@@ -104,7 +106,7 @@ def _copy_permissions(old: os.stat_result, part: Path) -> None:
 
 @contextmanager
 def unfinished(target: Path, named: object = None) -> Iterator[Path]:
-    """Yield the path of a new, empty file beside ``target``. Unless you rename it, it is removed at the end.
+    """Yield the path of a new, empty file beside ``target``. If you do not rename the file, it is removed at the end.
 
     First, the leftovers of killed processes are removed from the folder. Only those who may read ``target`` may read
     the file. LzsError if the file cannot be made; the message has ``named``, or else ``target``.
@@ -120,7 +122,7 @@ def unfinished(target: Path, named: object = None) -> Iterator[Path]:
 class TemporaryFolder:
     """A new folder ``path`` in the system's folder for temporary files, for this user only.
 
-    It is removed by `close`, at the end of a ``with`` block, together with this object, or when the process ends. The
+    `close` removes the folder. So does the end of a ``with`` block, of this object, or of the process. The
     leftovers of killed processes are removed when the next folder is made. LzsError if the folder cannot be made.
     """
 
@@ -155,7 +157,7 @@ class TemporaryFolder:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the unfinished files and folders of killed processes from a folder: those that no process has locked."""
+    """Remove the unfinished files and folders of killed processes from a folder. Live processes lock theirs."""
     if fcntl is None:
         return
     with suppress(OSError), os.scandir(folder) as entries:
@@ -186,7 +188,8 @@ def _remove(path: str | Path, owner: int) -> None:
 def _held(folder: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     """Make an unfinished file or folder and hold a lock on it, which the system releases when the process ends.
 
-    It is removed at the end of the block, or of the process if Ctrl-C interrupts. OSError if it cannot be made.
+    The file or folder is removed when the block ends. If Ctrl-C interrupts, it is removed when the process ends.
+    OSError if it cannot be made.
     """
     while True:
         path = folder / f"{_BEGINNING}{secrets.token_hex(8)}{UNFINISHED}"
@@ -210,7 +213,7 @@ def _held(folder: Path, make: Callable[[Path], None]) -> Iterator[Path]:
 @contextmanager
 def _locked_now(path: str | Path, *, wait: bool) -> Iterator[None]:
     """Hold a lock on a file or folder. OSError if that fails, or, without ``wait``, if another process holds it."""
-    folder = os.path.isdir(path)  # some systems lock only what is open for writing, which a folder cannot be
+    folder = os.path.isdir(path)  # some systems lock only files open for writing; a folder cannot be open for writing
     descriptor = os.open(path, (os.O_RDONLY if folder else os.O_RDWR) | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -14,9 +14,9 @@ def steers(character: str) -> bool:
 
 
 def harmless(text: str, keep: str = "") -> str:
-    r"""Return a text in which each character that `steers`, except those in ``keep``, is a JSON escape (\u001b).
+    r"""Return a text in which each character that `steers` is a JSON escape (\u001b). Characters in ``keep`` stay.
 
-    JSON text keeps its meaning.
+    If the text is JSON, its meaning does not change.
     """
     if text.isprintable():
         return text

@@ -1,4 +1,4 @@
-"""`InUse`: who uses an object. Only one thread at a time may; another one gets an error that names the object."""
+"""`InUse`: lets one thread at a time use an object. Any other thread gets an error that names the object."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -14,9 +14,9 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 class InUse:
     """The use of an object by one thread at a time. A thread uses it within a ``with`` statement, which it may nest.
 
-    ``what`` names the object, and ``instead`` says what each thread needs instead. Both are in the LzsError that
-    another thread gets meanwhile. Nothing here waits. ``also``: a second `InUse` to enter with this one, from the next
-    ``with`` on.
+    ``what`` names the object, and ``instead`` says what each thread needs instead. If another thread tries to use the
+    object meanwhile, it gets an LzsError with both texts. Nothing here waits. ``also``: a second `InUse`, which each
+    later ``with`` enters, too.
     """
 
     also: "InUse | None" = None
@@ -61,7 +61,7 @@ class InUse:
             raise LzsError(f"{self._what} is being closed by another thread: {self._instead}")
 
     def leave(self) -> None:
-        """End what `share` began."""
+        """End the use that `share` began."""
         self._sharers.pop()
 
     def close(self, free: Callable[[], object]) -> None:
@@ -76,7 +76,7 @@ class InUse:
                 self._ends = False
 
     def finish(self, end: Callable[[], object]) -> None:
-        """Call ``end``, which ends a use: now, or as soon as the thread that uses the object no longer does."""
+        """Call ``end``, which ends a use. If another thread uses the object, the call comes after that use."""
         if self._lock.acquire(blocking=False):
             try:
                 end()
@@ -89,7 +89,7 @@ class InUse:
     def _catch_up(self) -> None:
         while self._late and self._lock.acquire(blocking=False):
             try:
-                with suppress(Exception):  # the thread that asked for it has continued and cannot get the error
+                with suppress(Exception):  # the thread that called `finish` has continued and cannot get the error
                     self._late.pop()()
             finally:
                 self._lock.release()

@@ -1,4 +1,4 @@
-"""JSON in UTF-8 for places where more characters are special: lines, and script elements of HTML."""
+"""JSON in UTF-8 for places where further characters are special: lines, and script elements of HTML."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from typing import Any
 from .files import replacing
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# Characters that begin or end something in HTML, and those at which line readers cut although JSON allows them as is.
+# Characters that begin or end something in HTML, and characters that JSON allows but line readers take for line ends.
 _JSON_HTML = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\x7f\x85\u2028\u2029"}
 _JSON_LINE = {ord(c): f"\\u{ord(c):04x}" for c in "\x7f\x85\u2028\u2029"}
 

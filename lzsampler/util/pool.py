@@ -9,8 +9,9 @@ from .signals import uninterrupted
 def started_pool(n_threads: int) -> ThreadPoolExecutor:
     """Return a pool whose threads all run already.
 
-    ThreadPoolExecutor starts a thread only when there is work for it. If a KeyboardInterrupt comes after that start and
-    before the executor records the thread, `shutdown` does not wait for it, and the memory that it uses is freed.
+    ThreadPoolExecutor starts a thread only when there is work for the thread. If a KeyboardInterrupt comes after the
+    start and before the executor records the thread, `shutdown` does not wait for the thread. Memory would then be
+    freed while the thread uses it.
     """
     pool = ThreadPoolExecutor(n_threads)
     together = Barrier(n_threads)

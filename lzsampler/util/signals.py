@@ -1,4 +1,4 @@
-"""Ctrl-C and the signals that end a process: code that must not be interrupted defers them; then they raise."""
+"""Ctrl-C and the signals that end a process. Code that must not be interrupted defers these signals."""
 
 import signal
 import threading
@@ -15,7 +15,7 @@ class _State:
 
     def __init__(self) -> None:
         self.blocks = 0  # number of open `uninterrupted` blocks
-        self.waiting = False  # whether a signal came in one of them
+        self.waiting = False  # whether a signal came in an `uninterrupted` block
         self.ended_by = 0  # the number of the signal that asked this process to end
 
 
@@ -55,9 +55,9 @@ def interrupting() -> tuple[int, ...]:
 def uninterrupted() -> Iterator[None]:
     """Defer Ctrl-C until the ``with`` block ends. Then raise KeyboardInterrupt, even in place of an error of the block.
 
-    The same applies to the signals of `end_by_signals`. There are two reasons. If a Python callback raises, such as the
-    one for llama.cpp's log, C loses the exception, and Ctrl-C with it. And memory that other threads use must stay
-    until they end. Nothing changes in other threads, or in an application that handles SIGINT itself.
+    The signals of `end_by_signals` are deferred, too. There are two reasons. If Ctrl-C raises in a Python callback that
+    C calls, such as the callback for llama.cpp's log, C loses the exception. And if other threads use memory, the
+    memory must stay until they end. Nothing changes in other threads, or in an application that handles SIGINT itself.
     """
     if not interrupting():
         yield

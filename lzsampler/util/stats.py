@@ -51,8 +51,8 @@ def score_interval(count: float, n: float, quantile: float) -> Interval:
 def records_needed(rate: float, limit: float, confidence: float = CONFIDENCE) -> int | None:
     """Return the least number of records at which the Wilson interval of an observed ``rate`` excludes ``limit``.
 
-    Both are in 0..1. With rate = 0, it is the number of clean records that shows that at most ``limit`` of all records
-    loop: 381 for 0.01. None if the two are equal, since no number of records can distinguish them.
+    ``rate`` and ``limit`` are in 0..1. With rate = 0, the result is how many records without a loop show that at most
+    ``limit`` of all records loop: 381 for 0.01. If rate and limit are equal, None, since no number of records suffices.
     """
     if rate == limit:
         return None
@@ -63,9 +63,9 @@ def records_needed(rate: float, limit: float, confidence: float = CONFIDENCE) ->
 def mcnemar(only_a: int, only_b: int, *, mid_p: bool = False) -> float:
     """Return the two-sided exact p of McNemar's test (1947): a sign test on the pairs that differ.
 
-    ``only_a``, ``only_b``: the number of pairs in which only A's record loops, and only B's. Returns 1.0 if they are
-    equal. ``mid_p``: count only half of the probability of the observation itself (Lancaster, Journal of the American
-    Statistical Association 56, 1961).
+    ``only_a``: the number of pairs in which only A's record loops. ``only_b``: the number in which only B's record
+    loops. Returns 1.0 if both numbers are equal. ``mid_p``: count only half of the probability of the observation
+    itself (Lancaster, Journal of the American Statistical Association 56, 1961).
     """
     if only_a < 0 or only_b < 0:
         raise ArgumentError(f"counts must be 0 or more, got {only_a} and {only_b}")
@@ -119,7 +119,10 @@ def quantile(confidence: float) -> float:
 
 
 class Agreement(NamedTuple):
-    """How two raters ``a`` and ``b`` agree on which texts have a property: the number of texts by who says yes."""
+    """How two raters ``a`` and ``b`` agree on which texts have a property.
+
+    ``both``, ``only_a``, ``only_b`` and ``neither``: for how many texts these raters say that they have the property.
+    """
 
     both: int
     only_a: int
@@ -133,7 +136,7 @@ class Agreement(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Share of the texts on which they agree, 0..1; 1 for no texts."""
+        """Share of the texts on which the raters agree, 0..1; 1 for no texts."""
         return (self.both + self.neither) / self.n if self.n else 1.0
 
     @property

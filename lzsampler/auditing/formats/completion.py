@@ -47,7 +47,7 @@ _INSIDE = ("text", "generated_text", "turns", "choices")  # keys of the text in 
 
 @lru_cache(maxsize=4096)
 def _kind(key: str) -> str:
-    """Return "answer" or "reasoning" for a key that ends like a key of one, else ""."""
+    """Return "answer" or "reasoning" if a key ends like a usual key of an answer or of reasoning, else ""."""
     plain = _CAMEL.sub("_", key).lower()
     if _GIVEN.match(plain):
         return ""
@@ -84,7 +84,7 @@ def matches(row: Any) -> bool:
 
 
 def is_certain(row: Any) -> bool:
-    """Return whether a row has an answer of more than a word or two, under a key that is almost certainly one."""
+    """Return whether a row has an answer of more than a word or two, under a key that is almost certain (`strong`)."""
     if isinstance(row, list):
         return True
     key = strong(row)

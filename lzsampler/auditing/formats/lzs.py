@@ -42,7 +42,8 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
 def _conversation(said: list[Any], id: str | None, state: dict[str, Any]) -> str:
     """Return the id of the first transcript of a conversation, given all messages ``said`` up to this answer.
 
-    A transcript continues an earlier one if the earlier messages are those before its own question.
+    A transcript continues an earlier transcript if it begins with all messages of the earlier one, followed by only a
+    question and an answer.
     """
     conversations: dict[bytes, str] = state.setdefault("conversations", {})
     whole = _digest(said)

@@ -1,4 +1,4 @@
-"""Streams: joins pieces, one on a line or in an event, to whole answers.
+"""Streams: joins the pieces of an answer. Each piece is on a line or in a server-sent event.
 
 These programs write them: `curl` (server-sent events, or ollama's NDJSON, which streams by default), and clients that
 log every chunk (openai, llama_cpp.server, vLLM). The module also reads the events of Responses, Anthropic, Cohere,
@@ -82,7 +82,7 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Add a piece to its answer; yield the answers that it ends."""
+    """Add a piece to its answer. Yield each answer that the piece ends."""
     kind = _kind(row)
     open_: dict[Any, _Answer] = source.state.setdefault("open", {})
     if kind == "" and isinstance(row, dict) and row.get("object") == "text_completion":

@@ -1,4 +1,4 @@
-"""Cells of tables (CSV, SQLite): tells cells with a text from cells with the JSON of something else."""
+"""Cells of tables (CSV, SQLite): decides whether a cell has a model's text, or JSON that contains it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +25,7 @@ _OF_APIS = ({"model", "response", "done"}, {"text", "finish_reason"})  # Ollama,
 
 
 def value_of(column: str, cell: Any) -> Any:
-    """Return the value in a cell: the value of its JSON or of a list as Python prints it, or else its text.
+    """Return the value in a cell, written as JSON or as Python prints a list. Otherwise return the cell's text.
 
     In a column of answers or contents, JSON is taken as the model's own text. The exceptions are the forms that
     programs write there: messages, parts of a content, or an answer of an API.

@@ -114,7 +114,7 @@ def unpacked(text: Any) -> Any:
 def elements(data: bytes) -> tuple[list[Any], str]:
     """Return the elements of a JSON array up to a damaged place, and a description of the damage ("" without one).
 
-    A text that is not an array counts as its own only element. `JsonError` if not even the first element can be parsed.
+    If the text is not an array, it is the only element. `JsonError` if not even the first element can be parsed.
     """
     try:
         value = loads(data)
@@ -209,7 +209,7 @@ def buffered(stream: Any) -> Stream:
 
 
 class _Piecewise(io.RawIOBase):
-    """A stream that returns all bytes before damage, and only then raises; a large read of gzip would lose them.
+    """A stream that returns all bytes before damage, and only then raises. A large read of gzip would lose the bytes.
 
     A line that is cut off by damage gets a line end, since `readline` would lose the line if it raised.
     """
@@ -225,7 +225,7 @@ class _Piecewise(io.RawIOBase):
         try:
             piece = self._next(len(buffer))
         except Exception as error:
-            self._damage = error  # kept, since a stream that has raised may then report its end
+            self._damage = error  # kept, since after an error the stream may report its end
             if self._ends_line:
                 raise
             piece = b"\n"

@@ -19,13 +19,13 @@ class Message(NamedTuple):
     """One message that a model wrote, as a format yields it. None stands for a missing text.
 
     If ``reasoning`` is None, it may still be inside ``answer``, between `<think>` and `</think>`. ``id`` is None if the
-    row has no id. ``number`` replaces the number of the row if the row is a whole file. ``conversation``: a name that
-    dependent messages of a file share; None if that is the id or, without an id, the number. ``counterpart``: for a
-    text of an evaluation, a name that answers to the same prompt with the same seed share under all settings; else
-    None.
+    row has no id. If the row is a whole file, ``number`` replaces the number of the row. ``conversation``: a name that
+    dependent messages of a file share. If it is None, the id is the name, or without an id the number. ``counterpart``:
+    a name of the prompt and seed of a text of an evaluation, the same under all settings; None for other messages.
 
-    ``is_turn``: whether it is a turn of a conversation, and not one of several answers. ``calls``: the object that
-    contains its tool calls, None without any. A message that only calls tools has neither answer nor reasoning.
+    ``is_turn``: whether the message is a turn of a conversation, and not one of several answers. ``calls``: the object
+    that contains the message's tool calls; None without calls. A message that only calls tools has neither answer nor
+    reasoning.
     """
 
     answer: str | None
@@ -43,9 +43,9 @@ class Message(NamedTuple):
 class Source:
     """The file that rows come from. ``head``: what the file's first row says about all rows (`Format.head`).
 
-    ``by``: further keys of a row to return as groups. ``packed``: whether the file is compressed or inside a zip, so
-    that its rows are not lines of the file. ``state``: data of the format, kept until the end of the file, or of the
-    stream in a file. For a format with ``finish``, it contains the number of the current row under "number". ``turns``:
+    ``by``: further keys of a row to return as groups. ``packed``: whether the file is compressed or inside a zip. The
+    rows of such a file are not lines of the file. ``state``: data of the format, kept until the end of the file, or of
+    the stream in a file. If the format has ``finish``, ``state["number"]`` is the number of the current row. ``turns``:
     whether tool calls are needed. ``mixed``: whether rows of other formats are read, too.
     """
 

@@ -385,7 +385,7 @@ def _call(call: Any) -> str:
 
 
 def _is_part(message: Mapping[str, Any], key: str) -> bool:
-    """Return whether the value at a key is something other than content, such as the body of a request."""
+    """Return whether the value at a key is something other than content, for example the body of a request."""
     return key == "body" and not isinstance(message[key], str)
 
 
@@ -478,7 +478,7 @@ def _nested(key: str) -> Path | None:
 
 
 def finished(reason: str) -> str:
-    """Return a finish reason under its name in OpenAI's interface, if it has one there."""
+    """Return the name that a finish reason has in OpenAI's interface. Return any other reason unchanged."""
     return _FINISHED.get(reason, reason)
 
 

@@ -33,7 +33,7 @@ def shown(path: Path) -> str:
 
 
 def places(row: Any) -> Iterator[tuple[Path, Any, bool]]:
-    """Yield (path, value, whether it is in a list of rows) for the values inside a row, the outermost first.
+    """Yield (path, value, whether the value is in a list of rows) for the values inside a row, the outermost first.
 
     The first elements of a list stand for all.
     """
@@ -61,7 +61,7 @@ def places(row: Any) -> Iterator[tuple[Path, Any, bool]]:
 
 
 def _is_table(value: dict[str, Any]) -> bool:
-    """Return whether the values of an object are rows of one form, so that its keys are their names."""
+    """Return whether the values of an object are rows of one form, so that the keys are the names of the rows."""
     rows = list(value.values())
     if len(rows) > 1 and all(isinstance(row, list) and row for row in rows[:5]):  # lists of rows, by model or task
         rows = [row[0] for row in rows[:5]]

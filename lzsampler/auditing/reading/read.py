@@ -141,7 +141,7 @@ def _changed(shard: Shard, stream: Any) -> str:
 
 
 def _rows(shard: Shard, rows: Iterator[tuple[int, Any]]) -> Iterator[Read]:
-    """Yield the records of rows that already are objects. Each comes with its line, or 0 without one."""
+    """Yield the records of rows that already are objects. ``rows``: (line, row); the line is 0 if there is none."""
     format, source, number = shard.row_format, _source(shard), -1
     try:
         for number, (line, row) in enumerate(rows):
@@ -432,7 +432,7 @@ def _made(
 
 
 def _turn(record: Record, message: Message, format: Format, number: int) -> Record:
-    """Return a record as a turn of its conversation. In a session, the id names the conversation, else the row does."""
+    """Return a record as a turn of its conversation. In a session, the id names the conversation; otherwise the row."""
     of = message.conversation or message.id or str(record.number)
     return replace(record, turn_of=of if format.session else f"{number}: {message.id}", calls=calls_of(message.calls))
 

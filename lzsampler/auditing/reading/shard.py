@@ -1,4 +1,4 @@
-"""`find`: makes shards from paths. A shard is a piece of a file; `read` can read each in any process."""
+"""`find`: makes shards from paths. A shard is a piece of a file, which `read` can read in any process."""
 
 import contextlib
 import errno
@@ -51,13 +51,13 @@ class Shard:
     """A piece of a file, as plain data that can be pickled.
 
     ``start``, ``end``: bytes of a file of lines, row groups of a Parquet file, or all bytes of another file. ``first``:
-    the number of the piece's first line or row, from 0. ``size``: the bytes that it counts in the progress; the sizes
-    add up to those of the files. ``is_last``: whether its file ends with it. ``path``: the path of the bytes, if it is
-    not ``file``. ``packed``: "", "gz", "zst", "utf-16" or "zip".
+    the number of the piece's first line or row, from 0. ``size``: the bytes of the piece in the progress; the sizes of
+    all pieces add up to the sizes of the files. ``is_last``: whether the file ends with this piece. ``path``: where the
+    bytes are, if not in ``file``. ``packed``: "", "gz", "zst", "utf-16" or "zip".
 
     ``format``: "" if each file of a zip has its own, detected format. ``detected``: whether the format was detected in
     the first rows, so that other rows may have other formats. ``field``: the path of `--field`, or None. ``inside``:
-    the path of the format's rows inside the file's rows, empty if they are the same. ``head``: what the file's first
+    the path of the format's rows inside the file's rows; empty if both are the same. ``head``: what the file's first
     row says about all rows. ``by``: further groups. ``turns``: whether tool calls are read, too.
     """
 
@@ -111,9 +111,9 @@ def find(
 ) -> tuple[list[Shard], list[BadRecord]]:
     """Return the shards of files, folders, patterns and "-" (standard input), and what cannot be read.
 
-    They are in the order of ``paths``, and within a folder in the order of names; a file that occurs twice is read
+    Shards are in the order of ``paths``, and within a folder in the order of names. If a file occurs twice, it is read
     once. In folders, lzsampler reads slots of llama-server and the files with the suffixes of docs/formats.md. It skips
-    hidden files, README files and the tables of `lzs eval`; ``passed`` gets the skipped files.
+    hidden files, README files and the tables of `lzs eval`, and appends the skipped files to ``passed``.
 
     ``format``: one of `FORMATS`; None detects it for each file. ``field``: the path of the texts in any JSON, instead
     of a format. ``by``: keys of a row that become groups, besides model, temperature, task, finish_reason and seed.
@@ -375,7 +375,7 @@ def _recognised_rows(file: _File, whole: Shard, head: bytes, asked: _Asked) -> S
         except (UnknownFormatError, tables.TableError):
             if not more:
                 raise
-    if kept == "lines" and not complete:  # its first row alone is enough, unless it is damaged
+    if kept == "lines" and not complete:  # the first row alone is enough, unless the row is damaged
         with (
             contextlib.suppress(decode.JsonError, UnknownFormatError, *decode.STREAM_ERRORS),
             decode.opened(file.path, whole.packed) as stream,
@@ -413,7 +413,7 @@ def table_rows(kept: Container, head: bytes, name: str, whole: bool) -> list[Any
         except tables.TableError:
             if not rows:
                 raise
-        return sorted(rows or bad, key=len, reverse=True)[:ROWS]  # rows that end early show less
+        return sorted(rows or bad, key=len, reverse=True)[:ROWS]  # rows with more cells show more of the format
     if kept in ("yaml", "xml"):
         if not whole:
             raise UnknownFormatError("it is too long")

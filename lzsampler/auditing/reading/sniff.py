@@ -148,7 +148,7 @@ def partial(text: str) -> Any:
 def choose(rows: list[Any], formats: tuple[Format, ...]) -> tuple[Format, Path, Any]:
     """Return the first format that matches one of the first rows, the path of its rows inside that row, and the row.
 
-    A row itself comes before the values inside any row. `UnknownFormatError` if no format matches.
+    Whole rows are tried before the values inside rows. `UnknownFormatError` if no format matches.
     """
     for row in rows:
         for format in formats:

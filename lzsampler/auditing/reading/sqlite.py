@@ -1,4 +1,4 @@
-"""SQLite databases: the rows of programs that store their chats in one.
+"""SQLite databases: reads the rows of programs that store their chats in a database.
 
 `llm` has `logs.db`, OpenCode has `opencode.db`, Open WebUI has `webui.db`. In the databases of other programs, tables
 with a column of answers are read. lzsampler opens a database only for reading, and can do so while its program runs.
@@ -79,8 +79,8 @@ def _opened(path: str) -> sqlite3.Connection:
         database.execute("select name from sqlite_master limit 1").fetchall()
     except sqlite3.Error as error:
         database.close()
-        # Some databases need a file beside them that readers share, which a read-only medium cannot create. Nobody
-        # writes to such a medium, so locks can be ignored. But a log that was left there has rows, too.
+        # Readers of some databases share a further file, which cannot be created on a read-only medium. Nobody writes
+        # to a read-only medium, so locks can be ignored. But if a log was left beside the database, it has rows, too.
         if not any(said in str(error) for said in ("unable to open", "readonly")):
             raise
         for log in (f"{path}-wal", f"{path}-journal"):

@@ -12,9 +12,9 @@ from .cells import value_of
 from .decode import ZIP_ERRORS
 
 _LONGEST = 1 << 30  # characters of a cell
-_LIMIT = threading.Lock()  # of the csv module's own limit, which is one for the whole process
-_ALIASED = 10_000  # values of a short file of YAML with all that its aliases name
-_DIGITS = 4300  # of a number: more take quadratic time
+_LIMIT = threading.Lock()  # held while the csv module's limit is changed, since the whole process shares this limit
+_ALIASED = 10_000  # a YAML file may have this many values more than bytes, through its aliases
+_DIGITS = 4300  # the most digits of a number, since Python's conversion takes quadratic time
 _ENDED = "unexpected end of data"  # what the csv module says of a quote that is never closed
 _ODD_QUOTES = re.compile(r'(?<!")(?:"")*"(?!")')
 
@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 
 class TableError(ValueError):
-    """A table, or a row of it, cannot be read; the message says why. ``row``: what a bad row has for its header."""
+    """A table or a row cannot be read; the message says why. ``row``: the cells of a bad row that fit the header."""
 
     def __init__(self, message: str, row: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -30,10 +30,10 @@ class TableError(ValueError):
 
 
 def csv_rows(stream: Any, name: str) -> Iterator[tuple[int, Any]]:
-    """Yield (line, row) of a CSV file with a header, from the second line on (of cells: cells.py).
+    """Yield (line, row) of a CSV file with a header, from the second line on. cells.py reads the cells.
 
-    Where a quote is not closed, or only by one that is none of its cell's, a `TableError` follows the rows in doubt: it
-    has the line of the quote, and says what was done with the lines after it.
+    If a quote is not closed, or only by a quote of another cell, the rows after it are in doubt. A `TableError` follows
+    these rows. It has the line of the quote, and says how the lines after the quote were read.
     """
     text = (line.decode("utf-8", "replace") for line in stream)
     first = next(text, "").removeprefix("\ufeff")
@@ -47,7 +47,7 @@ def csv_rows(stream: Any, name: str) -> Iterator[tuple[int, Any]]:
             for line in itertools.chain([first], text):
                 kept.append(line)
                 yield line
-        except ZIP_ERRORS as error:  # of a compressed file: the row before it may have several lines, and ends here
+        except ZIP_ERRORS as error:  # damage in a compressed file; the row that is being read ends here
             damage.append(error)
 
     reader = csv.reader(lines(), delimiter=delimiter, strict=True)
@@ -82,12 +82,13 @@ def _in_doubt(
 ) -> Iterator[tuple[int, Any]]:
     """Yield the rows of lines in which a cell of several lines does not end as it should.
 
-    Its quote may stand for itself, and the lines after it are rows; or the file is cut off, or careless about quotes.
+    Perhaps the cell's quote is an ordinary character, and the lines after it are rows. Or the file is cut off, or its
+    quotes are wrong.
 
-    ``kept``: the lines, of which the first has the number ``line``; ``cells``: the first row of them as it stands;
-    ``ended``: the cell goes on to the end of the file.
+    ``kept``: the lines. ``line``: the number of the first of these lines. ``cells``: the first row if all lines are
+    read as they stand. ``ended``: whether the cell extends to the end of the file.
     """
-    # After the quote that opens the cell, quotes come in pairs only, each of which is one quote of the cell.
+    # After the quote that opens the cell, quotes come only in pairs. Each pair stands for one quote in the cell's text.
     before_end = kept if ended else kept[:-1]
     opens = next((i for i in reversed(range(len(before_end))) if _ODD_QUOTES.search(kept[i])), 0)
     rest = kept[opens + 1 :]
@@ -106,7 +107,7 @@ def _in_doubt(
 
 
 def _read(read: Callable[[], _T]) -> _T:
-    """Return what a reader of the csv module reads, with room for long cells; then its limit is as it was."""
+    """Return what a reader of the csv module reads. Long cells are allowed; then the module's limit is restored."""
     with _LIMIT:
         before = csv.field_size_limit(_LONGEST)
         try:
@@ -128,9 +129,10 @@ def _lenient(lines: list[str], delimiter: str, line: int) -> list[tuple[int, lis
 
 
 def _row(header: list[str], cells: list[str], delimiter: str) -> dict[str, Any] | TableError:
-    """Return a row; of one that ends early, the cells that it has.
+    """Return a row as an object. If the row ends early, the object has only the row's cells.
 
-    `TableError` if the header has no column for some text. Then a text has the delimiter in it, and its end is unknown.
+    `TableError` if the row has text in more cells than the header has columns. Then some text contains the delimiter,
+    and where it ends is unknown.
     """
     row = {key: value_of(key, cell) for key, cell in zip(header, cells, strict=False)}
     if not any(cell.strip() for cell in cells[len(header) :]):
@@ -155,7 +157,7 @@ def yaml_rows(data: bytes) -> list[Any]:
             rows.append(loader.construct_document(document))
     except TableError:
         raise
-    # The last three: values that are not what a tag such as !!bool says of them, and numbers too large for a float.
+    # The last three exceptions: values that do not fit their tag, such as !!bool, and numbers too large for a float.
     except (yaml.YAMLError, ValueError, RecursionError, TypeError, LookupError, AttributeError, OverflowError) as error:
         raise TableError(f"not YAML: {' '.join(str(error).split())[:200]}") from None
     rows = _named(rows[0] if len(rows) == 1 and isinstance(rows[0], list) else rows)
@@ -166,11 +168,11 @@ def yaml_rows(data: bytes) -> list[Any]:
 
 
 def _size(node: Any, most: int, known: dict[int, int]) -> int:
-    """Return how many values a node of YAML has, those of its aliases as often as they are named.
+    """Return how many values a YAML node has. The values of an alias count each time that the alias is used.
 
-    A text counts one more for every 100 characters. `TableError` for more than ``most``, before anything is made of
-    them: a few lines can name each other so often that no memory is enough. A file without aliases has fewer values
-    than bytes.
+    A text counts as one value, and one more for every 100 characters. `TableError` for more than ``most`` values. It is
+    raised before any value is made, since a few lines of aliases can stand for more values than any memory holds. A
+    file without aliases has fewer values than bytes.
     """
     if isinstance(node.value, str):
         if len(node.value) > _DIGITS and node.tag.endswith((":int", ":float")):
@@ -193,7 +195,7 @@ def _size(node: Any, most: int, known: dict[int, int]) -> int:
 
 
 def _named(value: Any) -> Any:
-    """Return a value whose keys are texts, as those of JSON: in YAML `on` and 5 are others."""
+    """Return a value in which all keys are texts, as in JSON. In YAML, the keys `on` and 5 are no texts."""
     if isinstance(value, list):
         return [_named(inside) for inside in value]
     if isinstance(value, dict):
@@ -202,9 +204,9 @@ def _named(value: Any) -> Any:
 
 
 def xml_rows(data: bytes) -> list[Any]:
-    """Return the root of an XML file as an object: of elements that occur several times, lists.
+    """Return the root of an XML file as an object. Elements that occur several times become lists.
 
-    MissingExtra without defusedxml, which refuses document types: their entities make much of little, or name files.
+    MissingExtra without defusedxml. It refuses document types, whose entities can expand without limit or name files.
     """
     try:
         from defusedxml import DefusedXmlException, ElementTree
