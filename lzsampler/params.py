@@ -77,10 +77,11 @@ class Params:
       by k (log2 V - (log2(D + 1) + log2 L) / L). m is ``lz_min_match`` (1..``lz_window``, 65535 at most), V the size of
       the vocabulary. L counts only tokens after the last separator. ``lz_window``: lookback, tokens, 2..131072; None is
       2048, or the paper's 512.
-    - ``lz_run_penalty`` (r), logits, >= 0, 0 is off: a run is text that repeats with a period of D tokens, without a
-      gap. If the token would extend a run to n > ``lz_run_allowance`` (a; 0..131072) tokens, its logit falls by r (n -
-      a). Of the LZ penalty and the run penalty only the higher counts. A grammar of lzsampler makes
-      ``lz_run_allowance`` 16 times as large, unless ``structure`` is "off".
+    - ``lz_run_penalty`` (r), logits, >= 0, 0 is off: penalty for text that repeats with a period of D tokens, without a
+      gap. n is the number of repeating tokens after the first two periods, the new token included. If n >
+      ``lz_run_allowance`` (a; 0..131072), the token's logit falls by r (n - a). Of the LZ penalty and the run penalty
+      only the higher counts. A grammar of lzsampler makes ``lz_run_allowance`` 16 times as large, unless ``structure``
+      is "off".
     - ``lz_separators``, ``lz_commas``: bit sets of tokens, as bytes or arrays of ceil(V / 32) uint32 words, least
       significant bit first; empty means no tokens, as without a vocabulary. A separator restarts the count of L. A
       comma restarts the count only if fewer than m tokens, the comma included, have come since the last separator.
@@ -382,12 +383,12 @@ class PenaltyParts:
 
     Distances and lengths are in tokens, changes in logits. LZ: the match that sets the penalty has ``lz_length``
     tokens, this token included, and lies ``lz_distance`` tokens back (1 is the last token; 0 is no match). The match
-    saves ``lz_bits`` bits, and the token's logit falls by ``lz_change``. If a run is ``lz_run`` tokens longer than
-    ``lz_run_allowance``, the run sets the penalty instead (``lz_bits`` is 0). Repetition, frequency and presence: the
-    token occurred ``count`` times within ``penalty_window`` (0 if all three are off). Together they divide its logit by
-    ``count_factor`` (or multiply it, depending on ``sign_aware``) and then add ``count_change``. DRY: the token would
-    extend a repetition of ``dry_length`` tokens that lies ``dry_distance`` tokens back. Its logit falls by
-    ``dry_change``.
+    saves ``lz_bits`` bits, and the token's logit falls by ``lz_change``. If the run penalty is the higher one,
+    ``lz_run`` is the number of tokens beyond ``lz_run_allowance``, and ``lz_bits`` is 0. Repetition, frequency and
+    presence: the token occurred ``count`` times within ``penalty_window`` (0 if all three are off). Together they
+    divide its logit by ``count_factor`` (or multiply it, depending on ``sign_aware``) and then add ``count_change``.
+    DRY: the token would extend a repetition of ``dry_length`` tokens that lies ``dry_distance`` tokens back. Its logit
+    falls by ``dry_change``.
     """
 
     lz_length: int

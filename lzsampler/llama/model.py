@@ -218,7 +218,9 @@ class Model:
 
     @any_thread
     def token_classes(self, params: Params) -> dict[str, Any]:
-        """x
+        """Return the separators of LZ and the usual sequence breakers of DRY, if ``params`` use them.
+
+        The keys are names of fields of `Params`. `Params.recommended` calls this method.
         """
         return token_classes(self.llm, params)
 
