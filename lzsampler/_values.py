@@ -123,7 +123,7 @@ def bias_pairs(table: object) -> tuple[tuple[int, float], ...]:
     return tuple(sorted(pairs.items()))
 
 
-# Keywords that functions of other libraries accept, and what to do instead.
+# Keywords that only other functions of lzsampler or the command line have, and what to do instead.
 _ELSEWHERE = {
     "penalty_scope": "only lzsampler.generate and Chat tell the parts of a text apart",
     "loop_scope": "only lzsampler.generate and Chat tell the parts of a text apart",

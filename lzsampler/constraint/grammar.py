@@ -133,8 +133,8 @@ class Grammar:
 
         ``schema``: a dict, true, false, or JSON text. ``depth``, 1 to 32: to how many levels a schema that refers to
         itself is unrolled, and how many levels a value of any kind may have. Deeper values are not allowed. ``closed``:
-        forbid properties that the schema does not name, if it names any, and items after `prefixItems`, if the schema
-        does not mention either. ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ``share``: keep the
+        forbid two things on which the schema says nothing: further properties of an object with named properties, and
+        items after `prefixItems`. ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ``share``: keep the
         masks of states inside strings and numbers in `TokenBytes.part_masks`, for all grammars with the same strings
         and numbers. Sharing does not change the masks. The shared states have a limit of 8 MiB of their own, and do not
         count for ``max_bytes``. ValueError for an unsupported keyword, with the keyword and its JSON pointer, and for a

@@ -16,8 +16,9 @@ class Boost(LoopAction):
     """Raises the temperature until the text no longer repeats. It removes no text.
 
     The temperature rises to 1.0, or stays at the temperature of the settings if that is higher. Each token that repeats
-    adds 0.25, up to 4.0. The draw is among the 40 likeliest tokens. The boost ends when each of the last 16 tokens
-    completed a 4-gram that had not occurred before. A boost that does not end within 256 tokens ends the text.
+    adds 0.25, up to 4.0; a new token resets the temperature. The draw is among the 40 likeliest tokens. The boost ends
+    when each of the last 16 tokens completed a 4-gram that had not occurred before. A boost that does not end within
+    256 tokens ends the text.
     """
 
     name = "boost"
