@@ -1,4 +1,6 @@
-"""x
+"""`Pace`: computes how many tokens to draft from the times of drafting and judging and the numbers of accepted tokens.
+
+It reads no clock: its callers pass the times.
 """
 
 from collections import Counter, deque
