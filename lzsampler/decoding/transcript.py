@@ -45,7 +45,7 @@ def record(
     asked = [] if isinstance(prompt, str) else [dict(message) for message in prompt]
     header = model.header
     params = config.params_for(model)
-    if not isinstance(generation, Exception):  # for a failed request, reading the prompt may fail again
+    if not isinstance(generation, Exception):  # what made a request fail may fail again here
         loops, params = config.loops.settled(params)
         config = replace(config, on_loop=loops)
     return {

@@ -58,8 +58,7 @@ class Text(Begun):
         self.model, self.on_explanation = model, on_explanation
         self.max_tokens = config.max_tokens if config.max_tokens >= 0 else INT32_MAX
         self.grammar, self._plain, self._prompt_text = config.grammar, isinstance(prompt, str), text
-        # The texts of the grammar are values, which may contain a thinking mark inside a string. Such a mark ends no
-        # thinking.
+        # If the texts of the grammar are values, a string may contain a thinking mark. Such a mark ends no thinking.
         thought = opened(text)
         self._is_value = self.grammar is not None and self.grammar.is_value and not (config.waits and thought)
         self._opened = "" if self._is_value else thought
@@ -293,7 +292,7 @@ class Text(Begun):
         if order.end:
             self._end_in_loop()
             return None
-        # The last token that stays is decoded again, because its logits are needed. A forced token was never decoded.
+        # The caller decodes the last token that stays, because its logits are needed, even if it was decoded before.
         self.behind = len(self.prompt) + order.keep - 1
         self.ahead = (self.tokens[-1], *order.write)[:-1]
         for token in order.write:
