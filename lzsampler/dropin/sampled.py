@@ -343,7 +343,7 @@ def insert(sampler: Any, ours: Any) -> int:
 
 
 def _name(chain: Any, at: int) -> bytes:
-    """Return the name of a sampler, "?" for a disabled sampler.
+    """Return the name of a sampler, without the "?" by which llama.cpp marks a disabled sampler.
 
     It must not be a sampler written in Python, for which llama.cpp would crash.
     """
