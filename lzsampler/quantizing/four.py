@@ -121,7 +121,7 @@ def four(
         large = large or too_large(mx.header, small.header, f"{header.path.name} in MXFP4")
         if on_note is not None and large is not None:
             on_note(large)
-        for path in {source, scaled} - {header.path}:  # llama.cpp has mapped these files, so they can be removed
+        for path in {source, scaled} - {header.path}:  # llama.cpp has loaded these files, so they can be removed
             with suppress(OSError):  # a system that keeps open files: they go at the end, with their folder
                 path.unlink()
         params = Params.recommended(base, temperature=0.0) if params is None else params

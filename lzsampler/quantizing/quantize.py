@@ -103,7 +103,7 @@ def quantize(
     boolean("overwrite", overwrite)
     threads = physical_cores() if n_threads is None else integer("n_threads", n_threads, 1, 512)
     target = Path(target)
-    remove_leftovers(target.parent)  # first, because the check of the disk below needs their space
+    remove_leftovers(target.parent)  # first, even if a check fails: the check of the disk needs their space
     header = gguf.read(source)
     _check_source(header, requantize)
     _check_target(header, target, overwrite)
