@@ -363,7 +363,10 @@ def _exceeds(summary: "Summary", limit: Limit) -> bool:
 
 
 def _group_exceeds(summary: "Summary", group: "Group", limit: Limit) -> bool:
-    """Print whether a limit is exceeded, and whether more records are needed to be sure. Return whether it is exceeded."""
+    """Print whether a limit is exceeded, and whether more records are needed to be sure.
+
+    Return whether it is exceeded.
+    """
     from lzsampler.util.stats import records_needed
 
     properties: dict[str, Property] = {"loop_rate": "looping", "stuck_rate": "stuck", "literal_rate": "literal"}

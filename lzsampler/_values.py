@@ -144,7 +144,10 @@ def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError
 
 
 def brief(value: object) -> str:
-    """Return a setting in short form for one line. For a bit set or a long tuple of tokens, show the number of tokens."""
+    """Return a setting in short form for one line.
+
+    For a bit set or a long tuple of tokens, show the number of tokens.
+    """
     if isinstance(value, bytes) and value:  # a bit set
         return f"({int.from_bytes(value, 'little').bit_count():,} tokens)"
     return f"({len(value):,} tokens)" if isinstance(value, tuple) and len(value) > 8 else repr(value)

@@ -69,8 +69,9 @@ class Params:
 
     The defaults are neutral: ``lz_penalty`` is 0, so there is no LZ penalty. (`generate`, `attach`, `LZLlama`,
     `LZLogitsProcessor` and the command line start from ``PRESETS["default"]``, which `Params.recommended` returns for a
-    model.) ``seed`` is 0 by default, so that texts can be reproduced. Samplers with equal seeds draw with equal noise.
-    For independent texts, give each text its own seed, from `sequence_seed` or ``secrets.randbits(64)``.
+    model.) ``seed`` is 0 by default, always the same, so that texts can be reproduced. Samplers with equal seeds draw
+    with equal noise. For independent texts, give each text its own seed, from `sequence_seed` or
+    ``secrets.randbits(64)``.
 
     - ``lz_penalty`` (k): strength of the LZ penalty, logits per bit, >= 0; 0 is off, 0.3 our default. Suppose that a
       token would complete a match of L >= m tokens, itself included, with text D tokens earlier. Its logit then falls

@@ -346,7 +346,10 @@ class Grammar:
 
     @property
     def is_value(self) -> bool:
-        """Whether the grammar's texts are values or choices. Texts of a pattern or of `proper` may contain reasoning."""
+        """Whether the grammar's texts are values or choices.
+
+        Texts of a pattern or of `proper` may contain reasoning.
+        """
         return not _VALUES.isdisjoint(self.source)
 
     @property

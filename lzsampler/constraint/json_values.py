@@ -89,7 +89,7 @@ def same(value: Any) -> Any:
 
 
 def read_as_same(value: Any) -> Any:
-    """Return a key that is equal for values that many JSON readers take as equal, because they read numbers as doubles."""
+    """Return a key that is equal for values that many JSON readers take as equal, which read numbers as doubles."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return ("number", float(value))
     if isinstance(value, dict):

@@ -78,7 +78,10 @@ class Parts:
         return self._leaf(kind, pattern, low, _most(high), 40 * len(pattern))
 
     def place(self, offset: int) -> tuple[str, int] | None:
-        """Return (pointer of the pattern at an error's offset, character in the pattern); None if no pattern is there."""
+        """Return (pointer of the pattern at an error's offset, character in the pattern).
+
+        None if no pattern is there.
+        """
         if self._again is not None:
             return self._again().place(offset)
         begins, where = max([row for row in self._patterns if row[0] <= offset], default=(0, ""))

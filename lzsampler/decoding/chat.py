@@ -65,7 +65,10 @@ class Chat:
 
     @property
     def turn(self) -> Turn | None:
-        """The arguments of the last answer, even if it was interrupted before any text; None before the first answer."""
+        """The arguments of the last answer, even if it was interrupted before any text.
+
+        None before the first answer.
+        """
         return self._turn
 
     @one_thread

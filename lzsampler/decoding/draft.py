@@ -211,7 +211,7 @@ def common_length(a: Sequence[object], b: Sequence[object]) -> int:
 
 @dataclass(frozen=True)
 class Opened:
-    """A target that is not a `Model`, as far as `refuse_draft` needs it: its file, a `llama_cpp.Llama` and its sizes."""
+    """A target that is not a `Model`, for `refuse_draft`: its file, a `llama_cpp.Llama` and its sizes."""
 
     header: Header
     llm: Any

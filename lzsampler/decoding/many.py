@@ -256,7 +256,10 @@ class _Cache:
 
 
 class _Context(Sequences):
-    """One llama.cpp context and the texts that it decodes, with one cache for each different text, and perhaps a draft."""
+    """One llama.cpp context and the texts that it decodes, with one cache for each different text.
+
+    It may have a draft.
+    """
 
     def __init__(
         self, model: Model, n_caches: int, n_threads: int, n_ctx: int | None = None, draft: Draft | None = None

@@ -453,7 +453,10 @@ class SharedPace(Pace):
 
     @property
     def speed(self) -> float | None:
-        """The speed as a multiple of the speed without a draft; None until calls with and without a draft were timed."""
+        """The speed as a multiple of the speed without a draft.
+
+        None until calls with and without a draft were timed.
+        """
         if not self._blocks or sum(self._n_calls.values()) == self._blocks:
             return None
         seconds = sum(count * self._typical[n] for n, count in self._n_calls.items())

@@ -70,7 +70,10 @@ class Sequences:
         llama_cpp.llama_memory_clear(self._memory, True)
 
     def stop(self) -> None:
-        """End a decode that is running in another thread, which gets a KeyboardInterrupt. Close the context after that."""
+        """End a decode that is running in another thread, which gets a KeyboardInterrupt.
+
+        Close the context after that.
+        """
         self._decoder.stop()
 
     def _keep(self, number: int, n: int) -> bool:

@@ -25,7 +25,10 @@ Quartiles = tuple[float, float, float]
 
 
 class ClockedModel(Model):
-    """A draft's `Model` that adds up the seconds of its decodes in ``decode_s``. The seconds do not include its picks."""
+    """A draft's `Model` that adds up the seconds of its decodes in ``decode_s``.
+
+    The seconds do not include its picks.
+    """
 
     decode_s = 0.0
 

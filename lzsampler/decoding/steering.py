@@ -1,4 +1,4 @@
-"""`Steering`: changes a text's sampler from token to token, as the part of the text, the grammar and actions require."""
+"""`Steering`: changes a text's sampler from token to token, as the part of the text, grammar and actions require."""
 
 from collections.abc import Sequence
 
