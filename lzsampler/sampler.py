@@ -565,7 +565,10 @@ _NUMBERS = [f.name for f in fields(Params) if f.name not in (*CHOICES, *_ARRAYS,
 
 
 class _Held(InUse):
-    """Which thread uses a sampler. C holds the same lock, so that calls made for every token need no check in Python."""
+    """Which thread uses a sampler.
+
+    C holds the same lock, so that calls made for every token need no check in Python.
+    """
 
     def __init__(self, handle: Any) -> None:
         super().__init__("this Sampler", "give each thread a Sampler of its own")

@@ -190,7 +190,7 @@ class _Slots(Sequences):
         self._past[target] = self._past[source][:]
 
     def bring(self, texts: Sequence[tuple[int, Text]]) -> None:
-        """If a cache lacks more tokens than usual, such as a whole prompt, decode all missing tokens except the last."""
+        """If a cache lacks more tokens than usual, such as a prompt, decode all missing tokens except the last."""
         for number, text in texts:
             past = self._past[number]
             known = text.known(past)

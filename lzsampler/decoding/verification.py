@@ -148,7 +148,10 @@ class Speculation:
 
     @one_thread
     def verify_at(self, rows: Any) -> Verified:
-        """`verify` for contiguous rows outside numpy. ``rows``: a ``float *`` to the first row, which is not checked."""
+        """`verify` for contiguous rows outside numpy.
+
+        ``rows``: a ``float *`` to the first row, which is not checked.
+        """
         drafted, n_vocab = self.drafted, self.sampler.n_vocab
         pointers = ffi.new("float *[]", [rows + i * n_vocab for i in range(len(drafted) + 1)])
         status = lib.lzs_verify(self.handle, pointers, len(pointers), self._verified)

@@ -507,7 +507,10 @@ class Hooks(OneThread):
 
 
 def _bias(logit_bias: Mapping[Any, float]) -> Callable[..., npt.NDArray[np.single]]:
-    """Return a logits processor that adds biases. If there is another processor, llama-cpp-python drops its own biases."""
+    """Return a logits processor that adds biases.
+
+    If there is another processor, llama-cpp-python drops its own biases.
+    """
     tokens = np.array([int(token) for token in logit_bias], np.intp)
     values = np.array([float(value) for value in logit_bias.values()], np.single)
 
@@ -611,7 +614,7 @@ def _attached(llm: Any, settings: Settings, draft: Draft | str | Path | None) ->
 
 
 def _reduced(llm: Any, protocol: object) -> tuple[Any, ...]:
-    """Return the data for pickle and copy: the state of the model with its original class, which pickle finds by name."""
+    """Return the data for pickle and copy: the state of the model and its original class, which they finds by name."""
     handle: Attachment = llm.lz
     return _attached_again, (handle._restore, llm.__getstate__(), handle._settings)
 

@@ -170,7 +170,10 @@ class SampledText:
 
     @contextmanager
     def block(self, llm: Any, tokens: list[int]) -> Iterator[list[int]]:
-        """Within a ``with`` block, prepare a decode of a token and drafted tokens. Yield the drafted tokens to decode."""
+        """Within a ``with`` block, prepare a decode of a token and drafted tokens.
+
+        Yield the drafted tokens to decode.
+        """
         if not self.in_graph:
             yield tokens
             return
@@ -292,7 +295,10 @@ class SampledText:
             raise
 
     def close(self, llm: Any, stats: Stats) -> None:
-        """Free the chain now. llama-cpp-python's chain refers to itself, so only the garbage collector would free it."""
+        """Free the chain now.
+
+        llama-cpp-python's chain refers to itself, so only the garbage collector would free it.
+        """
         if self._chain is None:
             return
         if isinstance(self._chain, PickFirst):

@@ -41,7 +41,10 @@ class AutoAttention:
 
     @property
     def context_params(self) -> Any:
-        """The settings of the context. `Llama` sets each field itself, and knows only on and off for flash attention."""
+        """The settings of the context.
+
+        `Llama` sets each field itself, and knows only on and off for flash attention.
+        """
         params = self.__dict__["context_params"]
         params.flash_attn_type = self._flash_attn_type
         return params

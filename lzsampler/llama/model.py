@@ -178,7 +178,10 @@ class Model:
         return on_device(self.llm, layers)
 
     def close(self) -> None:
-        """Free the context and the weights. LzsError while they are in use. A closed model raises LzsError when used."""
+        """Free the context and the weights.
+
+        LzsError while they are in use. A closed model raises LzsError when used.
+        """
         self.in_use.close(self._free)
 
     def _free(self) -> None:
@@ -389,7 +392,10 @@ class Model:
         self._decode(tokens, (ctypes.c_int8 * len(tokens))(*[1] * len(tokens)))
 
     def _decode(self, tokens: list[int], wanted: Any = None) -> None:
-        """Decode one batch. ``wanted``: an int8 for each token, 1 to get its logits. None gets only the last token's."""
+        """Decode one batch.
+
+        ``wanted``: an int8 for each token, 1 to get its logits. None gets only the last token's.
+        """
         if self.n_past + len(tokens) > self.n_ctx:
             raise ArgumentError(f"{self.n_past + len(tokens)} tokens do not fit in a context of {self.n_ctx}")
         ids = (llama_cpp.llama_token * len(tokens))(*tokens)
@@ -535,7 +541,10 @@ def refuse_other_model(taker: str, model: object) -> None:
 
 
 def context_length(header: gguf.Header) -> int:
-    """Return the context that the model was trained with, in tokens. LzsError if the number in the file is impossible."""
+    """Return the context that the model was trained with, in tokens.
+
+    LzsError if the number in the file is impossible.
+    """
     length = header.of_architecture("context_length")
     if length is None or length == 0:
         return DEFAULT_CONTEXT
