@@ -614,7 +614,7 @@ def _attached(llm: Any, settings: Settings, draft: Draft | str | Path | None) ->
 
 
 def _reduced(llm: Any, protocol: object) -> tuple[Any, ...]:
-    """Return the data for pickle and copy: the state of the model and its original class, which they finds by name."""
+    """Return the data for pickle and copy: the state of the model and its original class, found by name."""
     handle: Attachment = llm.lz
     return _attached_again, (handle._restore, llm.__getstate__(), handle._settings)
 
