@@ -276,7 +276,9 @@ def check_tokens(count: CountOptions) -> None:
 
 
 def check_counted(what: str, rate: str, count: CountOptions) -> None:
-    """Raise a usage error for a limit that cannot be exceeded, because no rule that its rate counts is applied."""
+    """Raise a usage error for a limit that cannot be exceeded, because none of the rules that its rate counts is
+    applied.
+    """
     from lzsampler.auditing.records import LOOPING
     from lzsampler.auditing.rules import Rules
 
@@ -350,7 +352,7 @@ def refuse_nothing(summary: "Summary") -> None:
 
 
 def _exceeds(summary: "Summary", limit: Limit) -> bool:
-    """Return whether everything, or any group of the limit's name, exceeds a limit."""
+    """Return whether the total, or any group that the limit names, exceeds the limit."""
     if limit.group is None:
         return _group_exceeds(summary, summary.total, limit)
     groups = _groups(summary, limit)
@@ -361,7 +363,10 @@ def _exceeds(summary: "Summary", limit: Limit) -> bool:
 
 
 def _group_exceeds(summary: "Summary", group: "Group", limit: Limit) -> bool:
-    """Print whether a limit is exceeded, and whether more records are needed to be sure; return the former."""
+    """Print whether a limit is exceeded, and whether more records are needed to be sure.
+
+    Return whether it is exceeded.
+    """
     from lzsampler.util.stats import records_needed
 
     properties: dict[str, Property] = {"loop_rate": "looping", "stuck_rate": "stuck", "literal_rate": "literal"}
@@ -377,7 +382,7 @@ def _group_exceeds(summary: "Summary", group: "Group", limit: Limit) -> bool:
         low, high = group.interval(of)
         needed = records_needed(rate, limit.number)
         if low <= limit.number <= high and needed is not None:
-            there = group.conversations  # with few, the formula may ask for no more than there are
+            there = group.conversations  # if there are few, the formula may ask for no more than these
             more = f"{needed:,} {_kind(group, needed)}" if needed > there else f"more {_kind(group, there + 1)}"
             console.note(
                 f"the 95 % interval of {name}, {low:.3g} to {high:.3g}, includes the limit {limit.number:g}; "
@@ -387,7 +392,7 @@ def _group_exceeds(summary: "Summary", group: "Group", limit: Limit) -> bool:
 
 
 def _kind(group: "Group", n: int) -> str:
-    """Return what kind of further records would decide."""
+    """Return, in words, what kind of further records would decide whether a limit is exceeded."""
     records = noun(n, "record")
     return records if group.conversations == group.records else f"independent {records}"
 

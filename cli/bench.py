@@ -1,6 +1,7 @@
 """`lzs bench`: what sampling costs on a model and what the LZ penalty adds, or what MXFP4 and a draft gain.
 
-Each row is printed as soon as it is measured. A rich table needs all its rows first, so the widths here are fixed.
+Each row is printed as soon as it is measured. A rich table needs all its rows before it can print one, so this table
+has fixed widths.
 """
 
 import json

@@ -44,7 +44,7 @@ def converse(params: "Params", policy: "LoopPolicy", options: "GenerateOptions",
         model = stack.enter_context(open_model(options.model))
         params = with_tokens(params, model.llm, options.sampling)
         draft = open_draft(stack, model, options.draft, n_threads=options.model.n_threads)
-        if draft is not None:  # before the first message, whose refusal would come too late
+        if draft is not None:  # before the first message, since an error would then come too late
             warn_of_change(model, draft, model.n_ctx, stacklevel=1)
         grammar = grammar_from(model, options.grammar)
         chat = _chat(model, options.config(params, policy, grammar, draft), options.prompt.system)

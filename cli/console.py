@@ -29,7 +29,9 @@ class Console:
         self.color = "auto"
 
     def error(self, text: str) -> None:
-        """Print an error, or the reason of the exit status, to stderr. Names in it cannot control a terminal."""
+        """Print an error, or the reason for the exit status, to stderr. Control characters in ``text`` cannot affect
+        the terminal.
+        """
         click.echo(f"lzs: {harmless(text)}", err=True)
 
     def note(self, text: str) -> None:

@@ -119,7 +119,7 @@ def cost(options: CostOptions, paths: tuple[str, ...]) -> None:
         console.error(str(bad))
     if len(made.bad) > _BAD_FILES:
         console.error(f"... and {len(made.bad) - _BAD_FILES:,} more (--json and -o cost.json list all)")
-    for output in options.outputs:  # after the table, which is then safe from a full disk
+    for output in options.outputs:  # after the table, so that a full disk does not prevent the table
         save(made, output)
     if made.interrupted:
         n = counted(len(made.texts), "text")
@@ -167,7 +167,7 @@ def check_groups(
 
 
 def say_if_unfit(made: "Costs", *, model: Path | None, format: str | None = None) -> None:
-    """Warn if the cost may not be the intended one: by the model, by texts it does not know, or by tables as texts."""
+    """Warn if the cost may be misleading: because of the model, of texts that it does not know, or of tables."""
     if model is None:
         console.note("this is the cost for the embedded model, which knows only stories; use -m FILE for yours")
     tables = [text.name for text in made.texts if text.name.lower().endswith(_TABLES)]

@@ -85,8 +85,8 @@ def open_draft(
 ) -> "Draft | None":
     """Return the draft that the options describe, with the target's context size; None if they ask for no draft.
 
-    ``stack`` closes its model, and ends `rounding_said`. Errors of the draft are raised before anything is printed
-    about it.
+    ``stack`` closes the draft's model, and ends `rounding_said`. Errors of the draft are raised before anything is
+    printed about the draft.
     """
     from lzsampler.decoding.draft import refuse_draft
 
@@ -129,7 +129,9 @@ def in_flags(text: str) -> str:
 
 @contextmanager
 def rounding_said(*, refuses: bool = False) -> Iterator[None]:
-    """Report once, also with -q, that texts may differ from those without a draft; or refuse them with an LzsError."""
+    """Report once, also with -q, that texts may differ from texts without a draft. If ``refuses``, raise LzsError
+    instead.
+    """
     from lzsampler import LzsError
     from lzsampler.llama.rounding import RoundingWarning
 

@@ -126,7 +126,7 @@ def evaluate_command(options: EvalOptions) -> None:
         say_if_unfit(results.costs, model=options.model)
     if results.speculated is not None:
         console.note(f"speculation: {results.speculated}")
-    save(results, options.out / "report.html")  # after the table, which is then safe from a full disk
+    save(results, options.out / "report.html")  # after the table, so that a full disk does not prevent it
     console.note(f"report: {options.out / 'report.html'}")
     if results.failed:
         console.error(f"{visible(results.failure, 1000)}; --resume tries again")

@@ -8,7 +8,8 @@
     @takes(TextOptions)
     def write(options: TextOptions) -> None: ...
 
-A field whose type is such a dataclass stands for all its options. The help lists options in the order of the fields.
+A field whose type is such a dataclass stands for all options of that dataclass. The help lists options in the order of
+the fields.
 """
 
 from collections.abc import Callable, Iterator

@@ -111,7 +111,7 @@ def lzs(ctx: click.Context) -> None:
 class _Stream(io.BufferedIOBase):
     """A standard stream. `write` keeps bytes, and `flush` writes them; Ctrl-C ends a flush that waits for a reader.
 
-    No byte is lost or written twice then: the remaining bytes come first in the next `flush`.
+    Ctrl-C loses no byte and writes none twice: the next `flush` begins with the remaining bytes.
     """
 
     def __init__(self, number: int, name: str) -> None:
@@ -175,8 +175,8 @@ def main() -> None:
 def _stream(given: TextIO | None, kind: type[_Stream], name: str) -> TextIO:
     """Return a standard stream over our class for its bytes, which can write any character of a model.
 
-    A closed stream is replaced by one that cannot be written. It takes the closed one's file number, so that no other
-    file gets that number, and with it the output of native code.
+    A closed stream is replaced by a stream that cannot be written. The new stream takes the file number of the closed
+    stream. Otherwise another file could get this number, and with it the output of native code.
     """
     if given is None:
         number, encoding = os.open(os.devnull, os.O_RDONLY), "utf-8"

@@ -42,7 +42,7 @@ class Output:
             return
         try:
             sys.stdout.flush()
-        except OSError as error:  # its reader is gone, or its disk is full
+        except OSError as error:  # the reader is gone, or the disk is full
             self.error = error
         except KeyboardInterrupt:  # there is no reader: the end of the text must not wait again
             self._is_stuck = True

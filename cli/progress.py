@@ -79,7 +79,7 @@ def prompt_progress(model: "Model") -> Iterator[None]:
 
         def show(done: int, total: int) -> None:
             nonlocal bar
-            if done == total:  # the terminal shows text next
+            if done == total:  # the next output on the terminal is text
                 drawn.close()
                 bar = None
             elif bar is None and (monotonic() - start) * total / done > _LONG:

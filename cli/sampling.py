@@ -178,7 +178,7 @@ def with_tokens(params: Params, llm: Any, sampling: SamplingOptions) -> Params:
     from lzsampler.sampler import refuse_tokens_outside
 
     refuse_tokens_outside(params, llm.n_vocab())
-    # A vocabulary may lack some of the usual strings, but not of those that the user gave.
+    # The vocabulary may lack some of the usual strings. If it lacks a string that the user gave, that is an error.
     return with_token_classes(llm, params, sampling.breakers if sampling.dry_breakers else None)
 
 

@@ -2,6 +2,6 @@
 
 from importlib import import_module
 
-# Not an import statement: the command line is a package of its own in the source tree, and a part of this one only
-# where it is installed.
+# `import_module` takes the path at run time: in the source tree the command line is the package ``cli``, and only the
+# installed package contains it as ``lzsampler.cli``.
 import_module("lzsampler.cli.main").main()

@@ -1,4 +1,6 @@
-"""The border to C: turns statuses into exceptions and arrays into pointers. `_values` checks single values."""
+"""Checks at the boundary to C: raises exceptions for C statuses, and checks and converts arrays. `_values` checks
+single values.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +22,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def check(status: int) -> None:
-    """Raise the exception of a status: none for 0, ValueError for a bad argument, MemoryError, else LzsError."""
+    """Raise the exception that a C status stands for: ValueError, MemoryError or LzsError; none for 0."""
     if status == 0:
         return
     message = ffi.string(lib.lzs_strerror(status)).decode()
@@ -32,7 +34,7 @@ def check(status: int) -> None:
 
 
 def token_array(name: str, tokens: Tokens, n_vocab: int) -> npt.NDArray[np.int32]:
-    """Return token ids as a contiguous int32[n]; ValueError names the first that is outside 0..n_vocab - 1."""
+    """Return token ids as a contiguous int32[n]. ValueError names the first id that is outside 0..n_vocab - 1."""
     array = np.asarray(tokens)
     if array.ndim != 1:
         raise ArgumentError(f"{name} must have one dimension, got shape {array.shape}")
@@ -48,7 +50,8 @@ def token_array(name: str, tokens: Tokens, n_vocab: int) -> npt.NDArray[np.int32
 
 
 def logits_array(logits: npt.ArrayLike, n_vocab: int) -> npt.NDArray[np.float32]:
-    """Return ``logits`` as a contiguous float32[n_vocab]: the same array if it already is one, else a converted copy.
+    """Return ``logits`` as a contiguous float32[n_vocab]. If ``logits`` is such an array, it is returned; otherwise a
+    copy.
 
     Accepts everything that numpy can turn into an array of numbers: lists, arrays of any real type, CPU tensors.
     TypeError if the values are not real numbers, ValueError for another shape.
@@ -59,7 +62,7 @@ def logits_array(logits: npt.ArrayLike, n_vocab: int) -> npt.NDArray[np.float32]
         and logits.shape == (n_vocab,)
         and logits.flags.c_contiguous
     ):
-        return logits  # the only check in a loop over tokens
+        return logits  # the usual case in a loop over tokens: no further check
     try:
         array = np.asarray(logits)
     except ValueError as error:  # nested lists of different lengths

@@ -1,4 +1,4 @@
-"""Checks of single values and small tables, and how messages show values and counts.
+"""Checks of single values and small tables, and functions that write values and counts in messages.
 
 numpy is imported only for a value that needs it: `params` uses this module for the help of the command line, and
 importing numpy would double the time that the help takes.
@@ -16,7 +16,7 @@ _SHOWN = 60  # characters of a value that a message shows
 
 
 def shown(value: object) -> str:
-    """Return the beginning of a value's repr for a message; a value from a request may have any size."""
+    """Return the beginning of a value's repr for a message, because a value from a request may have any size."""
     try:
         text = " ".join(repr(value).split())
     except Exception:  # an integer of thousands of digits, deeply nested lists, or a class whose repr fails
@@ -25,7 +25,8 @@ def shown(value: object) -> str:
 
 
 def noun(n: float, one: str, several: str = "") -> str:
-    """Return the singular for a count of 1, else the plural: token, tokens. ``several``: a plural unlike ``one`` + s.
+    """Return the singular for a count of 1, else the plural: token, tokens. ``several``: the plural if it is not
+    ``one`` + s.
 
     The word may have a verb with it, as in "record loops", "records loop".
     """
@@ -51,7 +52,7 @@ def boolean(name: str, value: object) -> bool:
 def integer(name: str, value: object, low: int, high: int, high_is: str = "") -> int:
     """Return ``value`` as an int of low..high (numpy integers too); otherwise TypeError or ValueError.
 
-    ``high_is``: an explanation of the upper bound for the message, starting with a comma.
+    ``high_is``: words for the message that explain the upper bound, starting with a comma.
     """
     if type(value) is int and low <= value <= high:
         return value
@@ -122,7 +123,7 @@ def bias_pairs(table: object) -> tuple[tuple[int, float], ...]:
     return tuple(sorted(pairs.items()))
 
 
-# Keywords that other functions accept, and what to do instead.
+# Keywords that only other functions of lzsampler or the command line have, and what to do instead.
 _ELSEWHERE = {
     "penalty_scope": "only lzsampler.generate and Chat tell the parts of a text apart",
     "loop_scope": "only lzsampler.generate and Chat tell the parts of a text apart",
@@ -143,7 +144,10 @@ def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError
 
 
 def brief(value: object) -> str:
-    """Return a setting as one line shows it; a bit set or a long tuple of tokens appears as its number of tokens."""
+    """Return a setting in short form for one line.
+
+    For a bit set or a long tuple of tokens, show the number of tokens.
+    """
     if isinstance(value, bytes) and value:  # a bit set
         return f"({int.from_bytes(value, 'little').bit_count():,} tokens)"
     return f"({len(value):,} tokens)" if isinstance(value, tuple) and len(value) > 8 else repr(value)

@@ -1,4 +1,6 @@
-"""When tokens count as a loop or as stuck (`RepetitionDetection`, `StuckDetection`), and what was found."""
+"""When a text counts as looping or as stuck (`RepetitionDetection`, `StuckDetection`), and the results `Loop` and
+`Stuck`.
+"""
 
 from dataclasses import dataclass
 
@@ -18,8 +20,9 @@ class RepetitionDetection:
     turns the detection off; a ``min_pattern_size`` of 0 means 1. ``min_count``: at least 2;
     ``max_pattern_size * min_count`` is at most 131072 tokens.
 
-    A pattern may itself be copies of a shorter one. With a ``min_pattern_size`` of 4 and a ``min_count`` of 2,
-    "abababab" is a loop because it is "abab" twice; it is reported as "ab" 4 times. Raises ValueError with the value.
+    A pattern may itself consist of copies of a shorter pattern. With a ``min_pattern_size`` of 4 and a ``min_count`` of
+    2, "abababab" is a loop because it is "abab" twice. The `Loop` then reports "ab" 4 times. Raises ValueError, with
+    the value, for a value out of range.
     """
 
     max_pattern_size: int = 0
@@ -40,8 +43,8 @@ class RepetitionDetection:
             object.__setattr__(self, field, value)
 
 
-# 8 copies of 8 to 512 tokens, so at least 64 tokens in all: then rulers, rows of table cells and long numbers do not
-# count as loops. docs/loops.md has the figures.
+# 8 copies of a pattern of 8 to 512 tokens, so at least 64 tokens in all. With these bounds, ruled lines, rows of table
+# cells and long numbers do not count as loops. docs/loops.md has the figures.
 STOP_ON_LOOP = RepetitionDetection(max_pattern_size=512, min_pattern_size=8, min_count=8)
 
 
@@ -54,8 +57,8 @@ class StuckDetection:
     adds 1, each new token subtracts ``weight`` (0..131072), and the score never falls below 0.
 
     The text is stuck when the score reaches ``threshold`` (0..131072; 0 turns the detection off). The copies may differ
-    in a few words or in a number that counts up; a search for a period misses those. Raises ValueError with the value.
-    See docs/loops.md.
+    in a few words or in a number that counts up. `RepetitionDetection` misses such copies. Raises ValueError, with the
+    value, for a value out of range. See docs/loops.md.
     """
 
     threshold: int = 0
@@ -75,8 +78,9 @@ class StuckDetection:
             object.__setattr__(self, field, integer(field, getattr(self, field), low, high))
 
 
-# 128 tokens, nearly all of them old, in n-grams of 12. Tables, logs and worked sums of one form have changes at shorter
-# distances, and a text that is copied once never occurs a third time. docs/loops.md has the figures.
+# A score of 128, so at least 128 tokens, nearly all of them old, with n-grams of 12 tokens. Tables, logs and series of
+# similar calculations do not count as stuck, because they change at shorter distances than 12 tokens. Nor does a text
+# that is copied once, because no n-gram occurs a third time. docs/loops.md has the figures.
 STOP_ON_STUCK = StuckDetection(threshold=128)
 
 
@@ -84,7 +88,8 @@ STOP_ON_STUCK = StuckDetection(threshold=128)
 class Loop:
     """A stretch of accepted tokens that repeats without a break: ``count`` copies of ``period`` tokens from ``start``.
 
-    ``start`` counts from 0 at the first accepted token. The period is the shortest: a copy is not copies itself.
+    ``start`` counts from 0 at the first accepted token. The period is the shortest possible: one copy does not consist
+    of shorter copies.
     """
 
     start: int
@@ -101,8 +106,8 @@ class Loop:
 class Stuck:
     """A stretch of accepted tokens that says next to nothing new, by `StuckDetection`.
 
-    ``start``: its first token, counted from 0 at the first accepted one; ``end``: the number of accepted tokens when it
-    was found. What it repeats came ``min_count`` - 1 times before ``start``.
+    ``start``: the number of its first token, counted from 0 at the first accepted token. ``end``: the number of
+    accepted tokens when the stretch was found. The repeated text occurred ``min_count`` - 1 times before ``start``.
     """
 
     start: int

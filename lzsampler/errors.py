@@ -5,7 +5,9 @@ A plain ValueError or TypeError from lzsampler is a bug in lzsampler.
 
 
 class LzsError(RuntimeError):
-    """lzsampler could not do what was asked: no token is allowed, a file is damaged, or llama.cpp failed."""
+    """lzsampler could not do what the caller asked, for example because no token is allowed, a file is damaged or
+    llama.cpp failed.
+    """
 
 
 class MissingExtra(LzsError, ModuleNotFoundError):  # noqa: N818 (the name says what is missing)
@@ -18,8 +20,8 @@ class MissingExtra(LzsError, ModuleNotFoundError):  # noqa: N818 (the name says 
 def missing(what: str, *packages: str) -> MissingExtra:
     """Return the error whose message is ``what``, followed by the pip command that installs ``packages``.
 
-    ``packages``: the arguments of pip. They name the packages, not lzsampler's extra: this works whether lzsampler came
-    from a package index or from a checkout.
+    ``packages``: the arguments of pip. They are names of packages, not lzsampler's extra, because these names work even
+    if lzsampler is installed from a checkout.
     """
     return MissingExtra(f"{what}: pip install {' '.join(packages)}")
 

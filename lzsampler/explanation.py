@@ -9,7 +9,7 @@ from .params import REASONS, PenaltyParts
 
 @dataclass(frozen=True)
 class _Logits:
-    """The fields of a `TokenExplanation` that come before those of the penalties."""
+    """The first fields of a `TokenExplanation`. The fields of the penalties follow."""
 
     token: int
     logit: float
@@ -24,17 +24,17 @@ class _Logits:
 class TokenExplanation(PenaltyParts, _Logits):
     """What one step does to the logit of one token, and why. Distances and lengths are in tokens, changes in logits.
 
-    ``logit``: the model's own. ``edited``: after the penalties and ``logit_bias``. ``after``: the result of
-    `Sampler.process`, that is, after temperature and truncation too; -inf if the token was removed.
+    ``logit``: the model's logit. ``edited``: the logit after the penalties and ``logit_bias``. ``after``: the logit
+    after temperature and truncation too, as `Sampler.process` returns it; -inf if the token was removed.
 
     ``allowed``: whether the masks allow the token. ``exempt``: whether `Params.exempt` contains it; then all changes
     except ``logit_bias`` are 0. ``free_share``: the share (0..1) of the token's bytes that a grammar leaves free, 1
-    without a grammar. The penalties are multiplied by it (`Params.structure`). The changes below are the values before
-    that.
+    without a grammar. Each penalty is multiplied by this share (`Params.structure`). The fields of the penalties hold
+    the values before the multiplication.
 
-    The fields of the penalties are those of `lzsampler.params.PenaltyParts`: ``lz_length``, ``lz_distance``,
-    ``lz_run``, ``lz_bits``, ``lz_change``; ``count``, ``count_factor``, ``count_change``; ``dry_length``,
-    ``dry_distance``, ``dry_change``. ``logit_bias``: the addend of `Params.logit_bias`.
+    `lzsampler.params.PenaltyParts` describes the fields of the penalties: ``lz_length``, ``lz_distance``, ``lz_run``,
+    ``lz_bits``, ``lz_change``; ``count``, ``count_factor``, ``count_change``; ``dry_length``, ``dry_distance``,
+    ``dry_change``. ``logit_bias``: the number that `Params.logit_bias` adds.
 
     ``text``: the token's text if the caller knows it (`lzsampler.decoding.generate` does), else None.
     """
@@ -58,7 +58,7 @@ class TokenExplanation(PenaltyParts, _Logits):
     def reasons(self) -> list[str]:
         """Return the changes of the logit as phrases, in the order in which they apply; empty without a change.
 
-        "removed" means by truncation or, at temperature 0, because another token is the best.
+        "removed" means that truncation removed the token or, at temperature 0, that another token is the best.
         """
         found = [reason for of in REASONS if (reason := of(self, self.exempt))]
         if found and self.free_share < 1 and not self.exempt:
@@ -77,8 +77,8 @@ class TokenExplanation(PenaltyParts, _Logits):
 
 @dataclass(frozen=True)
 class Explanation:
-    """What one step does. ``position``: the number of tokens accepted before it. ``token``: the token that you asked
-    about, or else the one that is picked. ``others``: the other tokens with the model's highest logits, best first.
+    """What one step does. ``position``: the number of tokens accepted before the step. ``token``: the token that you
+    asked about, or else the picked token. ``others``: the other tokens with the model's highest logits, best first.
     """
 
     position: int

@@ -33,28 +33,29 @@ Structure = Literal["off", "scale", "free"]
 
 MAX_BUFFER: int = lib.LZS_MAX_BUFFER
 
-# Settings of the LZ penalty by name, for use as keywords of `attach`, `LZLlama` and others. These and the command line
-# start from "default", with the model's separators (`lzsampler.separators`); docs/defaults.md explains why.
+# Settings of the LZ penalty by name, for use as keywords of `attach`, `LZLlama` and others. These functions and the
+# command line start from "default" and add the model's separators (`lzsampler.separators`). docs/defaults.md explains
+# why.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {"lz_penalty": 0.3, "lz_run_penalty": 0.5},
     "guard": {"lz_penalty": 0.0, "lz_run_penalty": 0.5, "lz_run_allowance": 64},
     "paper": {"lz_rule": "paper", "lz_penalty": 0.15, "lz_formula": "rate", "lz_window": 512, "lz_buffer": 32},
 }
 SEPARATORS = ("lz_separators", "lz_commas")
-# Fields that belong to one rule, and are refused with the other.
+# Fields that only one ``lz_rule`` has. `Params` refuses them with the other rule.
 OF_RULE: Mapping[str, tuple[str, ...]] = {
     "default": ("lz_min_match", "lz_run_penalty", "lz_run_allowance", *SEPARATORS),
     "paper": ("lz_formula", "lz_buffer"),
 }
 LZ_WINDOW = {"default": 2048, "paper": 512}
 LZ_BUFFER = 32  # the authors' value, if the window is larger
-_MAX_MATCH = 65535  # a longer match counts as this long
+_MAX_MATCH = 65535  # tokens; a longer match counts as one of 65535
 MIN_TEMPERATURE = 1e-6
 MAX_TEMPERATURE = 1e6
 
 
 class HasTokenClasses(Protocol):
-    """Knows which tokens of a vocabulary the penalties treat specially, such as a `lzsampler.Model`."""
+    """An object with a vocabulary, such as a `lzsampler.Model`, that knows its separators and sequence breakers."""
 
     def token_classes(self, params: "Params") -> Mapping[str, Any]:
         """Return the fields of `Params` that hold separators and sequence breakers, if the params use them."""
@@ -68,21 +69,23 @@ class Params:
 
     The defaults are neutral: ``lz_penalty`` is 0, so there is no LZ penalty. (`generate`, `attach`, `LZLlama`,
     `LZLogitsProcessor` and the command line start from ``PRESETS["default"]``, which `Params.recommended` returns for a
-    model.) ``seed`` defaults to 0, always the same, so that texts can be reproduced. Samplers with equal seeds draw
-    with equal noise; to avoid that, give each text its own seed, from `sequence_seed` or ``secrets.randbits(64)``.
+    model.) ``seed`` is 0 by default, always the same, so that texts can be reproduced. Samplers with equal seeds draw
+    with equal noise. For independent texts, give each text its own seed, from `sequence_seed` or
+    ``secrets.randbits(64)``.
 
-    - ``lz_penalty`` (k): strength of the LZ penalty, logits per bit, >= 0; 0 is off, 0.3 our default. A token loses
-      k (log2 V - (log2(D + 1) + log2 L) / L) if it would repeat text from D tokens ago in a match of L >= m tokens,
-      itself included. m is ``lz_min_match`` (1..``lz_window``, 65535 at most), V the size of the vocabulary. L counts
-      only tokens after the last separator. ``lz_window``: lookback, tokens, 2..131072; None is 2048, or the paper's
-      512.
-    - ``lz_run_penalty`` (r), logits, >= 0, 0 is off: a token loses r (n - a) if with it the text would copy itself
-      without a gap, with a period of D tokens, for n > ``lz_run_allowance`` (a; 0..131072) tokens. The higher of the
-      two penalties counts. A grammar of lzsampler makes ``lz_run_allowance`` 16 times as large, unless ``structure``
+    - ``lz_penalty`` (k): strength of the LZ penalty, logits per bit, >= 0; 0 is off, 0.3 our default. Suppose that a
+      token would complete a match of L >= m tokens, itself included, with text D tokens earlier. Its logit then falls
+      by k (log2 V - (log2(D + 1) + log2 L) / L). m is ``lz_min_match`` (1..``lz_window``, 65535 at most), V the size of
+      the vocabulary. L counts only tokens after the last separator. ``lz_window``: lookback, tokens, 2..131072; None is
+      2048, or the paper's 512.
+    - ``lz_run_penalty`` (r), logits, >= 0, 0 is off: penalty for text that repeats with a period of D tokens, without a
+      gap. n is the number of repeating tokens after the first two periods, the new token included. If n >
+      ``lz_run_allowance`` (a; 0..131072), the token's logit falls by r (n - a). Of the LZ penalty and the run penalty
+      only the higher counts. A grammar of lzsampler makes ``lz_run_allowance`` 16 times as large, unless ``structure``
       is "off".
     - ``lz_separators``, ``lz_commas``: bit sets of tokens, as bytes or arrays of ceil(V / 32) uint32 words, least
       significant bit first; empty means no tokens, as without a vocabulary. A separator restarts the count of L. A
-      comma does so too, while fewer than m tokens, itself included, have come since the last separator.
+      comma restarts the count only if fewer than m tokens, the comma included, have come since the last separator.
       `lzsampler.separators_of` returns the usual sets.
     - ``lz_rule``: "default" is the rule above; "paper" is the rule of arXiv 2504.20131. For the paper's rule,
       ``lz_formula`` is "rate" or "distance" (the authors' code of March and July 2025) or "codelength" (Eq. 14 with its
@@ -91,36 +94,38 @@ class Params:
       penalty during the first ``lz_buffer`` tokens of a history: with ``history="generated"`` it begins at the 33rd new
       token. Each rule refuses the other's fields. docs/penalties.md.
     - ``repetition_penalty``, ``frequency_penalty`` and ``presence_penalty`` look at the last ``penalty_window`` tokens
-      (0: the whole history), each by its ``*_method``: "multiplicative" divides the logit (by p, p**count, p),
-      "subtractive" subtracts (p, p * count, p). None is off. For frequency and presence 0 is off too; for repetition 1
-      is off if multiplicative, 0 if subtractive. ``sign_aware=False`` divides negative logits too.
+      (0: the whole history). Each penalty p has a ``*_method``. "multiplicative" divides the logit by p, p**count and
+      p, in this order. "subtractive" subtracts p, p * count and p. None is off. For frequency and presence 0 is off
+      too. For repetition, 1 is off if the method is multiplicative, and 0 if it is subtractive. ``sign_aware=False``
+      divides negative logits too.
     - ``history``: the tokens that all penalties look at: "generated" (the accepted tokens) or "all" (the primed prompt
-      as well). llama.cpp's own penalties always look at both. With "generated" the text may repeat what the prompt
-      contains: names, quoted text, code to be changed. ``exempt``: token ids that no penalty changes.
+      as well). llama.cpp's own penalties always look at prompt and text. With "generated" the text may repeat what the
+      prompt contains: names, quoted text, code to be changed. ``exempt``: token ids that no penalty changes.
     - ``structure``: how penalties treat text that a grammar forces. "scale": the penalty of a token is multiplied by
       the share of its bytes that the grammar leaves free, so that a wholly forced token has no penalty. "free": in
-      addition, all penalties skip wholly forced tokens in the history. "off": neither. Without a grammar all three are
-      the same. docs/penalties.md.
-    - ``dry_multiplier``: strength of DRY, logits, >= 0; 0 is off, 0.8 is usual. A token that would extend a repetition
-      of m >= ``dry_allowed_length`` tokens (0..65535) loses dry_multiplier * dry_base**(m - dry_allowed_length), with
-      ``dry_base`` >= 1. DRY looks at the last ``dry_penalty_last_n`` tokens (0 is off, -1 the maximum, 131072).
-      ``dry_breakers``: token ids that no repetition crosses; `lzsampler.llama.dry_breaker_ids` returns them for
-      strings. Names and rules are llama.cpp's, without its limit of 64 tokens; docs/penalties.md.
+      addition, all penalties skip wholly forced tokens in the history. "off": a grammar changes no penalty. Without a
+      grammar the three values do the same. docs/penalties.md.
+    - ``dry_multiplier``: strength of DRY, logits, >= 0; 0 is off, 0.8 is usual. If a token would extend a repetition of
+      m >= ``dry_allowed_length`` tokens (0..65535), its logit falls by dry_multiplier * dry_base**(m -
+      dry_allowed_length), with ``dry_base`` >= 1. DRY looks at the last ``dry_penalty_last_n`` tokens (0 is off, -1 the
+      maximum, 131072). ``dry_breakers``: ids of sequence breakers, tokens that end a repetition;
+      `lzsampler.llama.dry_breaker_ids` returns them for strings. Names and rules are llama.cpp's, without llama.cpp's
+      limit of 64 tokens; docs/penalties.md.
     - ``logit_bias``: numbers to add to the logits of single tokens, as a dict or pairs of token id and number; -inf
       forbids the token. It is not a penalty, so ``exempt`` does not affect it.
     - ``temperature``: 0 (argmax, the lowest id on ties) or 1e-6..1e6; ``temperature_last=True`` truncates first, as
       llama.cpp's default chain does.
     - ``top_k`` (0 is off), ``top_p`` (0..1, 1 is off), ``min_p`` (0..1, 0 is off). ``ties``: "cut" keeps exactly k
-      tokens, "keep" also keeps all tokens equal to the last one kept.
+      tokens, "keep" also keeps all tokens whose logit equals that of the last kept token.
     - ``repetition_detection``: a `RepetitionDetection` (`STOP_ON_LOOP` is a safe one) or a dict of its fields; None is
-      off. It sets `Sampler.loop` when the accepted tokens end in a loop, and changes no token.
-    - ``stuck_detection``: a `StuckDetection` (`STOP_ON_STUCK` is a safe one) or a dict of its fields; None is off. It
-      sets `Sampler.stuck` when the accepted tokens contain nothing new any more, and changes no token.
+      off. When the accepted tokens end in a loop, the detection sets `Sampler.loop`. It changes no token.
+    - ``stuck_detection``: a `StuckDetection` (`STOP_ON_STUCK` is a safe one) or a dict of its fields; None is off. When
+      the accepted tokens no longer contain anything new, the detection sets `Sampler.stuck`. It changes no token.
     - ``seed``: 0..2**64 - 1.
 
-    If you pass None for a number, the constructor replaces it by that number, and `dataclasses.replace` keeps it. When
-    you change ``lz_rule``, ``lz_window`` or a ``*_method`` with `replace`, pass None again for ``lz_window``,
-    ``lz_buffer`` or the penalty.
+    If you pass None for a number, the constructor stores the number that None stands for. `dataclasses.replace` then
+    keeps the stored number. So if you change ``lz_rule``, ``lz_window`` or a ``*_method`` with `replace`, pass None
+    again for ``lz_window``, ``lz_buffer`` or the penalty.
 
     Raises ValueError, with the value, for a number that is not finite or out of range and for an unknown name, and
     TypeError (an `lzsampler.errors.ArgumentTypeError`, which is a ValueError too) for a value of the wrong type.
@@ -167,8 +172,9 @@ class Params:
     def recommended(cls, model: "HasTokenClasses", **settings: Any) -> "Params":
         """Return the default penalty for the vocabulary of a model (`lzsampler.Model`), with other fields as given.
 
-        It starts from ``PRESETS["default"]``. If they are on, LZ gets the model's separators, and DRY the usual
-        sequence breakers, unless you give others. Raises like `Params`, and TypeError for an unknown name.
+        The settings start from ``PRESETS["default"]``. If LZ is on, it gets the model's separators, unless you give
+        others. If DRY is on, it gets the usual sequence breakers, unless you give others. Raises like `Params`, and
+        TypeError for an unknown name.
         """
         if not hasattr(model, "token_classes"):
             raise ArgumentTypeError(f"model must be a Model, got {shown(model)}: with Model(path) as model: ...")
@@ -178,7 +184,7 @@ class Params:
 
     def __post_init__(self) -> None:
         def normal(field: str, value: object) -> None:
-            object.__setattr__(self, field, value)  # the dataclass is frozen, and this completes its construction
+            object.__setattr__(self, field, value)  # the only way to set a field of a frozen dataclass
 
         for field, names in CHOICES.items():
             if getattr(self, field) not in names:
@@ -239,7 +245,7 @@ class Params:
 
 
 def usual_buffer(window: int) -> int:
-    """Return the ``lz_buffer`` that None stands for."""
+    """Return the ``lz_buffer`` that `Params` uses if the caller passes None."""
     return min(LZ_BUFFER, window - 1)
 
 
@@ -279,12 +285,13 @@ PENALTY_FIELDS = tuple(field.name for field in fields(Params) if field.name not 
 
 @dataclass(frozen=True)
 class Penalty:
-    """What the package needs to know about a penalty: a row of `PENALTIES`.
+    """Names and properties of one penalty: a row of the table `PENALTIES`.
 
-    ``name``: its name in results. ``fields``: its own fields of `Params`, the strength first. ``reach``: how many of
-    the last tokens it looks at. ``method``: the field with its method, if it has several. ``neutral``: the strength
-    that switches it off when it is multiplicative; otherwise 0 does. ``also``: further strengths, which are off at 0.
-    ``llama_cpp``: the argument of llama-cpp-python's calls that does the same, and its neutral value.
+    ``name``: its name in results. ``fields``: the fields of `Params` that only this penalty has, the strength first.
+    ``reach``: how many of the last tokens the penalty looks at. ``method``: the field that holds its method, if it has
+    several methods. ``neutral``: the strength that switches off the multiplicative penalty; the subtractive one is off
+    at 0. ``also``: further strengths, which are off at 0. ``llama_cpp``: the argument of llama-cpp-python's calls with
+    the same effect, and the value that switches it off.
     """
 
     name: str
@@ -297,15 +304,15 @@ class Penalty:
 
     @property
     def strength(self) -> str:
-        """The name of the field with its strength."""
+        """The name of the field that holds the penalty's strength."""
         return self.fields[0]
 
     def off(self, params: Params) -> float:
-        """Return the strength that switches it off."""
+        """Return the strength that switches the penalty off."""
         return self.neutral if self.method and getattr(params, self.method) == "multiplicative" else 0.0
 
     def is_on(self, params: Params) -> bool:
-        """Return whether the settings switch it on, by any of its strengths."""
+        """Return whether the settings switch the penalty on, by any of its strengths."""
         return bool(
             getattr(params, self.strength) != self.off(params) or any(getattr(params, each) for each in self.also)
         )
@@ -316,7 +323,10 @@ def _counted(params: Params) -> int:
 
 
 def _lz_reach(params: Params) -> int:
-    """A match begins in the window, but compares tokens before it; a comma depends on all earlier tokens."""
+    """Return LZ's reach: a match begins in the window, but compares tokens before the window, too.
+
+    With commas, the reach is the whole history, because a comma depends on all earlier tokens.
+    """
     if params.lz_commas and uses_separators(params):
         return INT32_MAX
     return (params.lz_window or 0) * (1 if params.lz_rule == "paper" else 2)
@@ -373,12 +383,13 @@ class PenaltyParts:
     """What each penalty does to the logit of one token, and why: the penalties' part of a `TokenExplanation`.
 
     Distances and lengths are in tokens, changes in logits. LZ: the match that sets the penalty has ``lz_length``
-    tokens, this one included, and lies ``lz_distance`` tokens back (1 is the last token; 0 is no match). It saves
-    ``lz_bits``, and the token loses ``lz_change``. If the text has copied itself for ``lz_run`` tokens too many, the
-    run sets the penalty instead (``lz_bits`` is 0). Repetition, frequency and presence: the token occurred ``count``
-    times within ``penalty_window`` (0 if all three are off). Together they divide its logit by ``count_factor`` (or
-    multiply it, depending on ``sign_aware``) and then add ``count_change``. DRY: the token would extend a repetition of
-    ``dry_length`` tokens that lies ``dry_distance`` tokens back, and loses ``dry_change``.
+    tokens, this token included, and lies ``lz_distance`` tokens back (1 is the last token; 0 is no match). The match
+    saves ``lz_bits`` bits, and the token's logit falls by ``lz_change``. If the run penalty is the higher one,
+    ``lz_run`` is the number of tokens beyond ``lz_run_allowance``, and ``lz_bits`` is 0. Repetition, frequency and
+    presence: the token occurred ``count`` times within ``penalty_window`` (0 if all three are off). Together they
+    divide its logit by ``count_factor`` (or multiply it, depending on ``sign_aware``) and then add ``count_change``.
+    DRY: the token would extend a repetition of ``dry_length`` tokens that lies ``dry_distance`` tokens back. Its logit
+    falls by ``dry_change``.
     """
 
     lz_length: int
@@ -419,12 +430,12 @@ def _reason_of_dry(parts: PenaltyParts, exempt: bool) -> str:
     return f"DRY {parts.dry_change:+.3f} ({match}){' (exempt)' * exempt}" if parts.dry_length else ""
 
 
-# The words of an explanation for each penalty, in the order in which a step applies them; "" if it had no effect.
+# For each penalty, in the order in which a step applies them: its phrase in an explanation; "" if it had no effect.
 REASONS: tuple[Callable[[PenaltyParts, bool], str], ...] = (_reason_of_counts, _reason_of_lz, _reason_of_dry)
 
 
 class CallSettings(TypedDict, total=False):
-    """Those keywords of `PenaltySettings` that llama-cpp-python's calls do not already have."""
+    """The keywords of `PenaltySettings` that llama-cpp-python's calls do not already have."""
 
     lz_penalty: float
     lz_window: int | None
@@ -466,8 +477,9 @@ class PenaltySettings(CallSettings, total=False):
 def changed(params: Params, changes: Mapping[str, Any]) -> Params:
     """Return ``params`` with other values in some fields.
 
-    Unlike `dataclasses.replace`, it drops the fields of another ``lz_rule``, and a window and buffer that were the
-    usual ones. If ``lz_penalty`` becomes 0, it also drops the run penalty, so that the LZ penalty is off.
+    Unlike `dataclasses.replace`, this function resets the fields that only the former ``lz_rule`` has. It also resets a
+    window and a buffer that had their default values. If ``lz_penalty`` becomes 0, it sets the run penalty to 0 too, so
+    that LZ is wholly off.
     """
     rule = changes.get("lz_rule", params.lz_rule)
     if changes.get("lz_penalty") == 0:
@@ -477,7 +489,7 @@ def changed(params: Params, changes: Mapping[str, Any]) -> Params:
         if params.lz_window == LZ_WINDOW[params.lz_rule]:
             gone["lz_window"] = None
         if isinstance(rule, str) and rule in PRESETS and (params.lz_penalty or params.lz_run_penalty):
-            strengths = ("lz_penalty", "lz_run_penalty")  # one rule's strengths mean something else to the other
+            strengths = ("lz_penalty", "lz_run_penalty")  # the same strength has another effect under the other rule
             gone |= {field: PRESETS[rule].get(field, 0.0) for field in strengths}
         changes = {**gone, **changes}
     if "lz_window" in changes and params.lz_buffer == usual_buffer(params.lz_window or 0):
@@ -489,19 +501,22 @@ def changed(params: Params, changes: Mapping[str, Any]) -> Params:
 
 
 def sampling_fields(params: Params) -> list[str]:
-    """Return the fields of temperature, truncation and draw that are set, which a host with its own sampler refuses."""
+    """Return the fields of temperature, truncation and draw that are not at their defaults.
+
+    A host with its own sampler refuses these fields.
+    """
     default = Params()
     return [name for name in SAMPLING_FIELDS if getattr(params, name) != getattr(default, name)]
 
 
 def penalties_from(function: str, params: Params | None, settings: Mapping[str, Any], others: Iterable[str]) -> Params:
-    """Return the settings for a host with its own sampler, from its user's arguments; `attach` and its like share this.
+    """Return the settings for a host with its own sampler, from the user's arguments, as `attach` needs them.
 
     ``settings``: fields of `Params` by name, which replace those of ``params``; without ``params`` they start from
     ``PRESETS["default"]``. ``others``: the other keywords of ``function``, to suggest for a misspelt one.
 
-    Raises TypeError for an unknown name and for ``params`` that are not `Params`; ValueError like `Params`. Warns when
-    ``params`` set something for penalties but switch no penalty on, so that they would do nothing.
+    Raises TypeError for an unknown name and for ``params`` that are not `Params`; ValueError like `Params`. Warns if
+    ``params`` set fields of penalties but switch no penalty on, so that the fields have no effect.
     """
     names = [field.name for field in fields(Params)]
     for name in settings:
@@ -537,7 +552,7 @@ def warn_without_grammar(params: Params, stacklevel: int) -> None:
 def _detection(
     field: str, kind: type[RepetitionDetection] | type[StuckDetection], params: Params
 ) -> RepetitionDetection | StuckDetection | None:
-    """Return a detection, which may be given as a dict of its fields; None if it is off."""
+    """Return the detection in a field of ``params``, made from its dict if it is one; None if the detection is off."""
     value = getattr(params, field)
     if isinstance(value, Mapping):
         unknown = [name for name in value if name not in kind.__dataclass_fields__]
@@ -553,12 +568,12 @@ def _detection(
 def fixed_difference(before: Params, after: Params) -> str | None:
     """Return "FIELD cannot change" for the first field that differs and that a sampler cannot change, or None.
 
-    Strengths, temperature and truncation can change between steps. The fields that determine a sampler's history
-    cannot, and neither can whether a penalty is on at all.
+    Strengths, temperature and truncation can change between steps. Fields that determine a sampler's history cannot
+    change. A penalty that is off cannot be switched on, nor one that is on be switched off.
     """
     for field in _FIXED:
         old, new = getattr(before, field), getattr(after, field)
-        if old is not new and old != new:  # comparing long lists is slow, and a clone has its origin's very lists
+        if old is not new and old != new:  # comparing long lists is slow, and a clone shares its origin's lists
             return f"{field} cannot change"
     if (before.structure == "free") != (after.structure == "free"):
         return "structure cannot change from or to free"
@@ -608,7 +623,7 @@ def to_json(params: Params) -> dict[str, Any]:
 
 
 def from_json(fields: Mapping[str, Any]) -> Params:
-    """Return the `Params` that `to_json` wrote; ValueError, as from `Params`, when a value is out of range."""
+    """Return the `Params` whose fields `to_json` wrote. Raises ValueError, like `Params`, for a value out of range."""
     pairs = [(token, -math.inf if bias is False else bias) for token, bias in fields.get("logit_bias", ())]
     sets = {field: base64.b64decode(fields.get(field, ""), validate=True) for field in SEPARATORS}
     return Params(**{**fields, "logit_bias": pairs, **sets})

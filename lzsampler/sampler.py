@@ -42,11 +42,11 @@ _EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float
 class Sampler:
     """Penalties, mask, temperature, truncation and pick for the tokens of one sequence.
 
-    ``n_vocab``: number of logits in a row. ``settings``: fields of `Params` by name, as in
-    ``Sampler(n_vocab, lz_penalty=0.3, temperature=0.7)``; if ``params`` is given too, they replace its fields. With
-    neither there is no penalty, and the seed is 0. The same history, logits, params and seed give the same token:
-    `sample` changes nothing, only `accept` does. A seed belongs to a sequence: samplers made without a seed draw with
-    the same noise, so give each of several texts its own seed (`sequence_seed`).
+    ``n_vocab``: number of logits in a row. ``settings``: fields of `Params` by name, as in ``Sampler(n_vocab,
+    lz_penalty=0.3, temperature=0.7)``; if ``params`` is given too, they replace its fields. With neither there is no
+    penalty, and the seed is 0. The same history, logits, params and seed give the same token. `sample` does not change
+    the sampler; `accept` does. Samplers made without a seed draw with the same noise. For several independent texts,
+    give each text its own seed (`sequence_seed`).
 
     `copy.copy` and `copy.deepcopy` return a `clone`. Pickling keeps the settings and tokens, and raises
     pickle.PicklingError while a mask or a grammar is set. One thread at a time may use a sampler; another thread gets
@@ -87,11 +87,11 @@ class Sampler:
 
     @property
     def loop(self) -> Loop | None:
-        """The loop in which the accepted tokens came to end, by `Params.repetition_detection`; None without one.
+        """The loop that `Params.repetition_detection` found at the end of the accepted tokens; None if it found none.
 
-        It is found at the token that completes it (`Loop.end` is the `position` then). If several patterns are
-        complete, it is the shortest. It stays until `reset`, or a `rewind` that takes that token back. A clone has it
-        too.
+        The sampler finds a loop at the token that completes the loop (`Loop.end` is the `position` then). If several
+        patterns are complete, the loop has the shortest pattern. The loop stays set until `reset`, or until a `rewind`
+        takes that token back. A clone has the loop too.
         """
         return loop_found(self.handle)
 
@@ -99,8 +99,9 @@ class Sampler:
     def stuck(self) -> Stuck | None:
         """The stretch without new text, by `Params.stuck_detection`; None if there is no such stretch.
 
-        It is found at the token with which the score reaches the threshold (`Stuck.end` is the `position` then). It
-        stays until `reset`, or a `rewind` that takes that token back. A clone has it too.
+        The sampler finds the stretch at the token with which the score reaches the threshold (`Stuck.end` is the
+        `position` then). The stretch stays set until `reset`, or until a `rewind` takes that token back. A clone has
+        the stretch too.
         """
         return stuck_found(self.handle)
 
@@ -117,7 +118,9 @@ class Sampler:
         self._refuse_step(lib.lzs_prime(self.handle, ffi.from_buffer("int32_t[]", array), array.size))
 
     def accept(self, token: int) -> None:
-        """Add a token to the text, picked by this sampler or not. ValueError if it is not in the vocabulary."""
+        """Add a token to the text. Any code may have picked the token. ValueError if the token is not in the
+        vocabulary.
+        """
         token = integer("token", token, 0, self.n_vocab - 1)
         status = lib.lzs_try_accept(self.handle, token)
         if status == lib.LZS_EBUSY:
@@ -134,15 +137,15 @@ class Sampler:
 
     @one_thread
     def reset(self) -> None:
-        """Forget history, position and masks; the settings stay, and a grammar begins again."""
+        """Forget history, position and masks. The settings stay, and a grammar returns to its start state."""
         lib.lzs_sampler_reset(self.handle)
 
     @one_thread
     def clone(self: _S) -> _S:
         """Return a sampler with the same history, position, masks, grammar and settings.
 
-        The clone has the same seed too, so both draw the same tokens. To make the texts that follow independent, give
-        one of them another seed (`set_seed`). Attributes of a subclass are shared, not copied.
+        The clone has the same seed too, so sampler and clone draw the same tokens. To make their texts independent from
+        here on, give one of the samplers another seed (`set_seed`). Attributes of a subclass are shared, not copied.
         """
         out = ffi.new("lzs_sampler **")
         check(lib.lzs_sampler_clone(self.handle, out))
@@ -181,7 +184,7 @@ class Sampler:
 
     @one_thread
     def copy_from(self, other: "Sampler") -> None:
-        """Take over the history, position, masks, grammar and settings of ``other``, like a clone without a new object.
+        """Take over the history, position, masks, grammar and settings of ``other``: a clone into an existing object.
 
         ValueError, with nothing changed, if the vocabularies differ, or if the two samplers differ in a setting that
         cannot change between steps (see `set_params`).
@@ -203,12 +206,13 @@ class Sampler:
     def set_params(self, params: Params) -> None:
         """Use other settings from the next step on; history, position and masks stay.
 
-        All fields are replaced, the seed too: ``replace(sampler.params, temperature=0.5)`` (of `dataclasses`) keeps the
-        others. Some fields cannot change: ``lz_window``, ``lz_buffer``, ``penalty_window``, ``history``, ``exempt``,
-        ``repetition_detection``, ``stuck_detection``, ``logit_bias``, ``dry_penalty_last_n``, ``lz_rule``,
-        ``lz_min_match``, ``lz_separators``, ``lz_commas``, ``dry_breakers``, and whether ``structure`` is "free". The
-        strengths of LZ and of DRY can change, but neither penalty can be switched on or off; the same holds for
-        repetition, frequency and presence taken together. ValueError, with nothing changed, names the field.
+        The new settings replace all fields, the seed too. To change one field and keep the others, pass
+        ``dataclasses.replace(sampler.params, temperature=0.5)``. Some fields cannot change: ``lz_window``,
+        ``lz_buffer``, ``penalty_window``, ``history``, ``exempt``, ``repetition_detection``, ``stuck_detection``,
+        ``logit_bias``, ``dry_penalty_last_n``, ``lz_rule``, ``lz_min_match``, ``lz_separators``, ``lz_commas``,
+        ``dry_breakers``, and whether ``structure`` is "free". The strengths of LZ and of DRY can change, but neither
+        penalty can be switched on or off. Repetition, frequency and presence count as one penalty in this respect. If a
+        field cannot change, ValueError names the field, and nothing changes.
         """
         if not isinstance(params, Params):
             raise ArgumentTypeError(f"params must be a Params, got {params!r}")
@@ -226,7 +230,7 @@ class Sampler:
         """
         lib.lzs_sampler_set_seed(self.handle, integer("seed", seed, 0, 2**64 - 1))
         self.params = copy(self.params)
-        object.__setattr__(self.params, "seed", int(seed))  # the dataclass is frozen, but nobody has this copy yet
+        object.__setattr__(self.params, "seed", int(seed))  # frozen, but no other code has this copy yet
 
     @one_thread
     def set_mask(self, words: npt.NDArray[np.uint32] | npt.NDArray[np.int32] | None, owner: MaskOwner = "user") -> None:
@@ -249,13 +253,14 @@ class Sampler:
 
     @one_thread
     def set_grammar(self, grammar: "Grammar | None") -> None:
-        """Allow only what a grammar allows from the next token on, where its text begins; None removes it.
+        """Allow only what a grammar allows. The grammar's text begins with the next token. None removes the grammar.
 
-        It applies together with the masks. In each state some token is allowed, and the text can still be completed. An
-        end token is allowed exactly when the text matches. After a token that the grammar does not allow was accepted,
-        no token is allowed. A `rewind` and a `clone` also restore the place in the grammar. A rewind to before the
-        grammar was set removes it; if it was the second grammar, `sample` then raises LzsError until one is set.
-        `reset` begins the grammar again. ValueError if the grammar was made for a vocabulary of another size.
+        A token must be allowed by the grammar and by the masks. In each state the grammar allows some token, and the
+        text can still be completed. The grammar allows an end token exactly when the text matches. If a token was
+        accepted that the grammar does not allow, it allows no further token. A `rewind` and a `clone` also restore the
+        state of the grammar. A rewind to before the grammar was set removes the grammar. If another grammar was set
+        before this one, `sample` then raises LzsError until a grammar is set. `reset` returns the grammar to its start
+        state. ValueError if the grammar was made for a vocabulary of another size.
         """
         from .constraint.grammar import Grammar
 
@@ -270,9 +275,10 @@ class Sampler:
 
     @one_thread
     def allowed(self) -> npt.NDArray[np.uint32] | None:
-        """Return the tokens that grammar and masks allow next, uint32[ceil(n_vocab / 32)] as `set_mask`; None is all.
+        """Return the tokens that grammar and masks allow next, uint32[ceil(n_vocab / 32)]; None means all tokens.
 
-        LzsError if the mask or grammar in force is unknown after a `rewind`, and if the grammar reaches a limit.
+        The bits are as in `set_mask`. LzsError if the mask or grammar in force is unknown after a `rewind`, and if the
+        grammar reaches a limit.
         """
         plan = ffi.new("lzs_plan *")
         status = lib.lzs_sampler_plan(self.handle, plan)
@@ -284,7 +290,8 @@ class Sampler:
 
     @one_thread
     def forced(self) -> int | None:
-        """Return the only token that grammar and masks allow next, which any logits would pick; else None.
+        """If grammar and masks allow exactly one next token, return it; else None. `sample` picks this token for any
+        logits.
 
         Raises like `allowed`.
         """
@@ -313,7 +320,7 @@ class Sampler:
             return np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32)
         rows = np.frombuffer(ffi.buffer(edits, n[0] * _EDIT.itemsize), _EDIT)
         tokens, repeat, bias = rows["token"], rows["repeat"], rows["bias"]
-        order = tokens.argsort()  # indexing with it copies, so the result stays as it is when the sampler changes
+        order = tokens.argsort()  # indexing with it copies, so a later change of the sampler leaves the result alone
         kept = order[((repeat != 1) | (bias != 0))[order]]
         return tokens[kept], repeat[kept], bias[kept]
 
@@ -330,7 +337,10 @@ class Sampler:
 
     @one_thread
     def _sampled(self, status: int, row: Any) -> int:
-        """Pick if `lzs_try_sample` refused to (for a grammar, or while this thread holds the sampler); else raise."""
+        """If `lzs_try_sample` returned LZS_EBUSY, pick a token by the slower call; for any other error status, raise.
+
+        LZS_EBUSY: the sampler has a grammar, or this thread holds the sampler.
+        """
         if status == lib.LZS_EBUSY:
             status = lib.lzs_sample(self.handle, row, self._token)
         if status:
@@ -341,9 +351,10 @@ class Sampler:
     def process(self, logits: npt.ArrayLike, out: npt.NDArray[np.float32] | None = None) -> npt.NDArray[np.float32]:
         """Write the row after edits, mask, temperature and truncation, with -inf for removed tokens; return it.
 
-        ``logits``: as in `sample`. ``out``: float32[n_vocab], contiguous and writable, for the result. With None the
-        result overwrites ``logits`` if that is such an array, and otherwise goes into a new array. `sample` draws from
-        the softmax of the result. Raises like `sample`, with nothing written.
+        ``logits``: as in `sample`. ``out``: float32[n_vocab], contiguous and writable, for the result. If ``out`` is
+        None and ``logits`` is itself a contiguous, writable float32[n_vocab], the result overwrites ``logits``;
+        otherwise it goes into a new array. `sample` draws from the softmax of the result. Raises like `sample`, with
+        nothing written.
         """
         row = logits_array(logits, self.n_vocab)
         written = row if out is None else output_array(out, self.n_vocab)
@@ -358,7 +369,8 @@ class Sampler:
 
     @one_thread
     def distribution(self, logits: npt.ArrayLike) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-        """Return the distribution that `sample` draws from: (ids int32[k] ascending, probabilities float32[k], sum 1).
+        """Return the distribution that `sample` draws from: (ids int32[k] ascending, probabilities float32[k] with sum
+        1).
 
         ``logits``: as in `sample`. Raises like `sample`.
         """
@@ -424,7 +436,10 @@ class Sampler:
 
     @one_thread
     def _made(self, status: int, logits: Any) -> int:
-        """Step if `lzs_try_step` refused to (for a grammar, or while this thread holds the sampler); else raise."""
+        """If `lzs_try_step` returned LZS_EBUSY, step by the slower call; for any other error status, raise.
+
+        LZS_EBUSY: the sampler has a grammar, or this thread holds the sampler.
+        """
         token, looping = self._stepped
         if status == lib.LZS_EBUSY:
             status = lib.lzs_step(self.handle, logits, token, looping)
@@ -441,9 +456,9 @@ class Sampler:
     def explain(self, logits: npt.NDArray[np.float32], token: int | None = None, *, k: int = 5) -> "Explanation":
         """Return what the next step does to a token's logit and why; its ``str()`` is readable text.
 
-        ``logits``: as for `sample`, read only. ``token``: None is the one that `sample` would pick. The ``k`` (0 or
-        more) other tokens with the highest logits before the penalties are explained too. It changes nothing, but takes
-        much longer than a step. Raises like `sample`, and ValueError for a token outside the vocabulary.
+        ``logits``: as for `sample`, read only. ``token``: None is the token that `sample` would pick. The ``k`` (0 or
+        more) other tokens with the highest logits before the penalties are explained too. The call changes nothing, but
+        takes much longer than a step. Raises like `sample`, and ValueError for a token outside the vocabulary.
         """
         from .explanation import Explanation, explained
 
@@ -482,16 +497,17 @@ def refuse_tokens_outside(params: Params, n_vocab: int) -> None:
 
 
 def sequence_seed(seed: int, sequence: int) -> int:
-    """Return the seed of sequence number ``sequence``, derived from one ``seed`` for several; 0..2**64 - 1.
+    """Derive the seed of sequence number ``sequence`` from the common ``seed`` of several sequences; 0..2**64 - 1.
 
-    Sequences with the same seed draw with the same noise, so that the same prompt gives the same text each time.
+    Sequences with the same seed draw with the same noise: with one seed, the same prompt would give the same text each
+    time.
     """
     number = integer("sequence", sequence, 0, 2**64 - 1)
     return int(lib.lzs_sequence_seed(integer("seed", seed, 0, 2**64 - 1), number))
 
 
 def _replayed(kind: type[_S], n_vocab: int, params: Params, prompt: list[int], text: list[int]) -> _S:
-    """Return the sampler that was pickled, without the attributes that a subclass added."""
+    """Rebuild a pickled sampler from its settings, prompt and text, without the attributes that a subclass added."""
     sampler = object.__new__(kind)
     Sampler.__init__(sampler, n_vocab, params)
     sampler.prime(prompt)
@@ -549,7 +565,10 @@ _NUMBERS = [f.name for f in fields(Params) if f.name not in (*CHOICES, *_ARRAYS,
 
 
 class _Held(InUse):
-    """Which thread uses a sampler. C knows it too, so that the calls of every token need no check in Python."""
+    """Which thread uses a sampler.
+
+    C holds the same lock, so that calls made for every token need no check in Python.
+    """
 
     def __init__(self, handle: Any) -> None:
         super().__init__("this Sampler", "give each thread a Sampler of its own")
@@ -572,13 +591,13 @@ def _owned(handle: Any) -> Any:
 
 
 def loop_found(handle: Any) -> Loop | None:
-    """Return the loop of an ``lzs_sampler *``, as `Sampler.loop` does; it may be the sampler inside a chain sampler."""
+    """Return the loop of an ``lzs_sampler *``, as `Sampler.loop` does. ``handle``: it may belong to a chain sampler."""
     loop = ffi.new("lzs_loop *")
     return Loop(loop.start, loop.period, loop.count) if lib.lzs_loop_found(handle, loop) else None
 
 
 def stuck_found(handle: Any) -> Stuck | None:
-    """Return where an ``lzs_sampler *`` is stuck, as `Sampler.stuck` does; it may be inside a chain sampler."""
+    """Return where an ``lzs_sampler *`` is stuck, as `Sampler.stuck` does. ``handle``: as in `loop_found`."""
     stuck = ffi.new("lzs_stuck *")
     return Stuck(stuck.start, stuck.end) if lib.lzs_stuck_found(handle, stuck) else None
 
@@ -586,7 +605,8 @@ def stuck_found(handle: Any) -> Stuck | None:
 def lz_bits(
     history: Tokens, n_vocab: int, window: int = 512, buffer: int | None = None, formula: Formula = "rate"
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-    """Return the LZ penalty of a history as the bits that are not 0: (tokens int32[k] ascending, bits float32[k]).
+    """Return the bits of the LZ penalty (paper's rule) after a history, where not 0: (tokens int32[k] ascending, bits
+    float32[k]).
 
     ``history``: int[n], oldest first; the last ``window`` (2..131072) tokens count. ``buffer``: longest suffix
     compared (1..4096, below the window; None is 32, or window - 1 if that is smaller). The penalty lowers a logit by

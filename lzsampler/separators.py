@@ -1,8 +1,9 @@
-"""Which tokens are separators of the LZ penalty. It depends on their texts alone.
+"""Which tokens are separators of the LZ penalty. Only the text of a token decides.
 
-A separator restarts the count of a repetition (`lzsampler.Params`), so that the building blocks of a text may recur.
-A separator is a token without a letter: a line break, a bracket, a number, a space. Sentence marks are not separators,
-since repeated sentences are what the penalty is for. A comma is a separator only in lists, between short items.
+A separator restarts the count of matching tokens (`lzsampler.Params`), so that short building blocks of a text may
+recur without a penalty. A separator is a token without a letter: a line break, a bracket, a number, a space. Sentence
+marks are not separators, since repeated sentences are what the penalty is for. A comma is a separator only in lists,
+between short items.
 """
 
 import unicodedata
@@ -40,7 +41,7 @@ def is_comma(text: str) -> bool:
 def separators_of(texts: Iterable[str]) -> dict[str, Any]:
     """Return the separators of a vocabulary as the fields ``lz_separators`` and ``lz_commas`` of `Params`.
 
-    ``texts``: the text of each token, in the order of their ids. Pieces of characters must be U+FFFD, as
+    ``texts``: the text of each token, in the order of the token ids. An incomplete character must be U+FFFD, as
     ``bytes.decode("utf-8", "replace")`` writes them. TypeError if an element is not a string.
     """
     listed = list(texts)

@@ -31,8 +31,8 @@ _MOST_STATES = 500  # states visited in each schema
 class State:
     """A state of an automaton over bytes.
 
-    ``matches``: whether a text that ends here matches. ``edges``: by the number of the next state, the bytes that lead
-    to it. ``allowed``: the number of tokens that the mask allows, including those that end the text.
+    ``matches``: whether a text that ends here matches. ``edges``: number of the next state -> the bytes that lead to
+    it. ``allowed``: the number of tokens that the mask allows, end tokens included.
     """
 
     matches: bool
@@ -44,7 +44,7 @@ class State:
 class Automaton:
     """The deterministic automaton of a grammar; texts begin in the first state.
 
-    ``complete``: False if there are more states. The states here have no edges to the missing ones.
+    ``complete``: False if the grammar has more states. Edges to the missing states are left out.
     """
 
     states: tuple[State, ...]
@@ -57,7 +57,7 @@ class Automaton:
 
 
 def automaton_of(grammar: Grammar, limit: int = MAX_STATES, *, part_masks: PartMasks | None = None) -> Automaton:
-    """Return the states of a grammar, the nearest to the beginning first, at most ``limit`` (1..2**31 - 1) of them.
+    """Return at most ``limit`` (1..2**31 - 1) states of a grammar, ordered by their distance from the start state.
 
     ``part_masks``: where to keep masks, instead of the grammar's own vocabulary.
 
@@ -68,14 +68,14 @@ def automaton_of(grammar: Grammar, limit: int = MAX_STATES, *, part_masks: PartM
     if not grammar.has_automaton:
         raise ArgumentError("grammar must be one of lzsampler's own: GBNF and llguidance have no automaton to look at")
     limit = integer("limit", limit, 1, INT32_MAX)
-    own = grammar.copy()  # state numbers are valid only until another user of the grammar comes
+    own = grammar.copy()  # state numbers are valid only until other code uses the grammar
     if part_masks is not None:
         own.use_part_masks(part_masks)
     n_vocab = own.vocabulary.n_vocab
     words = np.empty((n_vocab + 31) // 32, np.uint32)
     pointer = ffi.from_buffer("uint32_t[]", words, require_writable=True)
     matches, following = ffi.new("int32_t *"), ffi.new("int32_t *")
-    numbers = {int(lib.LZS_GRAMMAR_START): 0}  # by the grammar's own state number
+    numbers = {int(lib.LZS_GRAMMAR_START): 0}  # the grammar's own state number -> number here
     order = list(numbers)
     states: list[State] = []
     complete = True
@@ -101,9 +101,10 @@ def automaton_of(grammar: Grammar, limit: int = MAX_STATES, *, part_masks: PartM
 
 
 def prepare_part_masks(masks: PartMasks, schemas: Iterable[dict[str, Any] | bool | str] = COMMON) -> None:
-    """Make the masks for the parts of some JSON Schemas; by default for strings, numbers, dates and UUIDs.
+    """Make the masks for the parts of JSON Schemas; by default for strings, numbers, dates and UUIDs.
 
-    This visits each state, up to 500 per schema, nearest to the beginning first. Errors as `Grammar.json_schema`.
+    This visits the states of each schema, up to 500, ordered by their distance from the start state. Errors as
+    `Grammar.json_schema`.
     """
     if isinstance(schemas, dict | str) or not isinstance(schemas, Iterable):
         raise ArgumentTypeError(f"schemas must be a list of schemas, got {schemas!r:.50}")

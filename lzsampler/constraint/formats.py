@@ -1,8 +1,8 @@
-"""The formats of JSON Schema that a regular expression can express exactly: every text that it allows is valid.
+"""The formats of JSON Schema that have a regular expression here: every text that the expression allows is valid.
 
-The patterns are ECMAScript for the whole value of a string. Sources: RFC 3339 (dates, times and, in appendix A,
-durations), RFC 4122 (uuid), RFC 2673 and 4291 (addresses), RFC 1123 (hostname), RFC 5321 (email), RFC 3986 (uri) and
-RFC 6901 (json-pointer). If a pattern leaves out rare texts, a comment says so.
+The patterns are in ECMAScript's syntax and match the whole value of a string. Sources: RFC 3339 (dates, times and, in
+appendix A, durations), RFC 4122 (uuid), RFC 2673 and 4291 (addresses), RFC 1123 (hostname), RFC 5321 (email), RFC 3986
+(uri) and RFC 6901 (json-pointer). If a pattern leaves out rare texts, a comment says so.
 """
 
 _YEAR = r"(?:[1-9]\d{3}|0[1-9]\d\d|00[1-9]\d|000[1-9])"  # not 0000, which many readers refuse
@@ -37,7 +37,7 @@ _IPV6 = "|".join(
 )
 _UUID = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
 
-# Without two hyphens in a row, which only A-labels need. Three long labels or ten short ones have at most 253 bytes.
+# Without two consecutive hyphens, which only A-labels need. Three long labels or ten short ones have at most 253 bytes.
 _LONG, _SHORT = (f"[A-Za-z0-9](?:-?[A-Za-z0-9]){{0,{n}}}" for n in (31, 11))
 _HOSTNAME = rf"(?:{_LONG}(?:\.{_LONG}){{0,2}}|{_SHORT}(?:\.{_SHORT}){{3,9}})"
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~\-]"

@@ -32,18 +32,19 @@ _SHOWN = 60  # characters of a repr
 
 
 class Grammar:
-    """A constraint on texts, for one vocabulary: `regex`, `choices`, `json_schema`, `yaml_schema` and `gbnf` make one.
+    """A constraint on texts, for one vocabulary, made by `regex`, `choices`, `json_schema`, `yaml_schema` or `gbnf`.
 
-    `Sampler.set_grammar` uses it. A grammar makes its states and masks when they are first needed and keeps them, so
-    several samplers should share one. One thread at a time uses it. Another thread gets an LzsError meanwhile, and
-    needs a `copy`. A grammar cannot be pickled.
+    `Sampler.set_grammar` takes a grammar. A grammar makes its states and masks when they are first needed and keeps
+    them, so several samplers should share one grammar. One thread at a time may use a grammar. Meanwhile other threads
+    get an LzsError. So give each thread a `copy`. A grammar cannot be pickled.
 
     ``source``: {"regex": the pattern}, {"choices": the texts}, {"json_schema": the schema}, {"yaml_schema": the schema}
-    or {"gbnf": the text}. It also has {"tokenization": ...} if that is not "any".
+    or {"gbnf": the text}. If ``tokenization`` is not "any", ``source`` contains it too.
 
-    ``tokenization``: which ways to write an allowed text as tokens are allowed. "any": all of them. "proper": only the
-    tokens that the model's tokenizer would write. "forced": the same, but only where the grammar leaves no choice of
-    the next byte. "proper" and "forced" need the tokenizer, from a `Model`, a GGUF file or a `Spelling`.
+    ``tokenization``: which token sequences are allowed for an allowed text. "any": all sequences that spell the text.
+    "proper": only the tokens that the model's tokenizer would write. "forced": as "proper" where the grammar allows
+    only one next byte, and as "any" elsewhere. "proper" and "forced" need the tokenizer, from a `Model`, a GGUF file or
+    a `Spelling`.
     """
 
     has_automaton = True  # whether `automaton_of` can read its states
@@ -56,7 +57,7 @@ class Grammar:
         self.vocabulary = vocabulary
         self._again = again
         self.spelling: Spelling | None = None  # kept alive, since C borrows it
-        self.part_masks: PartMasks | None = None  # kept alive for the same reason
+        self.part_masks: PartMasks | None = None  # kept alive, since C borrows it
         self.handle = ffi.gc(handle, lib.lzs_grammar_free, lib.lzs_grammar_memory(handle))  # `lzs_grammar *`
         self.in_use = InUse("this Grammar", "give each thread a copy() of it")
 
@@ -67,9 +68,10 @@ class Grammar:
         """Return the grammar of the texts that a regular expression matches from beginning to end.
 
         ``pattern``: in the dialect of docs/grammar.md; bytes are UTF-8. ``vocabulary``: a `Model`, a `TokenBytes` or a
-        `Spelling`. ``tokenization``: see `Grammar`; ValueError or LzsError if the tokenizer is unknown. ``max_bytes``:
-        the memory for states and masks; 0 is 128 MiB. If they need more, they are forgotten and made again. ValueError
-        for anything outside the dialect, with the place and the reason: no part of a pattern is ever ignored.
+        `Spelling`. ``tokenization``: see `Grammar`; ValueError or LzsError if the vocabulary does not know the
+        tokenizer. ``max_bytes``: the memory for states and masks; 0 is 128 MiB. If states and masks need more memory,
+        they are forgotten and made again when needed. ValueError, with the offset and the reason, for anything outside
+        the dialect: no part of a pattern is ever ignored.
         """
         if not isinstance(pattern, str | bytes):
             raise ArgumentTypeError(f"pattern must be a str or bytes, got {pattern!r:.50}")
@@ -91,7 +93,7 @@ class Grammar:
     def choices(
         cls, texts: Sequence[str], vocabulary: HasTokenBytes, *, tokenization: Tokenization = "any", max_bytes: int = 0
     ) -> "Grammar":
-        """Return the grammar that allows exactly these texts, at least one.
+        """Return the grammar that allows exactly the given texts. There must be at least one.
 
         ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ValueError for more than 4 MiB of text.
         """
@@ -129,14 +131,14 @@ class Grammar:
     ) -> "Grammar":
         """Return a grammar of JSON texts that meet a JSON Schema (draft 2020-12), in the form of docs/grammar.md.
 
-        ``schema``: a dict, true, false, or JSON text. ``depth``, 1 to 32: how deep a schema that refers to itself is
-        unrolled, and how deep a value of any kind may be nested; deeper values are not allowed. ``closed``: leave out
-        what the schema leaves open: unnamed properties of an object with named ones, and items after `prefixItems`.
-        ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ``share``: keep masks inside strings and
-        numbers in `TokenBytes.part_masks`, for all grammars that have the same ones. The masks are the same without it.
-        With ``share``, the states inside such a part count for a limit of 8 MiB of their own, and not for
-        ``max_bytes``. ValueError for anything unsupported, with the keyword and the JSON pointer to it, and for a
-        schema that no value can meet: nothing except annotations is ever ignored.
+        ``schema``: a dict, true, false, or JSON text. ``depth``, 1 to 32: to how many levels a schema that refers to
+        itself is unrolled, and how many levels a value of any kind may have. Deeper values are not allowed. ``closed``:
+        forbid two things on which the schema says nothing: further properties of an object with named properties, and
+        items after `prefixItems`. ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ``share``: keep the
+        masks of states inside strings and numbers in `TokenBytes.part_masks`, for all grammars with the same strings
+        and numbers. Sharing does not change the masks. The shared states have a limit of 8 MiB of their own, and do not
+        count for ``max_bytes``. ValueError for an unsupported keyword, with the keyword and its JSON pointer, and for a
+        schema that no value can meet. Only annotations are ignored.
         """
         return cls._schema("json_schema", None, schema, vocabulary, depth, closed, tokenization, max_bytes, share)
 
@@ -166,10 +168,10 @@ class Grammar:
     def llguidance_json_schema(
         cls, schema: dict[str, Any] | bool | str | bytes, vocabulary: HasTokenBytes
     ) -> "EngineGrammar":
-        """Return a grammar for a JSON Schema whose masks llguidance makes, with all keywords that llguidance knows.
+        """Return a grammar for a JSON Schema, with all keywords that llguidance knows. llguidance makes the masks.
 
-        It needs the package ``llguidance``: MissingExtra, an ImportError, without it. The grammar allows at most one
-        blank where JSON allows white space. llguidance ignores unknown keywords. ValueError if llguidance refuses the
+        Without the package ``llguidance`` it raises MissingExtra, an ImportError. Where JSON allows white space, the
+        grammar allows at most one blank. llguidance ignores unknown keywords. ValueError if llguidance refuses the
         schema. docs/grammar.md lists the limits of such a grammar.
         """
         from .llguidance_grammar import json_schema_source, matchers
@@ -180,7 +182,7 @@ class Grammar:
 
     @classmethod
     def llguidance_lark(cls, text: str, vocabulary: HasTokenBytes) -> "EngineGrammar":
-        """Return the grammar of a text in llguidance's dialect of Lark: any context-free grammar.
+        """Return a grammar from its text in llguidance's dialect of Lark, which can express any context-free grammar.
 
         Errors and limits as in `llguidance_json_schema`.
         """
@@ -193,11 +195,11 @@ class Grammar:
 
     @classmethod
     def gbnf(cls, text: str, vocabulary: HasTokenBytes) -> "EngineGrammar":
-        """Return the grammar of a text in GBNF, llama.cpp's language of grammars; llama.cpp makes its masks.
+        """Return a grammar from its text in GBNF, llama.cpp's language of grammars. llama.cpp makes the masks.
 
-        Its rule ``root`` stands for the whole text. ``vocabulary``: a `Model`, whose file is opened a second time,
-        without the weights. ValueError for a grammar that llama.cpp refuses, with its reason, and for more than 64 KiB.
-        docs/grammar.md lists the limits of such a grammar.
+        The rule ``root`` stands for the whole generated text. ``vocabulary``: a `Model`, whose file is opened a second
+        time, without the weights. ValueError for a grammar that llama.cpp refuses, with its reason, and for more than
+        64 KiB. docs/grammar.md lists the limits of such a grammar.
         """
         if not isinstance(text, str):
             raise ArgumentTypeError(f"text must be a str, got {text!r:.50}")
@@ -255,7 +257,7 @@ class Grammar:
 
         def refusal(offset: int, reason: str) -> str:
             where, at = parts.place(offset) or ("#", None)
-            if where.endswith("/format"):  # lzsampler wrote its pattern, so only the lengths can be wrong
+            if where.endswith("/format"):  # lzsampler wrote the format's pattern, so only the lengths can be wrong
                 at, reason = None, "format does not go with these lengths: leave minLength and maxLength out"
             return f"schema must be as in docs/grammar.md, but at {where}: {reason}" + (
                 "" if at is None else f" (at character {at} of the pattern)"
@@ -298,7 +300,7 @@ class Grammar:
 
     @classmethod
     def proper(cls, vocabulary: HasTokenBytes, *, max_bytes: int = 0) -> "Grammar":
-        """Return the grammar of all texts, which only forbids tokens that the tokenizer would not write there.
+        """Return the grammar that allows every text, but only the tokens that the tokenizer would write for it.
 
         Control tokens and tokens that end a text are always allowed. ``vocabulary`` and ``max_bytes`` as in `regex`.
         """
@@ -314,14 +316,16 @@ class Grammar:
 
     @one_thread
     def use_part_masks(self, masks: PartMasks) -> None:
-        """Keep masks of the grammar's parts in ``masks`` and look there first. ValueError for another `TokenBytes`."""
+        """Keep masks of the grammar's parts in ``masks``, and look them up there first. ValueError if ``masks`` belong
+        to another `TokenBytes`.
+        """
         if getattr(masks, "vocabulary", None) is not self.vocabulary:
             raise ArgumentError(f"masks must be of the grammar's own vocabulary, {self.vocabulary}, got {masks!r}")
         check(lib.lzs_grammar_share(self.handle, masks.handle))
         self.part_masks = masks
 
     def copy(self) -> "Grammar":
-        """Return a grammar of the same texts with its own states and masks, for another thread."""
+        """Return a grammar that allows the same texts and has its own states and masks, for another thread."""
         return self._again()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -329,7 +333,7 @@ class Grammar:
 
     @one_thread
     def match(self, text: str | bytes) -> Match:
-        """Return "yes" if the text matches, "beginning" if only a longer text that starts with it can, else "no"."""
+        """Return "yes" if the text matches, "beginning" if it is only the beginning of texts that match, else "no"."""
         if not isinstance(text, str | bytes):
             raise ArgumentTypeError(f"text must be a str or bytes, got {text!r:.50}")
         data = text if isinstance(text, bytes) else _utf8("text", text)
@@ -342,7 +346,10 @@ class Grammar:
 
     @property
     def is_value(self) -> bool:
-        """Whether its texts are values or choices. Texts of a pattern or of `proper` may contain reasoning."""
+        """Whether the grammar's texts are values or choices.
+
+        Texts of a pattern or of `proper` may contain reasoning.
+        """
         return not _VALUES.isdisjoint(self.source)
 
     @property
@@ -355,13 +362,13 @@ class Grammar:
     @property
     @one_thread
     def states(self) -> int:
-        """Number of states that it holds now."""
+        """Number of states that the grammar holds now."""
         return int(lib.lzs_grammar_states(self.handle))
 
     @property
     @one_thread
     def memory(self) -> int:
-        """Bytes that it holds, without the vocabulary."""
+        """Bytes that the grammar holds, without the vocabulary."""
         return int(lib.lzs_grammar_memory(self.handle))
 
     def __repr__(self) -> str:
@@ -372,8 +379,9 @@ class Grammar:
 class EngineGrammar(Grammar):
     """A `Grammar` whose masks another engine makes.
 
-    ``make`` returns a `Matcher` at the beginning of the grammar. ``engine``: the engine's name. ``picks_first``: masks
-    take long, so a greedy sampler first picks among all tokens, and makes a mask only if its pick is not allowed.
+    ``make`` returns a `Matcher` in the grammar's start state. ``engine``: the engine's name. ``picks_first``: whether a
+    greedy sampler first picks among all tokens, and makes a mask only if the grammar does not allow its pick. It is for
+    engines that take long for a mask.
     """
 
     has_automaton = False
@@ -399,12 +407,12 @@ class EngineGrammar(Grammar):
 
     @cached_property
     def longest(self) -> LongestTokens:
-        """Writes texts as tokens, for `match`."""
+        """A function that writes a text as tokens, for `match`."""
         return LongestTokens(self.vocabulary)
 
     @one_thread
     def match(self, text: str | bytes) -> Match:
-        """Return "yes" if the text matches, "beginning" if only a longer text that starts with it can, else "no"."""
+        """Return "yes" if the text matches, "beginning" if it is only the beginning of texts that match, else "no"."""
         if not isinstance(text, str | bytes):
             raise ArgumentTypeError(f"text must be a str or bytes, got {text!r:.50}")
         data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
@@ -419,20 +427,22 @@ class EngineGrammar(Grammar):
         return "yes" if self._states.accepts(state) else "beginning"
 
     def use_part_masks(self, masks: PartMasks) -> None:
-        """Raise ValueError: the engine keeps its own masks."""
+        """Raise ValueError, because the engine keeps its own masks."""
         raise ArgumentError(f"a grammar of {self.engine} cannot share masks, got {masks!r}")
 
     @property
     @one_thread
     def problem(self) -> str | None:
-        """The engine's message when it failed, in one line, or None. Raises an interruption such as Ctrl-C."""
+        """The engine's message if it has failed, in one line; else None. Raises an interruption that came meanwhile,
+        such as Ctrl-C.
+        """
         self._states.check_interrupted()
         return self._states.problem
 
     @property
     @one_thread
     def states(self) -> int:
-        """Number of states that it holds now."""
+        """Number of states that the grammar holds now."""
         return len(self._states.nodes)
 
 
@@ -443,7 +453,7 @@ def _spelling_of(vocabulary: HasTokenBytes) -> Spelling:
 
 
 def _characters(data: bytes) -> int:
-    """Return how many characters begin in a part of a UTF-8 text."""
+    """Return how many characters have their first byte in ``data``, a part of a UTF-8 text."""
     return sum(byte & 0xC0 != 0x80 for byte in data)
 
 

@@ -1,4 +1,4 @@
-"""A JSON Schema as parts of a grammar: the JSON texts that meet it, in one form for each value.
+"""Translates a JSON Schema into parts of a grammar. The grammar allows one form of each value that meets the schema.
 
 docs/grammar.md defines the form: properties in the order of the schema, at most one blank after each comma and colon
 and none elsewhere, and no needless escapes in values that the schema spells out. Every text that the grammar allows
@@ -42,15 +42,16 @@ class _Object:
 
 
 _Key = tuple[bytes, int, bool, "type[Translator]"]
-_KNOWN: dict[_Key, tuple[tuple[str, ...], bool, Parts]] = {}  # by shape: the names, whether they matter, the parts
+_KNOWN: dict[_Key, tuple[tuple[str, ...], bool, Parts]] = {}  # shape -> names, whether the names matter, parts
 _MOST_KNOWN, _MOST_PARTS = 64, 2_000
 
 
 def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator] | None" = None) -> Parts:
     """Return the parts of the grammar of a schema. ValueError for anything unsupported, with keyword and pointer.
 
-    ``kind``: the translator, which defines the form of the texts; None is the one for JSON. The parts of the latest
-    schemas are kept: a server gets the same few schemas repeatedly, some with different names only.
+    ``kind``: the translator, which defines the form of the texts; None is the translator for JSON. The parts of the
+    latest schemas are kept, because a server gets the same few schemas repeatedly, or schemas that differ only in
+    names.
     """
     translator = kind or Translator
     translate = partial(_translated, schema, depth, closed, translator)
@@ -73,7 +74,7 @@ def forget_parts() -> None:
 
 
 def _kept(schema: Any, shape: Shape, key: _Key, translate: Callable[[], tuple[Parts, bool]]) -> Parts:
-    """Return the parts of a schema, made from an earlier schema of the same shape if there is one."""
+    """Return the parts of a schema. If a schema of the same shape came before, its parts are reused."""
     kept = _KNOWN.get(key)  # a single read, since another thread may clear the dict
     if kept is not None:
         if not shape.plain:
@@ -95,7 +96,7 @@ def _kept(schema: Any, shape: Shape, key: _Key, translate: Callable[[], tuple[Pa
 
 
 def _translated(schema: Any, depth: int, closed: bool, kind: "type[Translator]") -> tuple[Parts, bool]:
-    """Return the parts of a schema, and whether other names of properties change more than the texts of names."""
+    """Return (the parts of a schema, whether names of properties affect more than the texts of the names)."""
     translator = kind(Document(schema, check_values(schema)), closed)
     whole = translator.value(("#",), depth)
     if whole is None:
@@ -114,7 +115,7 @@ def quoted(text: str) -> str:
 
 
 class Translator:
-    """Makes parts from a document. A subclass writes the same values in another form.
+    """Makes the parts of a grammar from a `Document`. A subclass writes the same values in another form.
 
     ``names_matter``: whether parts other than names depend on the names of properties. ``unit``: the pattern for one
     character of a string. ``raw``: the characters that must be escaped, for use in a character class.
@@ -132,7 +133,7 @@ class Translator:
         self.parts = parts = Parts()
         self._closed = closed
         self.names_matter = False
-        self.cut: str | None = None  # the first place where a schema that refers to itself was not followed
+        self.cut: str | None = None  # the first pointer at which a recursive reference was not followed
         self._levels = 0
         self._known: dict[tuple[Conjunction, int, int], int | None] = {}
         self._scalars: dict[bytes | None, int] = {}
@@ -183,13 +184,13 @@ class Translator:
         return self.comma
 
     def array(self, first: list[int], rest: int | None, low: int, high: int | None) -> int:
-        """Return the part for an array of the first items and further ones, ``low`` to ``high`` in all."""
+        """Return the part for an array: the items ``first``, then items ``rest``, ``low`` to ``high`` items in all."""
         parts = self.parts
         inside = self.listed(first, rest, low, high, self.comma)
         return parts.sequence(parts.text("["), *inside, parts.text("]"))
 
     def object(self, items: list[int], at_least: int, may_be_empty: bool) -> int:
-        """Return the part for an object of properties; those that are a `repeat` are optional."""
+        """Return the part for an object of properties. A property that is a `repeat` is optional."""
         parts = self.parts
         inside = [parts.list(self.separator(), items, at_least)] if items else []
         return parts.sequence(parts.text("{"), *inside, parts.text("}"))
@@ -199,7 +200,7 @@ class Translator:
     def value(self, conjunction: Conjunction, left: int) -> int | None:
         """Return the part for the values that meet all the given schemas, or None if there is no such value.
 
-        ``left``: how many more levels of references to themselves, or of nested values of any kind, are followed.
+        ``left``: how many more levels of recursive references, or of nested values of any kind, are followed.
         """
         key = (conjunction, left, self.column)
         if key not in self._known:
@@ -261,7 +262,7 @@ class Translator:
         return parts.text(self.quoted(value) if isinstance(value, str) else self.constant(value))
 
     def _admits(self, way: Facts, value: Any) -> bool:
-        """Return whether a value that the schema spells out meets the rest of the schema."""
+        """Return whether a value that the schema lists (enum or const) meets the rest of the schema."""
         kind = type_of(value)
         rest = _RESTS.get(kind, ())
         for keyword in rest:
@@ -335,13 +336,13 @@ class Translator:
         return self.array(first[:high], rest, low, high)
 
     def _rest(self, way: Facts, left: int) -> int | None:
-        """Return the part for an item after those of prefixItems, or None if there may be none."""
+        """Return the part for an item after the items of prefixItems; None if there may be no such item."""
         if way.items is None and way.prefix is not None and self._closed and way.min_items <= len(way.prefix):
             return None
         return self.value(way.items or (), left)
 
     def listed(self, first: list[int], rest: int | None, low: int, high: int | None, comma: int) -> list[int]:
-        """Return the parts (one or none) for items with ``comma`` between them."""
+        """Return the parts for items with ``comma`` between them: a list of one part, or an empty list."""
         parts = self.parts
         n = len(first)
         if not first:
@@ -388,7 +389,7 @@ class Translator:
         return found
 
     def _counted(self, way: Facts, found: _Object) -> tuple[list[int], int, bool] | None:
-        """Return the items of an object's list, the least number of them (0 or 1), and whether all may be left out."""
+        """Return (the items of an object's list, their least number: 0 or 1, whether all may be left out)."""
         parts = self.parts
         low, high = way.min_properties, way.max_properties
         required, total = sum(found.required), len(found.pairs)
@@ -442,9 +443,9 @@ class Translator:
         """Return the part for the insides of strings, without needless escapes, that differ from the given names."""
         parts = self.parts
         root: dict[str, Any] = {}
-        order: list[dict[str, Any]] = [root]  # each node comes after the node that contains it
+        order: list[dict[str, Any]] = [root]  # a node comes after its parent
         begins, ends = {""}, set()
-        if sum(len(units) ** 2 for units in names) > 2 * MAX_WEIGHT:  # about the length of all prefixes together
+        if sum(len(units) ** 2 for units in names) > 2 * MAX_WEIGHT:  # about the total length of all prefixes
             raise TooLargeError
         for units in names:
             at, text = root, ""
@@ -456,7 +457,7 @@ class Translator:
                 text += unit
                 begins.add(text)
             ends.add(text)
-        leaves: dict[int, int] = {}  # by node: the part for the ways out of the names below it
+        leaves: dict[int, int] = {}  # node -> part for names that leave the tree below this node
         for node in reversed(order):
             found = [parts.regex(_others(tuple(sorted(node)), self.raw), _UNIT_WEIGHT)]
             found += [parts.sequence(parts.text(unit), leaves.pop(id(inner))) for unit, inner in node.items()]
@@ -480,7 +481,7 @@ _RESTS = {
 
 
 def _spelled(way: Facts) -> str:
-    """Return the pointer to the values that a schema spells out."""
+    """Return the pointer to the values that a schema lists (enum or const)."""
     return way.at.get("enum", way.at.get("const", "#"))
 
 

@@ -1,4 +1,4 @@
-"""JSON values in a schema: which are valid, which are equal, and numbers with all the digits of their text."""
+"""JSON values in a schema: checks, comparisons, and numbers that keep all digits of their text."""
 
 import json
 import marshal
@@ -43,7 +43,8 @@ class WrittenFloat(float):
 def parsed(text: str | bytes) -> Any:
     """Return the schema in a JSON text; its numbers keep their spelling (`WrittenFloat`).
 
-    ValueError for text that is not JSON, and for an object that has a key twice: readers disagree about which counts.
+    ValueError for text that is not JSON, and for an object that has a key twice, because JSON readers disagree about
+    which value counts.
     """
     if not isinstance(text, str | bytes):
         raise ArgumentTypeError(f"schema must be a dict, true, false or JSON text, got {text!r:.50}")
@@ -88,7 +89,7 @@ def same(value: Any) -> Any:
 
 
 def read_as_same(value: Any) -> Any:
-    """Return a key that is equal for values that many readers take as equal, since they read numbers as doubles."""
+    """Return a key that is equal for values that many JSON readers take as equal, which read numbers as doubles."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return ("number", float(value))
     if isinstance(value, dict):
@@ -113,11 +114,11 @@ def type_of(value: Any) -> str:
     return names[type(value)]
 
 
-_Way = tuple["_Way", str | int] | None  # the path to a value: the path of its container, and its name or index there
+_Way = tuple["_Way", str | int] | None  # path to a value: (path of its container, name or index in it)
 
 
 def check_values(schema: Any) -> bool:
-    """Return whether a schema has a name `$ref` anywhere.
+    """Return whether `$ref` occurs as a name anywhere in a schema.
 
     ValueError for values that are not JSON, and for a schema that is too large or too deep.
     """
@@ -177,10 +178,10 @@ MAX_SHAPE = 16_384
 
 @dataclass(frozen=True)
 class Shape:
-    """The common form of schemas that differ only in annotations and in names of properties, and the names of one.
+    """The common form of schemas that differ only in annotations and names of properties, and the names of one schema.
 
-    ``plain``: whether the names and annotations, which ``data`` omits, are ASCII. If a schema with the same ``data``
-    has passed `check_values`, a plain one would pass, too.
+    ``plain``: whether the names and annotations are ASCII. ``data`` does not contain them. If a schema with the same
+    ``data`` has passed `check_values`, a schema that is ``plain`` would pass too.
     """
 
     data: bytes
@@ -189,11 +190,11 @@ class Shape:
 
 
 def shape_of(schema: Any) -> Shape | None:
-    """Return the shape of a schema, which `check_values` need not have seen.
+    """Return the shape of a schema. The schema need not have passed `check_values`.
 
-    Schemas of the same shape have names in the same places, and repeat a name in the same places. If a reference may
-    lead through such a name, only equal schemas have the same shape. None for a schema with values that JSON does not
-    have or values of subclasses, and for a schema of more than `MAX_SHAPE` bytes.
+    Schemas of the same shape have names in the same places, and equal names in the same places. If a reference may lead
+    through a name of a property, only equal schemas have the same shape. None for a schema with values that JSON does
+    not have or values of subclasses, and for a schema of more than `MAX_SHAPE` bytes.
     """
     shaper = _Shaper()
     try:
@@ -202,7 +203,7 @@ def shape_of(schema: Any) -> Shape | None:
         except _UnlikeError:
             shaped, shaper = schema, _Shaper()
             shaper.count(schema)
-        data = marshal.dumps(shaped, 2)  # version 2 writes only values, and not which of them are the same object
+        data = marshal.dumps(shaped, 2)  # version 2 writes only values; later versions also mark identical objects
     except (_NoShapeError, RecursionError, ValueError):
         return None
     names = tuple(shaper.names)
@@ -212,7 +213,7 @@ def shape_of(schema: Any) -> Shape | None:
 
 
 class _UnlikeError(Exception):
-    """A schema that may change its meaning if its properties have other names."""
+    """A schema whose meaning may change if its properties get other names."""
 
 
 class _NoShapeError(Exception):
@@ -225,7 +226,7 @@ class _Shaper:
     def __init__(self) -> None:
         self.names: dict[str, int] = {}
         self.plain = True
-        self._left = MAX_SHAPE  # how many more values may come: each takes at least a byte
+        self._left = MAX_SHAPE  # how many more values are allowed: each takes at least a byte
 
     def shaped(self, schema: Any) -> Any:
         """Return a schema with numbers for names and without annotations."""

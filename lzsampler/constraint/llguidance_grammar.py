@@ -48,7 +48,7 @@ def lark_source(text: str) -> str:
 
 
 def matchers(name: str, text: str, tokens: TokenBytes) -> Callable[[], "LlguidanceMatcher"]:
-    """Return a function that makes matchers, each at the beginning of the grammar.
+    """Return a factory of matchers, each in the grammar's start state.
 
     ``text``: the result of `json_schema_source` or `lark_source`. ``name``: the argument to name in an error.
     """
@@ -63,7 +63,7 @@ def matchers(name: str, text: str, tokens: TokenBytes) -> Callable[[], "Llguidan
 
 
 class LlguidanceMatcher:
-    """A place in a grammar of llguidance."""
+    """A state of a grammar of llguidance."""
 
     def __init__(self, tokenizer: Any, text: str, n_vocab: int) -> None:
         self._matcher = llguidance.LLMatcher(tokenizer, text, log_level=0)
@@ -81,7 +81,7 @@ class LlguidanceMatcher:
         return allowed
 
     def take(self, token: int) -> None:
-        """Move past an allowed token."""
+        """Advance by an allowed token."""
         if not self._matcher.consume_token(token):
             self._check()
 
@@ -105,7 +105,7 @@ class LlguidanceMatcher:
 
 
 class _Tokenizer(LongestTokens):
-    """The tokenizer for llguidance. A text may use any tokens, but llguidance asks for some if the text is forced."""
+    """The tokenizer for llguidance, which tokenizes forced text. (Generated text may be spelled by any tokens.)"""
 
     bos_token_id = None
 

@@ -1,8 +1,8 @@
 """States of a grammar in another engine that makes the masks: llguidance, or llama.cpp for GBNF.
 
-Such an engine is at one place of its grammar at a time. Samplers, with their clones and drafts, need many places. So
-states are numbered nodes of a tree of tokens. A matcher walks to a requested state from its current place, or again
-from the beginning.
+An engine's matcher is in one state of its grammar at a time. Samplers, with their clones and drafts, need many states.
+So here a state is a numbered node of a tree of tokens. To reach a requested state, the matcher takes tokens from its
+current state, or a new matcher takes them from the start state.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _SHOWN = 200  # characters of an error message
 
 
 class Matcher(Protocol):
-    """A place in a grammar of another engine, at first the beginning. A method that fails raises LzsError."""
+    """A state of a grammar in another engine, at first the start state. A method that fails raises LzsError."""
 
     @property
     def failed(self) -> bool:
@@ -32,7 +32,7 @@ class Matcher(Protocol):
         """Return whether a token of text may come next."""
 
     def take(self, token: int) -> None:
-        """Move past an allowed token."""
+        """Advance by an allowed token."""
 
     def accepts(self) -> bool:
         """Return whether the text may end here."""
@@ -42,19 +42,19 @@ class Matcher(Protocol):
 
 
 class MatcherStates:
-    """The functions that C calls, and the current place of the matcher."""
+    """The functions that C calls, the numbered states, and the current state of the matcher."""
 
     def __init__(self, tokens: TokenBytes, make: Callable[[], Matcher], picks_first: bool) -> None:
         self.tokens = tokens
         self.problem: str | None = None
         self._interrupted: BaseException | None = None
-        self._broken = False  # whether the matcher may have left the end of its path
+        self._broken = False  # whether the matcher may no longer be at the end of `_way`
         self.nodes: dict[int, tuple[int, int, int]] = {START: (0, -1, 0)}  # state: (parent, token, depth in tokens)
         self._following: dict[tuple[int, int], int] = {}
         self._last: int = START
         self._make = make
         self._matcher = make()
-        self._way = [START]  # the states on the path to the matcher's place
+        self._way = [START]  # the states on the path to the matcher's current state
         self._ends = frozenset(tokens.end)
         text = np.array([bool(piece) for piece in tokens.pieces])
         text[[*tokens.end, *tokens.special]] = False
@@ -103,7 +103,7 @@ class MatcherStates:
             self._interrupted = value
 
     def check_interrupted(self) -> None:
-        """Raise the interruption that ended a function called by C: C cannot pass on a KeyboardInterrupt."""
+        """Raise the interruption that ended a function called by C, because C cannot pass on a KeyboardInterrupt."""
         interrupted, self._interrupted = self._interrupted, None
         if interrupted is not None:
             raise interrupted
@@ -134,10 +134,10 @@ class MatcherStates:
         return self._matcher.accepts()
 
     def _go(self, state: int) -> None:
-        """Move the matcher to a state: from its current place, or from the beginning with a new matcher.
+        """Move the matcher to a state: from its current state, or with a new matcher from the start state.
 
-        This does not use llguidance's own `rollback`: in llguidance 1.9.1, masks of recursive grammars can differ after
-        it. llama.cpp has no rollback.
+        This does not use llguidance's own `rollback`, because in llguidance 1.9.1 masks of recursive grammars can
+        differ after a `rollback`. llama.cpp has none.
         """
         self.problem = None
         if self._matcher.failed or self._broken:
@@ -195,7 +195,7 @@ class LongestTokens:
 
 
 def words_of(marks: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
-    """Return booleans for tokens as a mask."""
+    """Return a mask from one boolean for each token."""
     padded = np.zeros((len(marks) + 31) // 32 * 32, np.bool_)
     padded[: len(marks)] = marks
     return np.packbits(padded, bitorder="little").view(np.uint32)

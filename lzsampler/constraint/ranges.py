@@ -3,9 +3,9 @@
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from math import inf, nextafter
 
-INTEGER_DIGITS = 18  # in a number without bounds: all of them fit into 64 bits
+INTEGER_DIGITS = 18  # in an integer without bounds: all such integers fit into 64 bits
 FRACTION_DIGITS = 17
-EXACT_DIGITS = 15  # in a number with bounds: doubles can tell so many digits apart
+EXACT_DIGITS = 15  # in a number with bounds: numbers of 15 digits are different doubles
 _WHOLE = Context(prec=2000, Emax=10**6, Emin=-(10**6))
 
 INTEGER = rf"0|-?[1-9]\d{{0,{INTEGER_DIGITS - 1}}}"
@@ -17,7 +17,7 @@ Bound = tuple[Decimal, bool]  # the value, and whether it is excluded
 def integers(low: Bound | None, high: Bound | None, step: int = 1) -> str | None:
     """Return the pattern for the multiples of ``step``, a power of ten, between two bounds; None if there are none.
 
-    If a bound is missing, numbers have up to `INTEGER_DIGITS` digits, or as many as the other bound.
+    If a bound is missing, numbers have up to `INTEGER_DIGITS` digits, or up to the number of digits of the other bound.
     """
     scale = len(str(step)) - 1
     first, last = _scaled(low, ROUND_CEILING, -scale), _scaled(high, ROUND_FLOOR, -scale)
@@ -39,7 +39,8 @@ def numbers(low: Bound | None, high: Bound | None) -> str | None:
     """Return the pattern for the decimal numbers between two bounds, without exponents; None if there are none.
 
     The numbers have at most `EXACT_DIGITS` digits in all, so that different numbers are different doubles. They may
-    have more if the bounds have more digits after the point. No reader rounds a number to an excluded bound.
+    have more digits if the bounds have more digits after the point. No reader of doubles rounds a number to an excluded
+    bound.
     """
     bounds = [abs(bound[0]) for bound in (low, high) if bound is not None]
     widest = max(len(str(int(bound))) for bound in bounds)
@@ -59,7 +60,7 @@ def numbers(low: Bound | None, high: Bound | None) -> str | None:
 
 
 def _apart(bound: Bound | None, towards: float) -> Bound | None:
-    """Return a bound; move an excluded one so that it also excludes every number that reads as the same double."""
+    """Return a bound. An excluded bound is moved, so that it excludes every number that reads as the same double."""
     if bound is None or not bound[1]:
         return bound
     read = float(bound[0])
@@ -67,7 +68,7 @@ def _apart(bound: Bound | None, towards: float) -> Bound | None:
 
 
 def _scaled(bound: Bound | None, rounding: str, places: int) -> int | None:
-    """Return the integer nearest to a bound that, times 10**-places, is within the bound."""
+    """Return the integer n nearest to the bound for which n * 10**-places is within the bound."""
     if bound is None:
         return None
     value, excluded = bound
@@ -82,7 +83,7 @@ def _range(low: int, high: int) -> str:
 
 
 def _free(low: int, high: int) -> str:
-    """Return the pattern for any ``low`` to ``high`` digits."""
+    """Return the pattern for ``low`` to ``high`` arbitrary digits."""
     return "" if high == 0 else rf"\d{{{low},{high}}}" if low < high else r"\d" if low == 1 else rf"\d{{{low}}}"
 
 
@@ -115,7 +116,7 @@ def _same_length(low: str, high: str) -> str:
 
 
 def _beyond(bound: str, up: bool) -> str:
-    """Return the pattern for digit strings as long as ``bound`` that are at least it, or at most it if not ``up``."""
+    """Return the pattern for digit strings as long as ``bound`` and >= ``bound``, or <= ``bound`` if not ``up``."""
     rest = ""
     for i in range(len(bound) - 1, -1, -1):
         digit, behind = int(bound[i]), len(bound) - i - 1
@@ -130,7 +131,7 @@ def _beyond(bound: str, up: bool) -> str:
 
 
 def _decimals(low: int, high: int, places: int) -> str:
-    """Return the pattern for the x with 0 <= low <= x * 10**places <= high and at most ``places`` decimals."""
+    """Return the pattern for all x with 0 <= low <= x * 10**places <= high and at most ``places`` decimals."""
     (first, low_rest), (last, high_rest) = divmod(low, 10**places), divmod(high, 10**places)
     if places == 0:
         return _whole(first, last)
@@ -155,7 +156,7 @@ def _fraction(low: str | None, high: str | None) -> str:
 
 
 def _tails(low: str | None, high: str | None, at: int, places: int) -> str:
-    """Return the pattern for one or more digits from place ``at`` on, at most up to the last place."""
+    """Return the pattern for one or more decimals from place ``at`` on, up to ``places`` decimals in all."""
     low = None if low is None or not low[at:].strip("0") else low
     high = None if high is None or not high[at:].strip("9") else high
     if low is None and high is None:

@@ -1,7 +1,8 @@
 """`Document`: a JSON Schema as facts, with references followed and `allOf`, `anyOf` and `oneOf` resolved.
 
-A schema at a pointer becomes a list of `Facts`, one for each way to meet it. Anything unsupported raises `refusal`,
-with the keyword and its place. The draft is 2020-12; the keywords that pass mean the same in earlier drafts.
+A schema at a pointer becomes a list of `Facts`, one for each way to meet the schema. An unsupported keyword raises the
+error of `refusal`, with the keyword and its pointer. The draft is 2020-12. The supported keywords mean the same in
+earlier drafts.
 """
 
 import marshal
@@ -22,7 +23,7 @@ TYPES = {name: frozenset((name,)) for name in ALL_TYPES - {"fraction"}} | {"numb
 MAX_WAYS = 2_000
 MAX_COMPARED = 200_000
 _BOUND_DIGITS = 100
-_PARTS_DEEP = 4  # how many levels of nested values are compared to tell the schemas of oneOf apart
+_PARTS_DEEP = 4  # how many levels of nested values are compared to prove that schemas of oneOf exclude each other
 _PLAIN = frozenset(("const", "enum", "default", "examples"))  # keywords whose values are not schemas
 _ANNOTATIONS = frozenset(
     (
@@ -30,7 +31,7 @@ _ANNOTATIONS = frozenset(
         *("$vocabulary", "$anchor", "$dynamicAnchor", "$defs", "definitions", "discriminator"),
         *("contentMediaType", "contentEncoding", "contentSchema", "minContains", "maxContains", "then", "else"),
     )
-)  # the last four mean nothing without `contains` and `if`, which are refused
+)  # the last four have no effect without `contains` and `if`, which are refused
 _IN_PLACE = frozenset(("$ref", "allOf", "anyOf", "oneOf"))
 _SCALARS = ("string", "integer", "number", "boolean")
 _WHY = {
@@ -58,18 +59,18 @@ def _why_unknown(keyword: str) -> str:
     return f"is not a supported keyword: {advice}"
 
 
-Conjunction = tuple[str, ...]  # pointers to schemas that all hold; an empty one allows anything
+Conjunction = tuple[str, ...]  # pointers to schemas that must all hold; () allows any value
 
 
 class CircleError(ArgumentError):
-    """A reference that leads back to itself without a value in between."""
+    """Raised for a reference that leads back to itself without a nested value in between."""
 
 
 @dataclass(slots=True)
 class Facts:
-    """One way to meet a schema: what holds for a value. ``at``: the pointer of each keyword that the schema has.
+    """One way to meet a schema: the conditions on a value. ``at``: keyword -> pointer, for each keyword of the schema.
 
-    ``hops``: the number of references to themselves that were followed on the way here.
+    ``hops``: the number of recursive references that were followed to get here.
     """
 
     types: frozenset[str] = ALL_TYPES
@@ -103,7 +104,7 @@ class Document:
     """A JSON Schema and its facts at each pointer."""
 
     def __init__(self, schema: Any, references: bool) -> None:
-        """``schema``: one that passed `check_values`. ``references``: what `check_values` returned for it."""
+        """``schema``: a schema that has passed `check_values`. ``references``: the result of `check_values`."""
         if not isinstance(schema, dict | bool):
             raise refusal("#", f"a schema is an object, true or false, got {schema!r:.50}")
         self._values: dict[str, Any] = {"#": schema}
@@ -111,10 +112,10 @@ class Document:
         self._lone_ref = isinstance(draft, str) and re.search("/draft-0[3-7]/", draft) is not None
         self._ways: dict[str, list[Facts]] = {}
         self._open: set[str] = set()  # schemas whose ways are being computed
-        self._compared = 0  # comparisons made so far to tell schemas of oneOf apart
+        self._compared = 0  # number of comparisons so far between schemas of oneOf
         self._targets: dict[str, str] = {}
         self._anchors: dict[str, str] | None = None
-        self.problem: tuple[str, str] | None = None  # the first place that no value can meet, and the reason
+        self.problem: tuple[str, str] | None = None  # the first pointer whose schema no value can meet, and the reason
         self._recursive = self._find_recursive() if references else set[str]()
 
     def at(self, pointer: str, *keys: str | int) -> str:
@@ -155,9 +156,9 @@ class Document:
             return None
         try:
             data = marshal.dumps(schema, 2)
-        except ValueError:  # it has values of subclasses of JSON's types
+        except ValueError:  # the schema has values of subclasses of JSON's types
             return None
-        return None if b"$ref" in data or b"oneOf" in data else data  # with these the meaning depends on the place
+        return None if b"$ref" in data or b"oneOf" in data else data  # these keywords depend on the pointer
 
     # ---- one schema ----
 
@@ -230,7 +231,9 @@ class Document:
         return [way for branch in branches for way in branch]
 
     def _surely_excludes(self, a: Facts, b: Facts, where: str) -> bool:
-        """Return whether surely no value meets both. It compares the top first, then deeper levels."""
+        """Return whether surely no value meets both ``a`` and ``b``. The top level is compared first, then deeper
+        levels.
+        """
         return any(self._excludes(a, b, depth, where) for depth in range(_PARTS_DEEP + 1))
 
     def _branches(self, pointer: str, keyword: str, value: Any) -> Iterator[str]:
@@ -295,9 +298,10 @@ class Document:
         )
 
     def _excludes(self, a: Facts, b: Facts, depth: int, where: str) -> bool:
-        """Return whether surely no value meets both, judged by its type and by values up to ``depth`` levels in it.
+        """Return whether surely no value meets both, judged by types and by values nested up to ``depth`` levels.
 
-        ``where``: the oneOf that the comparison is for. It is refused if all comparisons together are too many.
+        ``where``: the pointer of the oneOf that is being checked. If there are too many comparisons in all, this oneOf
+        is refused.
         """
         self._compared += 1 + len(a.values or ()) + len(b.values or ())
         if self._compared > MAX_COMPARED:
@@ -324,7 +328,7 @@ class Document:
         for name in a.required if depth else ():
             try:
                 ours, theirs = (self.ways(f.properties.get(name, f.additional or ())) for f in (a, b))
-            except CircleError:  # it is part of the schema whose ways are being computed
+            except CircleError:  # the property is part of the schema whose ways are being computed
                 continue
             self._compared += len(ours) + len(theirs)
             if all(self._excludes(one, other, depth - 1, where) for one in ours for other in theirs):
@@ -368,10 +372,11 @@ class Document:
         return target
 
     def _find_recursive(self) -> set[str]:
-        """Return targets of references such that every circle passes through a reference to one of them.
+        """Return a set of targets such that every circle of references passes through a reference to one of the
+        targets.
 
-        Each step of the search goes from a schema to the targets of all references within it. So the search also finds
-        the target of a circle that it enters in the middle, to which no reference of the circle leads.
+        Each step of the search goes from a schema to the targets of all references within this schema. A search may
+        enter a circle at a schema to which no reference of the circle leads. Such circles are found too.
         """
         recursive: set[str] = set()
         path, done = {"#"}, set[str]()
@@ -419,7 +424,7 @@ _COMBINED = {"$ref": "_ref", "allOf": "_all_of", "anyOf": "_any_of", "oneOf": "_
 
 
 def _anchors(schema: Any) -> dict[str, str]:
-    """Return the fragment of each anchor that occurs only once."""
+    """Return anchor -> fragment, for each anchor that occurs only once."""
     found: dict[str, list[str]] = {}
     stack: list[tuple[Any, str]] = [(schema, "")]
     while stack:

@@ -17,17 +17,17 @@ class TooLargeError(Exception):
 class Parts:
     """Parts of a grammar, each made from earlier parts; the last part is the whole grammar.
 
-    A part is a number, and may be used in several other parts. The automaton has a copy of it for each use;
-    ``weights`` estimates the size of each part in operations.
+    A part is identified by a number, and may be used in several other parts. The automaton has a copy of the part for
+    each use. ``weights``: the estimated size of each part, in operations.
     """
 
     def __init__(self) -> None:
         self._rows: list[int] = []
         self._children: list[int] = []
         self._text = bytearray()
-        self._names: dict[str, tuple[int, str]] = {}  # by name: its part and its text; these texts follow all others
+        self._names: dict[str, tuple[int, str]] = {}  # name -> (part, text); these texts follow all other texts
         self._known: dict[tuple[int, str, int, int], int] = {}
-        self._patterns: list[tuple[int, str]] = []  # the offset of each pattern's text, and the pointer of its keyword
+        self._patterns: list[tuple[int, str]] = []  # for each pattern: (offset of its text, pointer of its keyword)
         self.weights: list[int] = []
         self._behind: dict[tuple[int, int], int] = {}
         self._numbers: tuple[array[int], array[int]] | None = None  # rows, without the offsets of names; children
@@ -48,10 +48,10 @@ class Parts:
     def renamed(
         self, names: Mapping[str, str], written: Callable[[str], str], again: Callable[[], "Parts"]
     ) -> "Parts | None":
-        """Return the parts with other names of properties; None if their texts could make the grammar too large.
+        """Return the same parts with other names of properties; None if the new names could make the grammar too large.
 
-        ``names``: the new name for each old one. ``written``: returns a name in its written form. ``again``: makes the
-        same parts from the beginning, for `place`.
+        ``names``: old name -> new name. ``written``: returns a name in its written form. ``again``: makes the same
+        parts from the beginning, for `place`.
         """
         made = object.__new__(Parts)
         made.__dict__.update(self.__dict__)
@@ -68,16 +68,20 @@ class Parts:
         return self._leaf(lib.LZS_PART_REGEX, pattern, 0, 0, weight)
 
     def pattern(self, pattern: str, low: int, high: int | None, where: str, *, yaml: bool = False) -> int:
-        """Return the inside of a JSON string of ``low`` to ``high`` characters in which ECMAScript finds a pattern.
+        """Return the part for the inside of a JSON string of ``low`` to ``high`` characters that contains a match of an
+        ECMAScript pattern.
 
-        ``where``: the pointer of the keyword, for `place`. ``yaml``: the string is a double-quoted one of YAML.
+        ``where``: the pointer of the keyword, for `place`. ``yaml``: whether the string is a double-quoted YAML string.
         """
         self._patterns.append((len(self._text), where))
         kind = lib.LZS_PART_YAML if yaml else lib.LZS_PART_PATTERN
         return self._leaf(kind, pattern, low, _most(high), 40 * len(pattern))
 
     def place(self, offset: int) -> tuple[str, int] | None:
-        """Return the pointer of the pattern at an error's offset, and the character in it; None if it is elsewhere."""
+        """Return (pointer of the pattern at an error's offset, character in the pattern).
+
+        None if no pattern is there.
+        """
         if self._again is not None:
             return self._again().place(offset)
         begins, where = max([row for row in self._patterns if row[0] <= offset], default=(0, ""))
@@ -105,7 +109,7 @@ class Parts:
         return self._node(lib.LZS_PART_LIST, (separator, *items), at_least, 0)
 
     def shared(self, *parts: int) -> int:
-        """Return the given parts in sequence, such as those of a string, as one part whose masks grammars share."""
+        """Return the given parts in sequence as one part whose masks grammars share, such as the parts of a string."""
         return self._node(lib.LZS_PART_SHARED, parts, 0, 0)
 
     def behind(self, before: int, part: int) -> int:

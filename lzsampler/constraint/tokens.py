@@ -26,15 +26,15 @@ _WORDS: dict[str, int] = {
     "llama3": lib.LZS_WORDS_LLAMA3,
     "qwen2": lib.LZS_WORDS_QWEN2,
 }
-_NO_TOKEN = 2 * lib.LZS_MAX_VOCAB  # more than the length of any sequence
+_NO_TOKEN = 2 * lib.LZS_MAX_VOCAB  # larger than any index in a sequence
 
 
 class TokenBytes:
     """The byte string of every token of a vocabulary, for grammars.
 
-    ``pieces``: bytes[n_vocab], what each token adds to a text. ``end``: the ids of the tokens that end a text, at
-    least one. ``special``: the ids of other tokens that a grammar never allows, such as control tokens. A grammar never
-    allows a token without bytes either. ``speller``: makes the `Spelling` of these tokens on first use.
+    ``pieces``: bytes[n_vocab], what each token adds to a text. ``end``: the ids of the tokens that end a text, at least
+    one. ``special``: the ids of other tokens that a grammar never allows, such as control tokens. A token without bytes
+    is never allowed either. ``speller``: makes the `Spelling` of these tokens on first use.
     `lzsampler.llama.token_bytes` reads the bytes from a model. Any number of threads may use this object.
 
     Raises TypeError for anything but bytes and ids; ValueError for an id outside the vocabulary, if there is no end
@@ -87,12 +87,12 @@ class TokenBytes:
 
     @property
     def token_bytes(self) -> "TokenBytes":
-        """This object, so that it can be used in place of a model."""
+        """This object itself, so that callers can pass it instead of a model."""
         return self
 
     @cached_property
     def spelling(self) -> "Spelling":
-        """How the tokenizer writes texts; made once, which takes a second for a large vocabulary.
+        """How the tokenizer writes texts. It is made on first use, which takes a second for a large vocabulary.
 
         ValueError if there is no ``speller``; LzsError if the tokenizer is unknown.
         """
@@ -116,14 +116,15 @@ class Spelling:
     """How the tokenizer of a vocabulary writes texts as tokens: by byte pair encoding, or as SentencePiece does.
 
     ``tokens``: the vocabulary. ``merges``, int[n, 2]: the left and right tokens of each merge of a byte pair encoding,
-    by rank. ``scores``, float[n_vocab]: the scores of SentencePiece. Give one of the two. ``words``: the pre-tokenizer
-    that cuts a text into words before the merges apply within each (docs/tokenization.md). ``whole_words``: a word that
-    is a token is written as that token, whatever the merges say, as in Llama 3. ``whole``: ids of tokens that are found
-    in a text before everything else, such as user-defined tokens. ``byte_tokens``: ids of SentencePiece tokens that
-    stand for one byte of a character that the vocabulary does not have.
+    by rank. ``scores``, float[n_vocab]: the scores of SentencePiece. Give either ``merges`` or ``scores``. ``words``:
+    the pre-tokenizer that cuts a text into words, within which the merges apply (docs/tokenization.md).
+    ``whole_words``: whether a word that is a token is written as that token whatever the merges say, as in Llama 3.
+    ``whole``: ids of tokens that are found in a text before everything else, such as user-defined tokens.
+    ``byte_tokens``: ids of SentencePiece tokens that stand for one byte of a character that the vocabulary does not
+    have.
 
-    `TokenBytes.spelling` is the spelling of a model, checked against its tokenizer. Any number of threads may use it.
-    ValueError for arguments out of range.
+    `TokenBytes.spelling` is the spelling of a model, checked against its tokenizer. Any number of threads may use a
+    `Spelling`. ValueError for arguments out of range.
     """
 
     def __init__(
@@ -179,13 +180,14 @@ class Spelling:
 
     @property
     def spelling(self) -> "Spelling":
-        """This object, so that it can be used in place of a vocabulary."""
+        """This object itself, so that callers can pass it instead of a vocabulary."""
         return self
 
     def wrong(self, tokens: Tokens) -> int | None:
-        """Return the index at which ``tokens``, int[n], first differ from the tokenizer's own; None if they do not.
+        """Return the index at which ``tokens``, int[n], first differ from the tokenizer's own tokens; None if they are
+        equal.
 
-        n means that another token would have to follow. ValueError for an id outside the vocabulary.
+        The index n means that the tokenizer would write one more token. ValueError for an id outside the vocabulary.
         """
         array = token_array("tokens", tokens, self.token_bytes.n_vocab)
         out = ffi.new("size_t *")
@@ -195,7 +197,7 @@ class Spelling:
 
     @property
     def memory(self) -> int:
-        """Bytes that it holds."""
+        """Bytes that the spelling holds."""
         return int(lib.lzs_spelling_memory(self.handle))
 
     def __repr__(self) -> str:
@@ -216,7 +218,7 @@ def _pairs(merges: npt.ArrayLike | Sequence[tuple[int, int]], n_vocab: int) -> n
 
 @dataclass(frozen=True)
 class Figures:
-    """What is kept: parts, masks inside them, bytes; and how many masks were found or had to be made so far."""
+    """Numbers of the kept parts, masks and bytes, and how many masks were found or had to be made so far."""
 
     parts: int
     masks: int
@@ -226,11 +228,11 @@ class Figures:
 
 
 class PartMasks:
-    """Masks for parts of grammars, kept for all grammars of one vocabulary: `TokenBytes.part_masks` holds them.
+    """Masks for parts of grammars, shared by all grammars of one vocabulary. `TokenBytes.part_masks` holds them.
 
     Strings, numbers and names of `Grammar.json_schema` and `Grammar.yaml_schema` are such parts. If another schema has
-    the same part, its masks are reused; they have the same bits. ``max_bytes``: beyond this, masks are forgotten; 0 is
-    32 MiB. Any number of threads may use it.
+    the same part, the masks of the part are reused. ``max_bytes``: if the masks need more, some are forgotten; 0 is 32
+    MiB. Any number of threads may use this object.
     """
 
     def __init__(self, vocabulary: TokenBytes, *, max_bytes: int = 0) -> None:
@@ -246,7 +248,7 @@ class PartMasks:
         """The current `Figures`."""
         out = ffi.new("lzs_part_masks_figures *")
         while (status := lib.lzs_part_masks_look(self.handle, out)) == lib.LZS_ELIMIT:
-            time.sleep(0.001)  # another thread uses them, for a few milliseconds at most
+            time.sleep(0.001)  # another thread uses the masks, for a few milliseconds at most
         check(status)
         return Figures(out.n_parts, out.n_masks, out.bytes, out.found, out.made)
 

@@ -1,7 +1,7 @@
-"""A JSON Schema as parts of a grammar of YAML: block mappings and sequences, two blanks deeper at each level.
+"""Translates a JSON Schema into parts of a grammar of YAML: block mappings and sequences, indented by two blanks.
 
 The text is YAML 1.2, and readers of YAML 1.1, such as PyYAML, read the same values from it. Strings are in double
-quotes, names of properties are plain if that is unambiguous, and floats have a point. Values that the schema spells out
+quotes, names of properties are plain if that is unambiguous, and floats have a point. Values that the schema lists
 (`enum`, `const`), and empty objects and arrays, are written as in JSON. Everything else is as in json_schema.py.
 """
 
@@ -41,7 +41,7 @@ class YamlTranslator(Translator):
         self.comma, self.colon = self.parts.text(", "), self.parts.text(": ")
         self._forms: dict[
             int, tuple[list[int], list[int]]
-        ] = {}  # by value: the parts that fit on the line, and those that need lines of their own
+        ] = {}  # value -> (parts that fit on the line, parts that need lines of their own)
 
     @classmethod
     def quoted(cls, text: str) -> str:

@@ -51,7 +51,7 @@ class _Tensor(ctypes.Structure):  # DLTensor of dlpack.h
 def device_array(
     name: str, value: object, shape: tuple[int | None, ...], dtypes: tuple[str, ...], device: int
 ) -> DeviceArray:
-    """Return where ``value`` lies. ``shape``: the shape that it must have; None allows any size.
+    """Return the address and layout of ``value``. ``shape``: the shape that ``value`` must have; None allows any size.
 
     TypeError if ``value`` is not an array on a device or has another dtype. ValueError for another shape, layout or
     device.

@@ -20,10 +20,10 @@ class Batch:
 
     ``n_vocab``: logits in a row. ``rows``: the most rows in a step. ``slots``: the number of sequences that can have
     settings at the same time; None means ``rows``. ``device``: the number of the CUDA device. ``max_edits``: the most
-    tokens of a row that the penalties may change; None means n_vocab, or 4096 if that is less. A row that needs more
-    gets the status for too little room. ``max_listed``: the most tokens in exempt, logit_bias and the lists of LZ and
-    DRY of one slot together. ``blocks``: the number of thread blocks that read one row, 1 to 64. None means as many as
-    the device can run at once if the rows are few and long. The tokens do not depend on ``blocks``.
+    tokens of a row that the penalties may change; None means n_vocab, or 4096 if that is less. A row with more such
+    tokens gets the status for too little room. ``max_listed``: the most tokens in exempt, logit_bias and the lists of
+    LZ and DRY of one slot together. ``blocks``: the number of thread blocks that read one row, 1 to 64. None means as
+    many as the device can run at once if the rows are few and long. The tokens do not depend on ``blocks``.
 
     A slot holds the settings and the seed of one sequence, and each row of a step names its slot. So a sequence draws
     the same tokens in any row. The constructor allocates all memory. LzsError if the library, the driver or the device

@@ -50,7 +50,7 @@ class Step(ctypes.Structure):
 
 
 def places() -> list[Path]:
-    """Return the paths to look at for the library: beside this file, and where ``make cuda`` puts it in a checkout."""
+    """Return the paths where the library may be: beside this file, and where ``make cuda`` puts it in a checkout."""
     return [Path(__file__).with_name(NAME), Path(__file__).parents[2] / "build" / "cuda" / NAME]
 
 

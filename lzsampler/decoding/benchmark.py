@@ -20,9 +20,9 @@ from .many import MAX_PARALLEL, _Context
 
 _MOST_TOKENS = 2**20
 _WARM_UP = 16  # tokens
-PLAIN, LZ, LLAMA = "plain", "lz", "llama"  # the ways of sampling that are compared
+PLAIN, LZ, LLAMA = "plain", "lz", "llama"  # names of the compared ways of sampling
 
-_Picks = list[Callable[[Any, int], int]]  # for each text: (logits, its number in the batch) -> the next token
+_Picks = list[Callable[[Any, int], int]]  # for each text: (logits, the text's row in the batch) -> the next token
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,16 @@ class Benchmark:
     """Times of writing texts with the LZ penalty, without it, and with llama.cpp's own sampler chain.
 
     ``batch``: number of texts that are decoded together. ``tokens``: tokens of each text in a round. ``rounds``: number
-    of rounds. All times are medians. ``decode_ms``: milliseconds of llama.cpp's decode of one token of each text.
+    of rounds. All times are medians. ``decode_ms``: milliseconds that llama.cpp takes to decode one token of each text.
     ``sampling_us``, ``sampling_lz_us`` and ``sampling_llama_us``: microseconds to sample and accept one token of one
-    text without LZ, with LZ and by llama.cpp. ``latency_ms``: milliseconds of the decode and the sampling with LZ of
-    one token of each text. ``tokens_per_second``: of all texts together, with LZ.
+    text without LZ, with LZ and by llama.cpp. ``latency_ms``: milliseconds to decode and to sample, with LZ, one token
+    of each text. ``tokens_per_second``: tokens of all texts together, with LZ.
 
-    ``slowdown_percent``: by how much LZ lengthens the measured latency, the median over rounds, with its ``quartiles``.
-    ``added_percent``: the same, computed from the sampling times alone, so that noise of the decode does not matter.
-    ``slowdown_llama_percent`` and ``quartiles_llama``: the measured slowdown against llama.cpp's chain. The figures of
-    llama.cpp are None if the settings without LZ have another penalty, which llama.cpp computes differently.
+    ``slowdown_percent``: by how many percent LZ lengthens the measured latency: the median over rounds. ``quartiles``:
+    the quartiles over rounds. ``added_percent``: the same slowdown, computed from the sampling times alone, so that
+    noise in the time of decodes does not matter. ``slowdown_llama_percent`` and ``quartiles_llama``: the measured
+    slowdown of LZ compared with llama.cpp's chain. The figures of llama.cpp are None if the settings have another
+    penalty besides LZ, because llama.cpp computes that penalty differently.
     """
 
     batch: int
@@ -69,11 +70,12 @@ def benchmark(
 ) -> Benchmark:
     """Write ``batch`` texts after ``prompt`` with ``params``, without LZ, and with llama.cpp's chain, and time them.
 
-    In each of ``rounds`` every text gets ``tokens`` tokens, even past a token that ends texts. The three ways take
-    turns at every token, and a different way begins each time: a machine that slows down slows all of them. Text i
-    begins with the i-th likeliest token after the prompt, so that the texts differ. ``cpu_time``: count the CPU time of
-    the process instead of the elapsed time, for a machine that has other work. The model must then have one thread,
-    because the times of several threads would add up, and no layers on a GPU, whose time is not counted.
+    In each of ``rounds`` every text gets ``tokens`` tokens, even past an end token. The three ways take turns at every
+    token, and a different way begins each time. So if the machine slows down, all ways slow down equally. Text i begins
+    with the i-th likeliest token after the prompt, so that the texts differ. ``cpu_time``: count the CPU time of the
+    process instead of the elapsed time, for a machine with other work. The model must then have one thread, because the
+    times of several threads would add up. It must have no layers on a GPU, because CPU time does not include the GPU's
+    work.
 
     Raises ValueError for a prompt that leaves no room for the tokens, for ``params`` without an LZ penalty, and for
     ``cpu_time`` with several threads; LzsError when llama.cpp has no memory for the texts.
@@ -148,7 +150,7 @@ def _quartiles(values: list[float]) -> tuple[float, float]:
 
 
 class _Texts:
-    """Texts of one prompt that are decoded together, as in `generate_many`, and sampled in one way."""
+    """Texts of one prompt that are decoded together, as in `generate_many`, and are all sampled in the same way."""
 
     def __init__(self, model: Model, prompt: list[int], batch: int, n_ctx: int, clock: Callable[[], float]) -> None:
         self._model, self._prompt, self._clock = model, prompt, clock
@@ -180,7 +182,7 @@ class _Texts:
                 self._picks.append(_pick_of_llama(chain, context._context))
 
     def step(self) -> tuple[float, float]:
-        """Write one token of each text; return the seconds of its decode and of its sampling."""
+        """Write one token of each text. Return (seconds of the decode, seconds of the sampling)."""
         context = self._context
         batch = [
             (token, cache.n_past, cache.number) for token, cache in zip(self._tokens, context._caches, strict=True)
@@ -206,7 +208,7 @@ def _pick_of_llama(chain: Any, context: Any) -> Callable[[Any, int], int]:
 
 
 def _chain(params: Params) -> Any:
-    """Return llama.cpp's own chain for settings without penalties, its samplers in llama.cpp's order."""
+    """Return llama.cpp's own sampler chain for settings without penalties, in llama.cpp's usual order."""
     add, chain = llama_cpp.llama_sampler_chain_add, llama_cpp.llama_sampler_chain_init(_chain_params())
     if params.temperature == 0:
         add(chain, llama_cpp.llama_sampler_init_greedy())

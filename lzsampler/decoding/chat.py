@@ -16,7 +16,7 @@ from .generation import Generation
 
 @dataclass(frozen=True)
 class Turn:
-    """The arguments of one answer of a `Chat`: `generate` makes the same answer from the two fields.
+    """The arguments of one answer of a `Chat`. With these arguments `generate` writes the same answer.
 
     ``messages``: the conversation up to the user's message, which comes last. ``config``: the settings, with the seed
     of this turn.
@@ -29,14 +29,15 @@ class Turn:
 class Chat:
     """A conversation through the model's own chat template.
 
-    ``config``: the settings of every answer, as for `generate`; a grammar holds for each answer separately. ``system``:
-    the system message, or None. The first answer equals that of `generate` to the same messages. Later answers use the
-    `sequence_seed` of the seed and the number of the turn.
+    ``config``: the settings of every answer, as for `generate`. A grammar constrains each answer separately.
+    ``system``: the system message, or None. The first answer equals the answer that `generate` writes to the same
+    messages. Later answers use the `sequence_seed` of the seed and the number of the turn.
 
-    The model's context keeps the earlier turns. A new turn decodes the new message, and earlier text only if the
-    template now writes it differently; many templates leave out earlier reasoning. Between turns the model's context
-    belongs to the conversation. If something else has used the context, the next turn decodes the whole conversation
-    again. One thread at a time may use a `Chat` and its model; another thread gets an LzsError meanwhile.
+    The model's context keeps the earlier turns. A new turn decodes the new message. It decodes earlier text again only
+    if the template now writes this text differently. Many templates, for example, leave out earlier reasoning. Between
+    turns the model's context belongs to the conversation. If something else has used the context, the next turn decodes
+    the whole conversation again. One thread at a time may use a `Chat` and its model; another thread gets an LzsError
+    meanwhile.
 
     Raises like `generate`, and LzsError when the model has no chat template.
     """
@@ -64,7 +65,10 @@ class Chat:
 
     @property
     def turn(self) -> Turn | None:
-        """The arguments of the last answer, even of one that was interrupted before any text; None before the first."""
+        """The arguments of the last answer, even if it was interrupted before any text.
+
+        None before the first answer.
+        """
         return self._turn
 
     @one_thread

@@ -28,16 +28,16 @@ class GenerationConfig:
     - ``ignore_eos``: forbid the tokens by which the model would end the text. A grammar excludes this option.
     - ``grammar``: allow only new text that matches the grammar; the prompt does not count. A text that ends early
       ("length", "context", ``stop``) may be incomplete.
-    - ``grammar_scope``: the parts of the text that the grammar constrains, which must include the answer; None is all
-      parts. Without "thinking" the grammar begins after the thinking that the prompt opens.
+    - ``grammar_scope``: the parts of the text that the grammar constrains, as in `LoopPolicy`, including the answer.
+      None is all parts. If "thinking" is left out and the prompt opens the thinking, the grammar begins after the
+      thinking.
     - ``on_loop``: what to do when the text loops: the name of an action, or a `LoopPolicy`. None stops the text if
       ``params`` have a loop detector.
-    - ``draft``: what proposes tokens. A draft changes the speed; only in mode "mrs" does it also change the text of a
-      seed.
-    - ``fast_forward``: take a token without sampling if the grammar allows no other token, and decode it together with
-      the token before it. llama.cpp may then round differently, as with a draft.
+    - ``draft``: what proposes tokens. A draft changes the speed. In mode "mrs" it also changes which text a seed gives.
+    - ``fast_forward``: if the grammar allows only one next token, take this token without sampling and decode it in one
+      batch with the token before it. llama.cpp may round a batch of several tokens differently, as with a draft.
     - ``sampler``: where penalties and the mask are applied: on the "cpu", in llama.cpp's "graph", or "auto". "auto" is
-      the graph if the model's last layer is on a GPU. The place changes no text (docs/graph.md).
+      the graph if the model's last layer is on a GPU, else the CPU. The choice changes no text (docs/graph.md).
 
     Raises ValueError, with the value, for a value out of range and for values that exclude each other; TypeError for a
     value of the wrong type.
@@ -56,7 +56,7 @@ class GenerationConfig:
 
     def __post_init__(self) -> None:
         def normal(field: str, value: object) -> None:
-            object.__setattr__(self, field, value)  # the dataclass is frozen, and this completes its construction
+            object.__setattr__(self, field, value)  # the only way to set a field of a frozen dataclass
 
         if self.params is not None and not isinstance(self.params, Params):
             raise ArgumentTypeError(f"params must be a Params, got {shown(self.params)}")
@@ -77,12 +77,12 @@ class GenerationConfig:
             return
         if self.ignore_eos:
             raise ArgumentError("ignore_eos forbids the tokens that end a text, which a grammar needs: leave one out")
-        if "thinking" in scope or not self.loops.kind.needs_template:  # which writes in the thinking alone
+        if "thinking" in scope or not self.loops.kind.needs_template:  # such an action writes only in the thinking
             self.loops.refuse_beside_grammar()
 
     @property
     def loops(self) -> LoopPolicy:
-        """What is done about loops: ``on_loop`` as a `LoopPolicy`."""
+        """``on_loop`` as a `LoopPolicy`."""
         assert isinstance(self.on_loop, LoopPolicy)
         return self.on_loop
 

@@ -6,7 +6,8 @@ from .text_stream import TextStream
 
 
 class Delivery:
-    """The pieces of a text up to a stop string. Each goes to ``on_text`` at once, and after a cut none goes twice.
+    """The pieces of a text up to a stop string. Each piece goes to ``on_text`` at once. After a cut, no text is sent
+    twice.
 
     ``wants_end``: whether ``on_text`` asked to end the text.
     """
@@ -16,7 +17,7 @@ class Delivery:
         self.wants_end = False
         self._on_text = on_text
         self._pieces: list[str] = []
-        self._handed = 0  # characters of the coming text that were handed out before a cut
+        self._handed = 0  # characters of the text to come whose place was already handed out before a cut
 
     @property
     def text(self) -> str:
@@ -31,14 +32,14 @@ class Delivery:
             self._hand_out(text)
 
     def cut(self, fragments: Iterable[str | bytes]) -> None:
-        """Go back to the text of some tokens. First hand out what was held back, as the rest of the old text was."""
+        """Go back to the text of some tokens. Before that, hand out the part of the old text that was held back."""
         self.end()
         self.stream = TextStream(self.stream.stop)
         self._pieces = [text for fragment in fragments if (text := self.stream.feed(fragment))]
         self._handed = self.stream.held
 
     def end(self) -> None:
-        """Hand out what was held back; no more text follows."""
+        """Hand out the text that was held back. No more text follows."""
         text = self.stream.end()
         if text:
             self._hand_out(text)

@@ -1,4 +1,6 @@
-"""`Draft`: what proposes tokens and how; its figures, `Speculated`; and which models it fits."""
+"""`Draft`: what proposes tokens, and how. `Speculated`: the figures of a draft. `refuse_draft`: which models a draft
+fits.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -24,27 +26,27 @@ DraftKind = Literal["model", "lookup", "model+lookup"]
 
 @dataclass(frozen=True)
 class Draft:
-    """What proposes tokens, and how they are used; the names are llama.cpp's.
+    """What proposes tokens, and how the proposed tokens are used. The names of the fields are llama.cpp's.
 
-    ``model``: a draft model, opened as a `Model` of its own. ``lookup``: the shortest match, in tokens, 1..65535. The
-    tokens that followed an earlier match in the prompt or the text are proposed; 0 turns lookup off. With both, the
-    model drafts. A match drafts if the model proposes too few tokens, or if ``n_max`` is "auto" and the match promises
-    more.
+    ``model``: a draft model, opened as a `Model` of its own. ``lookup``: the length of the shortest match, in tokens,
+    1..65535; 0 turns lookup off. If the end of the text matches an earlier place in prompt or text, the tokens that
+    followed there are proposed. With a model and a lookup, the model drafts. The match drafts if the model proposes too
+    few tokens, or if ``n_max`` is "auto" and the match promises more tokens a second.
 
     ``n_max``: the most tokens of a block, 0..32; 0 drafts nothing. "auto" uses `Pace` to choose the fastest length,
     which may be 0. ``n_min``: blocks with fewer tokens are not used, 0 to ``n_max``. ``p_min``: the draft model stops
-    when it gives its best token a lower probability, 0..1, among its ten best at temperature 1. ``mode``: see
-    `Speculation`. In mode "mrs" the text of a seed depends on the length of blocks, so "auto" is 3. ``n_min`` must be
-    0 there, because every token that was drawn has to be judged.
+    if its best token has a lower probability than this, 0..1, among its ten best tokens at temperature 1. ``mode``: see
+    `Speculation`. In mode "mrs" the text of a seed depends on the length of blocks, so "auto" means 3. In this mode
+    ``n_min`` must be 0, because every drawn token has to be judged.
 
-    What "auto" measures in one text serves the next text of the same draft and target.
+    The measurements of "auto" in one text are used for the next text of the same draft and target.
 
     ``on_proposed`` is called before text is handed out, whenever the source of the tokens changes: with True before
-    accepted draft tokens, with False before tokens of the target. ``clock`` returns seconds, which "auto" compares; no
-    text depends on it.
+    accepted draft tokens, with False before tokens of the target. ``clock``: a function that returns the time in
+    seconds, for the measurements of "auto". No text depends on it.
 
-    Give a draft model the context size of the target (``n_ctx``); when its context is full, it drafts nothing. Raises
-    ValueError for values out of range.
+    Open the draft model with the context size of the target (``n_ctx``). When the draft model's context is full, it
+    drafts nothing. Raises ValueError for values out of range.
     """
 
     model: Model | None = None
@@ -81,10 +83,10 @@ class Draft:
         return {name: value for name, value in vars(self).items() if name != "_paces"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _paces=WeakKeyDictionary())  # a copy measures for itself what the models cost
+        vars(self).update(state, _paces=WeakKeyDictionary())  # a copy makes its own measurements
 
     def pace(self, target: Model) -> Pace:
-        """Return the pace for a new text of a target; it begins with what the last text measured."""
+        """Return the pace for a new text of a target. It begins with the measurements of the last text."""
         last = self._paces.get(target)
         pace = self._paces[target] = Pace(self.most, self.fixed) if last is None else last.renewed()
         return pace
@@ -128,14 +130,15 @@ class Draft:
 
 @dataclass
 class Speculated:
-    """Figures of a text that was written with a draft.
+    """Figures of a text, or of several texts, written with a draft.
 
-    ``drafted`` and ``accepted``: tokens. ``blocks``: calls of the target that judged drafted tokens. ``tokens``: tokens
-    that these calls added to the text. ``plain``: calls without a drafted token. ``draft_s``: seconds of drafting.
+    ``drafted`` and ``accepted``: numbers of tokens. ``blocks``: calls of the target that judged drafted tokens.
+    ``tokens``: tokens that these calls added to the text. ``plain``: calls without a drafted token. ``draft_s``:
+    seconds of drafting.
 
-    ``speed``: how many times as fast the text came as without a draft, computed from the times of this run; None if the
-    times do not suffice. ``off``: whether the draft was slower and is no longer used; ``speed`` is then the speed of
-    the best block.
+    ``speed``: the speed as a multiple of the speed without a draft, computed from the times of this run; None if there
+    are too few times. ``off``: whether drafting was slower and was stopped. ``speed`` is then the speed that the best
+    length of blocks would have.
     """
 
     drafted: int = 0
@@ -165,7 +168,7 @@ class Speculated:
         self.tokens += tokens
 
     def add(self, other: "Speculated | None") -> None:
-        """Add the figures of another text, if it has any; the speed is that of the last text."""
+        """Add the figures of another text, if there are any. ``speed`` becomes the speed of that text."""
         if other is not None:
             for name in ("drafted", "accepted", "blocks", "tokens", "plain", "draft_s"):
                 setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -208,7 +211,7 @@ def common_length(a: Sequence[object], b: Sequence[object]) -> int:
 
 @dataclass(frozen=True)
 class Opened:
-    """The data `refuse_draft` needs of a target that is no `Model`: its file, a `llama_cpp.Llama` and its sizes."""
+    """A target that is not a `Model`, for `refuse_draft`: its file, a `llama_cpp.Llama` and its sizes."""
 
     header: Header
     llm: Any
@@ -217,7 +220,7 @@ class Opened:
 
 
 def refuse_draft(target: Model | Opened, draft: Draft) -> None:
-    """Raise LzsError for a draft model that cannot draft for a target, ValueError for one that is the target itself.
+    """Raise LzsError if a draft model cannot draft for a target, and ValueError if it is the target itself.
 
     Both vocabularies must have the same kind, special tokens and texts; one may be longer. Recurrent and hybrid models
     cannot take back rejected tokens. Raises ValueError if no block fits in the context or in a batch of the target,
@@ -259,8 +262,9 @@ def warn_of_change(
 def too_large(target: Header, draft: Header, name: str | None = None) -> str | None:
     """Return a warning for a draft model that is at least as large as its target; None for a smaller draft.
 
-    ``name``: the target's name, None for the name of its file. A draft of one token gives at most two tokens for one
-    call of the target and one of the draft. The time of a call is taken to be proportional to the size of the weights.
+    ``name``: the target's name, None for the name of its file. A block of one token gives at most two tokens for one
+    call of the target and one call of the draft model. The time of a call is assumed to be proportional to the size of
+    the weights.
     """
     ratio = draft.file_bytes / target.file_bytes
     if ratio < 1:

@@ -5,9 +5,9 @@ from ..sampler import Sampler
 
 
 def forced_of(grammar: Grammar, text: str) -> tuple[int, int] | None:
-    """Return (tokens that the grammar forces, all tokens) of an allowed text, which is cut into the longest tokens.
+    """Return (number of tokens that the grammar forces, number of tokens) for a text, cut into the longest tokens.
 
-    None if the grammar does not allow the text, or not these tokens. The token that ends the text is not counted.
+    None if the grammar does not allow the text or these tokens. The end token is not counted.
     """
     data = text.encode()
     by_bytes = {piece: token for token, piece in reversed(list(enumerate(grammar.vocabulary.pieces))) if piece}

@@ -29,19 +29,20 @@ def generate(
     """Continue a prompt until the model ends the text, a stop string comes, the text loops, or there is no room left.
 
     ``prompt``: text, messages or tokens. Messages ({"role", "content"} each) become text through the model's chat
-    template. Tokens are any sequence of integers, with everything that the model expects around them. ``config``: the
-    settings of the text; None is `GenerationConfig()`, with the recommended penalty for the model and up to 512 new
-    tokens. ``max_tokens`` and ``stop`` replace those of the config.
+    template. Tokens are any sequence of integers; the caller includes every special token that the model expects.
+    ``config``: the settings of the text; None is `GenerationConfig()`, with the recommended penalty for the model and
+    up to 512 new tokens. ``max_tokens`` and ``stop`` replace those of the config.
 
-    ``reuse_context``: decode only the part of the prompt that differs from the tokens in the model's context; otherwise
-    the context is emptied first. llama.cpp may round the logits of reused tokens differently, so that a text may differ
-    at a token that was almost a tie.
+    ``reuse_context``: keep the tokens in the model's context that equal the beginning of the prompt, and decode only
+    the rest of the prompt. If it is false, the context is emptied first. With reused tokens llama.cpp may round the
+    logits differently, so a text may differ at a token that was almost a tie.
 
     ``on_text`` is called with each piece of text as it comes; no piece ends inside a character. The pieces add up to
-    ``text``. If a loop is cut, they add up to everything that was written, because streamed text is never retracted.
-    If ``on_text`` returns True, the text ends there. A KeyboardInterrupt ends the text too, and what was written is
-    returned. ``on_explanation`` is called before each token, including the token that ends the text. It gets what the
-    sampler does (`Sampler.explain`), with the texts of the tokens. It makes a token take several times as long.
+    ``text``. If an action cuts a loop, the pieces add up to everything that was written, the cut text included, because
+    streamed text is never retracted. If ``on_text`` returns True, the text ends there. A KeyboardInterrupt ends the
+    text too, and what was written is returned. ``on_explanation`` is called before each token, including the token that
+    ends the text. Its argument explains the step (`Sampler.explain`), with the texts of the tokens. With it, a token
+    takes several times as long.
 
     Raises ValueError for an empty prompt, one that does not fit in the context, and values out of range; TypeError for
     a model that is not a `Model` and a config that is not a `GenerationConfig`; LzsError when the model or its template

@@ -12,8 +12,8 @@ FinishReason = Literal["stop", "repetition", "length", "context", "interrupted"]
 
 @dataclass(frozen=True)
 class Timings:
-    """Times in seconds. ``prompt``: decoding the prompt; ``decode``: decoding the new tokens; ``sampling``: picking
-    them; ``total``: everything together.
+    """Times in seconds. ``prompt``: to decode the prompt. ``decode``: to decode the new tokens. ``sampling``: to pick
+    the new tokens. ``total``: everything together.
 
     A decode ends when its logits can be read, so it includes the work that llama.cpp does in the background.
     """
@@ -28,24 +28,26 @@ class Timings:
 class Generation:
     """The result of `generate`.
 
-    ``text``: everything that was written. ``reasoning`` and ``content``: its two parts, if the model marks its
-    reasoning by `<think>` and `</think>` or by marks of its own. ``reasoning`` is None if there is no such block, or an
-    empty one. A block that was never closed reaches to the end of the text. A text that is a value or a choice from its
-    first token on (`Grammar.is_value`) is all content.
+    ``text``: everything that was written. ``reasoning`` and ``content``: the two parts of ``text``, if the model marks
+    its reasoning by `<think>` and `</think>` or by marks of its own. ``reasoning`` is None if there is no reasoning
+    block, or if it is empty. A block that was never closed reaches to the end of the text. A text that is a value or a
+    choice from its first token on (`Grammar.is_value`) is all content.
 
     ``tokens``: the ids, including those of a stop string but not the token that ends a text (EOG). ``finish_reason``:
     "stop" (EOG, or ``stop_string``), "repetition" (``loop`` or ``stuck``), "length" (``max_tokens``), "context" (the
     context is full), or "interrupted" (Ctrl-C, or ``on_text`` asked to end). ``loop`` and ``stuck``: the loop, or the
     stretch without new text, that ended the text, in tokens; None if it did not end the text. ``actions``: everything
-    that was done about loops, in order. Tokens that an action cut are in its ``cut``, and no longer in ``tokens`` and
-    ``text``.
+    that was done about loops, in order. Tokens that an action cut are in the ``cut`` of its `ActionTaken`, and no
+    longer in ``tokens`` and ``text``.
 
     ``speculated``: the figures of a draft. ``forced``: number of new tokens that were not sampled, because the grammar
-    allowed no other. ``constrained``: the part of ``text`` that the grammar constrains, "" if the grammar did not
-    begin; None without a grammar. ``sampler``: where penalties were applied, on the "cpu" or in llama.cpp's "graph".
+    allowed only this token. ``constrained``: the part of ``text`` that the grammar constrained; "" if the text ended
+    before the grammar began; None without a grammar. ``sampler``: where penalties were applied, on the "cpu" or in
+    llama.cpp's "graph".
 
-    ``template_unused``: the prompt was plain text, the model has a chat template, and it answered with nothing. Models
-    that were trained to chat often do that, so the caller may want to suggest the template.
+    ``template_unused``: whether the prompt was plain text, the model has a chat template, and the model answered with
+    nothing. Models that were trained to chat often answer plain text with nothing. The caller may then suggest the
+    template.
     """
 
     text: str
@@ -67,7 +69,7 @@ class Generation:
 
     @property
     def completion_tokens(self) -> int:
-        """Number of new tokens: those of ``tokens`` and those that actions cut."""
+        """Number of new tokens: ``tokens`` and the tokens that actions cut."""
         return len(self.tokens) + sum(len(action.cut) for action in self.actions)
 
     @property
@@ -77,5 +79,5 @@ class Generation:
 
     @property
     def sampling_microseconds(self) -> float:
-        """Microseconds a token that the sampler needs to pick a token and to add it to its history."""
+        """Microseconds that the sampler takes to pick one token and to add it to its history, on average."""
         return 1e6 * self.timings.sampling / max(self.completion_tokens, 1)

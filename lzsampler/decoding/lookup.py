@@ -1,4 +1,4 @@
-"""`Lookup`: drafts without a model: the tokens that followed an earlier match of the text's end."""
+"""`Lookup`: drafts without a model. It proposes the tokens that followed an earlier match of the text's end."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,11 +11,11 @@ MAX_MATCH = 65535  # tokens; a longer match counts as this long
 
 
 class Lookup:
-    """A growing text, with the earlier places that match its end, among its last ``window`` (1..2**31 - 1) tokens.
+    """A growing text and an index of earlier matches of its end, within the last ``window`` (1..2**31 - 1) tokens.
 
-    The match index is that of the LZ penalty, over the whole text. It takes 6 bytes a token. The time of a token is
-    linear in the window, about a microsecond for 10,000 tokens. One thread at a time may use it; another thread gets
-    an LzsError.
+    The LZ penalty uses the same kind of index. The index covers the whole text and takes 6 bytes a token. To append a
+    token takes time linear in the window, about a microsecond for a window of 10,000 tokens. One thread at a time may
+    use it; another thread gets an LzsError.
     """
 
     def __init__(self, window: int = INT32_MAX) -> None:
@@ -42,9 +42,9 @@ class Lookup:
     def find(self, least: int, n: int) -> tuple[int, list[int]]:
         """Return (length of the longest match of the text's end, the ``n`` tokens that followed that match).
 
-        ``least``: tokens of the shortest match, 1..65535. Of several matches of one length the nearest counts. If the
-        text ends before ``n`` tokens followed, the tokens repeat from the start of that continuation. (0, []) if
-        nothing matches.
+        ``least``: the length of the shortest match, in tokens, 1..65535. If several matches have the same length, the
+        nearest counts. If fewer than ``n`` tokens followed the match, the tokens that followed are repeated. (0, []) if
+        there is no match.
         """
         tokens = ffi.new("int32_t[]", integer("n", n, 1, INT32_MAX))
         length = int(lib.lzs_lookup_find(self._handle, integer("least", least, 1, MAX_MATCH), tokens, n))

@@ -1,20 +1,21 @@
 """`generate_many`: many texts in a few llama.cpp contexts. Each step decodes a token of every text in one batch.
 
 Every text equals that of `generate` if llama.cpp computes the same logits for one sequence and for several. With Q8_0
-weights it does, bit for bit; with F16 weights it does not, and a text may change at a token that was almost a tie.
-It does not either with flash attention and several threads in a context of more than 256 tokens (llama.cpp 0.3.36).
-For the same logits, every sequence has a cache of its own (``kv_unified`` is off), and a prompt is decoded separately,
-in the batches of `generate`. No token is computed alone that `generate` computes with others (`_reusable`).
+weights the logits are the same, bit for bit. With F16 weights they differ, and a text may change at a token that was
+almost a tie. They also differ with flash attention and several threads in a context of more than 256 tokens (llama.cpp
+0.3.36). To get the same logits, every sequence has a cache of its own (``kv_unified`` is off), and a prompt is decoded
+separately, in the same batches as in `generate`. If `generate` computes a token together with others, so does this
+module (`_reusable`).
 
 Texts of one prompt that are the same so far share one sequence. When their samplers pick different tokens, the largest
-group continues. The others wait at that place of the cache until the group has ended, or move to a free cache. The
-settings of a grid often write the same text, so this saves half of the work: `lzs eval --grid paper` decodes one token
-for 1.9 that it writes, and one for seven in answers to tasks (embedded model).
+group of texts with the same token continues. The other groups wait in the same cache until the largest group has ended,
+or move to a free cache. Different settings of a grid often write the same text, so sharing saves half of the work. `lzs
+eval --grid paper` writes 1.9 tokens for each token that it decodes, and seven in answers to tasks (embedded model).
 
 If llama.cpp has fewer threads than there are cores, as for a small model, several contexts decode at the same time.
 
-A draft (together.py) proposes tokens for the texts that have a cache of their own. One call computes the rows of all
-texts, so that a draft gains less the more texts there are.
+A draft (together.py) proposes tokens for the texts that have a cache of their own. One call computes the rows of logits
+of all texts. So the more texts there are, the less a draft gains.
 """
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
@@ -46,23 +47,23 @@ from .together import Place, Shared, Together
 from .writing import Text
 
 MAX_PARALLEL = 256  # LLAMA_MAX_SEQ
-_TOGETHER = 256  # the most texts of one prompt that begin together; each has a sampler in memory
+_TOGETHER = 256  # the most texts of one prompt that begin together; each text has a sampler in memory
 _T = TypeVar("_T")
-_KERNELS = (1, 2, 64)  # sizes of a batch from which on llama.cpp (0.3.36) uses other kernels
-_WORTH_COPYING = 8  # tokens of a prompt; between separate caches llama.cpp copies only whole sequences
+_KERNELS = (1, 2, 64)  # batch sizes, in tokens, at which llama.cpp (0.3.36) changes to other kernels
+_WORTH_COPYING = 8  # tokens of a prompt; llama.cpp copies only whole sequences from cache to cache
 
 
 @dataclass(frozen=True)
 class Request:
-    """One text to write, as `generate` writes it, and the caller's own ``id`` for it.
+    """One text to write, as `generate` writes it. ``id``: any object by which the caller recognises the request.
 
-    ``config``: the settings of the text. The seed of its params draws the text. Texts of different prompts with the
-    same seed are drawn with the same noise: give each the `sequence_seed` of the seed and the number of its prompt.
-    Each context has its own copy of the grammar, and every token is sampled. The draft is that of `generate_many`, and
-    the penalties are applied on the CPU.
+    ``config``: the settings of the text. The seed is that of ``config.params``. Texts of different prompts with the
+    same seed are drawn with the same noise. For independent texts, use `sequence_seed` of the seed and the number of
+    the prompt. Each context has its own copy of the grammar, and every token is sampled. ``config`` must have no draft,
+    because `generate_many` takes one for all texts. Penalties are applied on the CPU.
 
-    ``on_text`` may be called from another thread. ``sampler``: called when the text begins; it returns a sampler that
-    replaces the one of the params.
+    ``on_text`` may be called from another thread. ``sampler``: a function that is called when the text begins and
+    returns a sampler. This sampler replaces the one that ``config.params`` describe.
     """
 
     id: Any
@@ -88,25 +89,27 @@ def generate_many(
     n_contexts: int | None = None,
     draft: Draft | None = None,
 ) -> Iterator[tuple[Request, Generation | ValueError | LzsError]]:
-    """Yield each request with its text, in the order in which the texts end, which depends only on their lengths.
+    """Yield each request with its text, in the order in which the texts end. The order depends only on their lengths.
 
-    A request that fails is yielded with its error instead of a text, and the others continue. The error is the
-    ValueError or LzsError that `generate` would raise, or that the request's ``sampler`` or ``on_text`` raises. If
-    llama.cpp fails, all texts of that context get its LzsError. Any other error is a bug, and is raised.
+    If a request fails, it is yielded with its error instead of a text, and the other requests continue. The error is
+    the ValueError or LzsError that `generate` would raise, or that the request's ``sampler`` or ``on_text`` raises. If
+    llama.cpp fails, all texts of the context in which it failed get its LzsError. Any other error is a bug, and is
+    raised.
 
-    ``n_parallel``: number of different texts at a time, 1..256; each has a cache for ``model.n_ctx`` tokens, which
-    takes its own memory. ``n_threads``: llama.cpp's threads for each context; None is the model's number.
-    ``n_contexts``: how many contexts decode at the same time, each with a part of the texts; None is one for every
-    ``n_threads`` cores, and one on a GPU. Requests are taken from the iterable when there is room: consecutive requests
-    with the same prompt together, and the request after them. The timings of a text are those of its prompt and its
-    share of the steps that it took part in; copies of a text count as one.
+    ``n_parallel``: number of different texts at a time, 1..256. Each has a cache for ``model.n_ctx`` tokens in memory.
+    ``n_threads``: llama.cpp's threads for each context; None is the model's number. ``n_contexts``: how many contexts
+    decode at the same time, each with a part of the texts; None is one for every ``n_threads`` cores, and one on a GPU.
+    Requests are taken from the iterable when there is room. Consecutive requests with the same prompt are taken
+    together, and one more request is read to see where they end. The timings of a text: the time of its prompt, and its
+    share of the steps that it took part in. In a step, texts that share a sequence count as one text.
 
     ``draft``: what proposes tokens, which changes no text. Its mode must be "gumbel" or "match": in "mrs" a text would
-    depend on the texts that are decoded with it. Nothing is drafted for texts of one prompt while they are the same.
+    depend on the texts that are decoded in the same call. Nothing is drafted for texts of one prompt while they are the
+    same.
 
     Raises ValueError for numbers out of range and for a draft that does not fit, TypeError for a model that is not a
-    `Model`, and LzsError when there is no memory for the contexts. Closing the iterator frees the contexts; the model
-    cannot be closed before. Any number of threads may call this function with one model.
+    `Model`, and LzsError when there is no memory for the contexts. Closing the iterator frees the contexts. Until then
+    the model cannot be closed. Any number of threads may call this function with one model.
     """
     refuse_other_model("generate_many", model)
     n_parallel = integer("n_parallel", n_parallel, 1, MAX_PARALLEL)
@@ -193,7 +196,7 @@ def _text(model: Model, request: Request, grammars: MutableMapping[Grammar, Gram
     grammar = request.config.grammar
     if grammar is not None:
         if grammar not in grammars:
-            grammars[grammar] = grammar.copy()  # one thread at a time may use a grammar, and contexts have threads
+            grammars[grammar] = grammar.copy()  # one thread at a time may use a grammar, and each context has a thread
         grammar = grammars[grammar]
     return Text(
         model,
@@ -221,7 +224,7 @@ _Working = Sequence[tuple["_Cache", "_Branch"]]
 class _Branch:
     """Texts that are the same so far: ``n_past`` tokens are decoded, and ``token`` is decoded next.
 
-    ``ahead``: tokens that come before ``token``. An action wrote them in place of text that it cut.
+    ``ahead``: tokens to decode before ``token``. An action wrote these tokens in place of the text that it cut.
     """
 
     texts: list[_Writing]
@@ -231,16 +234,16 @@ class _Branch:
 
 
 def _least(n: int) -> int:
-    """Return the size of the smallest batch that llama.cpp computes with the kernels of a batch of ``n`` tokens."""
+    """Return the smallest batch size for which llama.cpp uses the same kernels as for a batch of ``n`` tokens."""
     return max(size for size in _KERNELS if size <= n)
 
 
 class _Cache:
     """The ``n_past`` tokens of one sequence in llama.cpp: a prompt and a text. ``row``: the logits after the prompt.
 
-    ``branch``: the texts that are being written there. ``waiting``: branches of the same prompt that wait. The cache
-    holds their tokens too: each branch has the tokens of the one before it, and maybe more. They resume from the last
-    to the first.
+    ``branch``: the texts that are being written in this cache. ``waiting``: branches of the same prompt that wait. The
+    cache holds the tokens of the waiting branches too. Each branch begins with the tokens of the branch before it in
+    the list. The last branch of the list resumes first.
     """
 
     def __init__(self, number: int) -> None:
@@ -253,7 +256,10 @@ class _Cache:
 
 
 class _Context(Sequences):
-    """Texts that are decoded together, each different text in a cache, with or without a draft."""
+    """One llama.cpp context and the texts that it decodes, with one cache for each different text.
+
+    It may have a draft.
+    """
 
     def __init__(
         self, model: Model, n_caches: int, n_threads: int, n_ctx: int | None = None, draft: Draft | None = None
@@ -278,7 +284,7 @@ class _Context(Sequences):
         self._begun: list[tuple[_Cache, list[_Writing]]] = []  # texts whose prompt is not decoded yet
 
     def close(self) -> None:
-        """Free the context, and that of the draft."""
+        """Free the context and the draft's context."""
         if self._together is not None:
             self._together.close()
             self._together = None
@@ -295,7 +301,7 @@ class _Context(Sequences):
         return len(self._free) == len(self._caches)
 
     def add(self, texts: list[_Writing]) -> None:
-        """Begin texts of one prompt in the free cache that already holds the largest part of it."""
+        """Begin texts of one prompt in the free cache that already holds the largest part of the prompt."""
         if self._draft is not None and self._together is not None:
             for _, text in texts:
                 text.speculator = None if text.own is None else Shared(text, self._draft, self._together.pace)
@@ -308,7 +314,8 @@ class _Context(Sequences):
     def step(self) -> list[_Writing]:
         """Write the next token of each text that does not wait, and return the texts that end.
 
-        A text gets two tokens after its prompt, and several when some were drafted. If llama.cpp fails, all texts end.
+        A text gets one token. In its first step it gets two, and with drafted tokens it may get several. If llama.cpp
+        fails, all texts end.
         """
         try:
             self._step()
@@ -348,7 +355,7 @@ class _Context(Sequences):
         self._spread()
 
     def _write(self, working: _Working) -> None:
-        """Decode the next token of each text, and pick the one after it."""
+        """Decode the last picked token of each text, and pick the next token."""
         start = perf_counter()
         batch = [(branch.token, cache.n_past, cache.number) for cache, branch in working]
         rows = self._decode(batch, wanted=len(batch))
@@ -360,7 +367,7 @@ class _Context(Sequences):
             self._pick(cache, branch.texts, row)
 
     def _write_drafted(self, working: _Working, together: Together) -> None:
-        """Decode the next token of each text with the tokens drafted after it, and pick the tokens that follow."""
+        """Decode the last picked token of each text and the tokens drafted after it, and pick the next tokens."""
         start, clock = perf_counter(), self._clock
         places = [self._place(cache, branch) for cache, branch in working]
         drafted = together.propose(places)
@@ -378,7 +385,8 @@ class _Context(Sequences):
         firsts = []
         for (cache, branch), (_, tokens) in zip(working, drafted, strict=True):
             firsts.append(len(batch))
-            # llama.cpp computes sequences of one length together; the filling is purged with the rejected tokens.
+            # llama.cpp computes sequences of equal length together. So shorter blocks are padded with copies of the
+            # first token, which are purged together with the rejected tokens.
             more = min(longest, self._model.n_ctx - cache.n_past - 1) - len(tokens)
             block = [branch.token, *tokens, *[branch.token] * more]
             batch += [(token, cache.n_past + i, cache.number) for i, token in enumerate(block)]
@@ -405,18 +413,20 @@ class _Context(Sequences):
         together.pace.judged_together(len(working), len(batch), blocks, together.seconds, added, clock() - before)
 
     def _place(self, cache: _Cache, branch: _Branch) -> Place:
-        """Return the place to draft for; no draft if texts share a cache, or if something steers the sampler."""
+        """Return the `Place` of a branch. It allows no draft if texts share the cache, or if something steers the
+        sampler.
+        """
         text = branch.texts[0][1]
         shared = text.speculator if len(branch.texts) == 1 and text.steady else None
         return Place(cache.number, cache.n_past, shared if isinstance(shared, Shared) else None)
 
     def _pick(self, cache: _Cache, texts: list[_Writing], row: Any) -> None:
-        """Have texts that are the same so far take their next tokens."""
+        """Let each text of a branch take its next token from the logits ``row``."""
         room = cache.n_past < self._model.n_ctx
         self._going_on(cache, [(request, text, _tried(text, text.take, row, room)) for request, text in texts])
 
     def _going_on(self, cache: _Cache, texts: list[tuple[Request, Text, int | None]]) -> None:
-        """Continue texts that were the same so far with one token each; None ends a text."""
+        """Split the texts of a branch by their next tokens into waiting branches. A token of None ends its text."""
         branches, cut = dict[int, _Branch](), list[_Branch]()
         for request, text, token in texts:
             if token is None:
@@ -428,7 +438,7 @@ class _Context(Sequences):
                 branches.setdefault(token, _Branch([], token, cache.n_past)).texts.append((request, text))
         cache.branch = None
         cache.waiting += sorted(branches.values(), key=lambda branch: len(branch.texts))
-        if cut:  # a text that was cut has fewer tokens than others that wait
+        if cut:  # a text that was cut has fewer tokens than other waiting texts
             cache.waiting = sorted([*cut, *cache.waiting], key=lambda branch: branch.n_past)
 
     def _go_on(self, caches: Iterable[_Cache]) -> None:
@@ -448,7 +458,7 @@ class _Context(Sequences):
             cache.n_past = branch.n_past
             more = branch.ahead
         else:
-            text = branch.texts[0][1]  # a recurrent model cannot go back part of the way
+            text = branch.texts[0][1]  # a recurrent model can only start anew, not remove its last tokens
             self._prompt(cache, text.prompt)
             more = text.tokens[:-1]
         for token in more:
@@ -456,7 +466,10 @@ class _Context(Sequences):
             cache.n_past += 1
 
     def _prompt(self, cache: _Cache, prompt: list[int]) -> Any:
-        """Bring a prompt into a cache, copying as much as possible from another cache; return the logits after it."""
+        """Bring a prompt into a cache, and return the logits after the prompt.
+
+        As many tokens as possible are copied from another cache.
+        """
         source = max(self._caches, key=lambda other: (self._reusable(other, prompt), other is cache))
         keep = self._reusable(source, prompt)
         if source is not cache:
@@ -464,7 +477,7 @@ class _Context(Sequences):
             if keep:
                 self._copy(source, cache)
         if not keep or not self._keep(cache.number, keep):
-            keep = 0  # a recurrent model cannot go back part of the way
+            keep = 0  # a recurrent model can only start anew, not remove its last tokens
             llama_cpp.llama_memory_seq_rm(self._memory, cache.number, -1, -1)
         cache.n_past = keep
         while cache.n_past < len(prompt):
@@ -480,32 +493,33 @@ class _Context(Sequences):
     def _reusable(self, cache: _Cache, prompt: list[int]) -> int:
         """Return how many tokens of a prompt a cache holds exactly as `generate` would compute them.
 
-        llama.cpp uses one kind of kernel for a single token, another for a few, and another for many; each rounds
-        differently. `generate` decodes whole batches, so the size of the batch that a token is in must match.
+        llama.cpp has different kernels for batches of one token, of a few tokens and of many tokens. Each kernel rounds
+        differently. So the batch in which a cached token was decoded must use the same kernels as the batch in which
+        `generate` would decode the token.
         """
         if cache.prompt == prompt:
             return len(prompt)
         n = min(common_length(cache.prompt, prompt), len(prompt) - 1)
-        begin = (n - 1) // self._model.n_batch * self._model.n_batch  # start of the batch with the last of these tokens
+        begin = (n - 1) // self._model.n_batch * self._model.n_batch  # start of the batch of token n - 1
         if n and _least(self._end(begin, cache.prompt) - begin) != _least(self._end(begin, prompt) - begin):
             n = begin
         begin, end = n // self._model.n_batch * self._model.n_batch, self._end(n, prompt)
         return min(n, end - _least(end - begin))
 
     def _end(self, place: int, prompt: list[int]) -> int:
-        """Return where the batch that holds the token at a place of the prompt ends."""
+        """Return the end of the batch that contains the prompt's token at offset ``place``."""
         n_batch = self._model.n_batch
         return min(len(prompt), (place // n_batch + 1) * n_batch)
 
     def _spread(self) -> None:
-        """Move waiting branches to free caches; caches are free when the requests have run out."""
+        """Move waiting branches to free caches. Caches stay free only when there are no more requests."""
         while self._free and (source := max(self._caches, key=lambda cache: len(cache.waiting))).waiting:
             target = self._free.pop(0)
             self._copy(source, target)
             self._resume(target, source.waiting.pop(0))
 
     def _close_up(self) -> None:
-        """Move the texts into the first caches: llama.cpp computes only neighbouring caches together."""
+        """Move the texts into the first caches, because llama.cpp computes only neighbouring caches together."""
         working = [cache for cache in self._caches if cache.branch is not None]
         gaps = [cache for cache in self._caches[: len(working)] if cache.branch is None]
         beyond = [cache for cache in working if cache.number >= len(working)]

@@ -1,6 +1,6 @@
-"""`Pace`: how many tokens to draft, from measured times of drafting and judging and from what was accepted.
+"""`Pace`: computes how many tokens to draft from the times of drafting and judging and the numbers of accepted tokens.
 
-It reads no clock.
+It reads no clock: its callers pass the times.
 """
 
 from collections import Counter, deque
@@ -11,23 +11,24 @@ from itertools import accumulate, pairwise
 AUTO_MOST = 16
 """The longest block that `Pace` chooses."""
 
-_TIMES = 15  # measurements of one kind that count, the latest ones
-_FEW = 3  # with fewer measurements the shortest counts, since another process may have been at work
-_MEMORY = 0.97  # factor by which the weight of a judged token falls with each later one at its place in a block
-_HOPE = (1.4, 2.0)  # (tokens accepted, tokens judged) to assume before anything was judged
-_FIRST = 3  # the longest block until one was judged; then twice the longest so far
+_TIMES = 15  # how many of the latest measurements of one kind count
+_FEW = 3  # with fewer measurements the shortest time counts, since another process may have caused longer ones
+_MEMORY = 0.97  # factor by which a judged token loses weight with each later token at the same place of a block
+_HOPE = (1.4, 2.0)  # (tokens accepted, tokens judged) that are assumed before any token was judged
+_FIRST = 3  # length limit of the first block; later blocks may be twice as long as the longest so far
 _PLAIN_FIRST = 2  # calls without a draft before the first block, to measure their time
-_PLAIN_AGAIN = 4, 64  # blocks between later such calls: first 4, as the first call may have been slow; doubled up to 64
-_NEIGHBOUR = 32  # blocks between two that try a length next to the best
-_AGED = 4.0  # judged tokens that everything before a new try counts as, at most
-_CREDIT = 4  # calls without a draft: time that drafts without a block may take before they pause
+_PLAIN_AGAIN = 4, 64  # blocks between two later calls without a draft: 4, doubled up to 64
+_NEIGHBOUR = 32  # every 32nd block tries a length next to the best
+_AGED = 4.0  # the most judged tokens as which earlier judgements count after a new try
+_CREDIT = 4  # drafts that give no block may take the time of 4 calls without a draft; then drafting pauses
 _MARGIN = 1.05  # a smaller gain may be the noise of a few measurements
 _TINY = 1e-12  # seconds, to avoid a division by 0
-# Calls until a draft that does not pay is tried again; the pause then doubles. Glances notice sooner that it pays.
+# Number of calls until a draft that does not pay is tried again, and the most such calls. The number doubles after each
+# try. Glances may show earlier that a draft pays.
 _PAUSE, _LONGEST_PAUSE = 512, 1024
 _PAUSE_TOGETHER, _LONGEST_TOGETHER = 32, 512  # for several texts at once, which have no glances
 _GLANCE = 8  # calls without a draft between two glances
-_GLANCING = 0.005  # the time of glances, as a share of the time of calls without a draft
+_GLANCING = 0.005  # the most time of glances, as a share of the time of calls without a draft
 
 
 @dataclass
@@ -37,17 +38,17 @@ class _Kind:
     stood: list[float] = field(default_factory=list)
     judged: list[float] = field(default_factory=list)  # both for each place in a block, the latest ones weighing most
     times: deque[float] = field(default_factory=lambda: deque(maxlen=_TIMES))  # seconds for a drafted token
-    seconds: float = 0.0  # the typical one of these times
-    wasted: float = 0.0  # seconds of drafts that gave no block, in all
-    owed: float = 0.0  # the same since the last block, or since a new try
-    lost: float = 0.0  # the part of ``owed`` that counts against another try
+    seconds: float = 0.0  # the typical value of ``times``
+    wasted: float = 0.0  # seconds of all drafts that gave no block
+    owed: float = 0.0  # seconds of drafts that gave no block, since the last block or the last new try
+    lost: float = 0.0  # the part of ``owed`` that can stop further drafts
     drafted: int = 0
     blocks: int = 0
-    longest: int = 0  # tokens of a block
+    longest: int = 0  # tokens of the longest block
     all_stood: bool = False  # whether all tokens of the last block were accepted
     waited: int = 0
     pause: int = _PAUSE
-    glances_stood: int = 0  # consecutive glances of which the text got every token
+    glances_stood: int = 0  # consecutive glances whose tokens the text all got
     glanced: float = 0.0  # seconds of glances
     plain: float = 0.0  # seconds of calls without a draft
 
@@ -66,7 +67,7 @@ class _Kind:
         self.saw(drafted, accepted)
 
     def saw(self, drafted: int, accepted: int) -> None:
-        """Record how many tokens of a block or of a glance were right."""
+        """Record how many tokens of a block or of a glance the text got."""
         while len(self.judged) < drafted:
             self.stood.append(_HOPE[0])
             self.judged.append(_HOPE[1])
@@ -78,20 +79,20 @@ class _Kind:
         """Yield, for each of the first n places of a block, the probability that all tokens up to it are accepted."""
         chance, share = 1.0, _HOPE[0] / _HOPE[1]
         for i in range(n):
-            if i < len(self.judged):  # a place that was never judged has the share of the place before it
+            if i < len(self.judged):  # a place that was never judged takes the share of the place before it
                 share = self.stood[i] / self.judged[i]
             chance *= share
             yield chance
 
     def age(self) -> None:
-        """Give new measurements more weight than the old ones."""
+        """Lower the weight of old judgements, so that new ones count more."""
         for i, judged in enumerate(self.judged):
             if judged > _AGED:
                 self.stood[i] *= _AGED / judged
                 self.judged[i] = _AGED
 
     def renewed(self) -> "_Kind":
-        """Return what is known of this kind at the beginning of another text."""
+        """Return the measurements of this kind for another text, with the counts of the text at 0."""
         known = _Kind(self.stood[:], self.judged[:], deque(self.times, _TIMES), self.seconds, longest=self.longest)
         known.waited, known.pause = self.waited, self.pause
         known.glanced, known.plain = self.glanced, self.plain
@@ -102,18 +103,19 @@ class _Kind:
 class Pace:
     """Chooses the length of blocks that adds the most tokens a second; the length may be 0.
 
-    A block of k tokens adds E(k) = 1 + a1 + a1 a2 + ... + a1 ... ak tokens. a_i is the share of tokens at place i that
-    are accepted if all before them are. The block takes v(k + 1) seconds of the target and k times d seconds of the
-    draft. All are running estimates (Leviathan et al. 2023, arXiv 2211.17192, section 3.3, with measured instead of
-    assumed costs, and a share for each place).
+    A block of k tokens adds E(k) = 1 + a1 + a1 a2 + ... + a1 ... ak tokens on average. a_i is the probability that the
+    token at place i is accepted if all tokens before it are. The block takes v(k + 1) seconds of the target and k d
+    seconds of the draft. a_i, v and d are running estimates (Leviathan et al. 2023, arXiv 2211.17192, section 3.3, with
+    measured instead of assumed costs, and a share for each place).
 
-    While no draft pays, one is tried now and then; while one pays, a call without a draft is. Between two such tries
-    there are glances: tokens are drafted, which takes little time, and compared with the tokens that the text gets
-    without a draft. They show how many would have been accepted, without an extra call of the target.
+    While drafting does not pay, a block is tried now and then. While it pays, a call without a draft is made now and
+    then. Between two tried blocks there are glances: tokens are drafted, which takes little time, and compared with the
+    tokens that the text gets without a draft. A glance shows how many tokens would have been accepted, without an extra
+    call of the target.
 
-    ``most``: the longest block. ``fixed``: a fixed length; the measurements then only serve `speed`. Each draft has a
-    kind, any int. The times of the target's calls belong to all kinds, everything else to one kind. ``rows``: the most
-    tokens of a call; None is the longest block and the token before it.
+    ``most``: the longest block. ``fixed``: a fixed length of blocks. The measurements then only serve `speed`. Each
+    draft has a kind, any int. The times of the target's calls are shared by all kinds. Other measurements are kept for
+    each kind. ``rows``: the most tokens of a call; None is ``most`` + 1.
     """
 
     def __init__(self, most: int, fixed: int | None = None, rows: int | None = None) -> None:
@@ -121,13 +123,13 @@ class Pace:
         self._calls: dict[int, deque[float]] = {}  # number of tokens in a call -> seconds of such calls
         self._typical: dict[int, float] = {}  # number of tokens in a call -> typical seconds
         self._n_calls: Counter[int] = Counter()
-        self._costs: list[float] = []  # seconds of calls with 0 to the most tokens; empty: recompute
+        self._costs: list[float] = []  # by number of tokens, from 0: seconds of a call; empty: recompute
         self._tokens = 0
         self._blocks = 0
         self._plain_at = 0  # number of blocks at the last call without a draft
         self._plain_again = _PLAIN_AGAIN[0]  # blocks until the next call without a draft
         self._in_row = 0  # calls without a draft since the last block
-        self._drift = 1.0  # how much slower those calls have become; other calls are assumed to have slowed as much
+        self._drift = 1.0  # factor by which calls without a draft have slowed; assumed for all calls
         self._glanced = 0.0  # seconds of glances
         self._kinds: dict[int, _Kind] = {}
 
@@ -147,7 +149,7 @@ class Pace:
         before = self._typical.get(1)
         self._called(1, seconds)
         self._in_row += 1
-        if before is not None and self._in_row > _TIMES // 2:  # most of the times that count came after the last block
+        if before is not None and self._in_row > _TIMES // 2:  # most of the counted times are later than the last block
             self._drift *= self._typical[1] / max(before, _TINY)
         self._tokens += 1
         self._plain_at = self._blocks
@@ -155,7 +157,7 @@ class Pace:
             of.plain += seconds
 
     def passed(self) -> None:
-        """Record a call without a drafted token that was not timed; it counts as one of the usual time."""
+        """Record a call without a drafted token that was not timed. It counts as a call of typical time."""
         self._tokens += 1
         self._n_calls[1] += 1
         for of in self._kinds.values():
@@ -179,10 +181,10 @@ class Pace:
         of.took(drafted, draft_s)
         of.tried(drafted, accepted)
         if of.all_stood and of.pause > _PAUSE and self._pays(of, drafted, drafted):
-            of.waited = of.pause  # blocks had not paid, and this one did: the next try comes at once
+            of.waited = of.pause  # earlier blocks did not pay, and this block did: try again at once
 
     def glanced(self, kind: int, drafted: int, accepted: int) -> None:
-        """Record how many tokens of a `glance` the text got."""
+        """Record how many of the ``drafted`` tokens of a `glance` the text got."""
         of = self._kinds[kind]
         of.saw(drafted, accepted)
         of.glances_stood = of.glances_stood + 1 if accepted == drafted else 0
@@ -221,7 +223,7 @@ class Pace:
             self._plain_again = min(2 * self._plain_again, _PLAIN_AGAIN[1])
             return 0
         of = self._kinds.setdefault(kind, _Kind())
-        if of.waited % _GLANCE and of.waited < of.pause:  # it did not pay a moment ago
+        if of.waited % _GLANCE and of.waited < of.pause:  # a draft did not pay a few calls ago
             of.waited += 1
             return 0
         room = min(room, self.most, max(2 * of.longest, _FIRST))
@@ -230,7 +232,7 @@ class Pace:
         best, rate = self._best(of, room)
         if rate * self._typical[1] <= _MARGIN or of.lost > _CREDIT * self._typical[1]:
             if of.all_stood and room > of.longest and self._pays(of, room, of.longest):
-                return room  # with weights of 4 bits a call with 9 tokens may take little more than one with 4
+                return room  # with weights of 4 bits a call of 9 tokens may take little longer than a call of 4
             of.waited += 1
             if of.waited <= of.pause:
                 return 0
@@ -245,9 +247,9 @@ class Pace:
         return best
 
     def glance(self, kind: int, room: int) -> int:
-        """Return how many tokens, from 0 to ``room``, to draft now only to see how many of them the text gets.
+        """Return how many tokens, 0 to ``room``, to draft for a glance: only to see how many of them the text gets.
 
-        Ask this after `length`, when nothing is drafted.
+        Call this method after `length` has returned 0.
         """
         of = self._kinds.get(kind)
         if self.fixed is not None or of is None or not of.judged or not of.waited or of.waited % _GLANCE:
@@ -258,9 +260,10 @@ class Pace:
         return self._surest(of, room) if room > 0 else 0
 
     def rest(self, kind: int) -> int:
-        """Return for how many of the next calls nothing needs to be asked, because a draft did not pay a moment ago.
+        """Return for how many of the next calls the caller can skip `length`, because a draft did not pay a few calls
+        ago.
 
-        Report each of these calls to `passed`.
+        The caller reports each of these calls to `passed`.
         """
         of = self._kinds.get(kind)
         if self.fixed is not None or of is None or of.waited % _GLANCE == 0:
@@ -273,18 +276,18 @@ class Pace:
     def rate(self, kind: int, room: int) -> float:
         """Return the most tokens a second that a kind of draft promises, in blocks of 1 to ``room`` tokens.
 
-        For a kind that was never judged it is infinite, so that each kind is tried.
+        For a kind that was never judged the rate is infinite, so that each kind is tried.
         """
         of = self._kinds.get(kind)
         return self._best(of, min(room, self.most))[1] if of is not None and of.judged else float("inf")
 
     @property
     def _compares(self) -> bool:
-        """Whether enough calls without a draft were timed to compare others with them."""
+        """Whether enough calls without a draft were timed to compare calls with drafts with them."""
         return len(self._calls.get(1, ())) >= _PLAIN_FIRST
 
     def _best(self, of: _Kind, room: int) -> tuple[int, float]:
-        """Return (the length of blocks, 1 to ``room``, that promises the most tokens a second; that rate)."""
+        """Return (the length of blocks, 1 to ``room``, that promises the most tokens a second; the tokens a second)."""
         expected, best, most = 1.0, 1, 0.0
         for k, chance in enumerate(of.chances(room), 1):
             expected += chance
@@ -294,7 +297,9 @@ class Pace:
         return best, most
 
     def _pays(self, of: _Kind, k: int, as_long_as: int) -> bool:
-        """Return whether a fully accepted block of k tokens pays, if its call takes as long as the given length's."""
+        """Return whether a fully accepted block of k tokens pays, if its call takes as long as for ``as_long_as``
+        tokens.
+        """
         seconds = self._typical[as_long_as + 1] + k * of.seconds
         return (k + 1) * self._typical.get(1, 0.0) > _MARGIN * seconds
 
@@ -308,7 +313,7 @@ class Pace:
         return max(costs[k + 1] + k * of.seconds, _TINY)
 
     def _line(self) -> list[float]:
-        """Return the seconds of calls with 0 to the most tokens: measured, or interpolated between measurements.
+        """Return the seconds of a call by its number of tokens, from 0: measured, or interpolated between measurements.
 
         Beyond the largest measured call, the line through the last two continues. With a single measurement, all calls
         cost the same.
@@ -327,9 +332,9 @@ class Pace:
 
     @property
     def speed(self) -> float | None:
-        """How many times as fast the text came as without a draft, from the typical time of each kind of call.
+        """The speed as a multiple of the speed without a draft, computed from the typical time of each kind of call.
 
-        None if fewer than two calls without a draft, or no block, were timed in this text and those before it.
+        None if this text and the texts before it had fewer than two timed calls without a draft, or no timed block.
         """
         if not self._compares or not self._judged:
             return None
@@ -339,31 +344,34 @@ class Pace:
 
     @property
     def promised(self) -> float | None:
-        """How many times as fast the best block would be now; above 1 it pays. None whenever `speed` is None."""
+        """The speed that the best length of blocks would have now, as a multiple of the speed without a draft.
+
+        Above 1 a draft pays. None whenever `speed` is None.
+        """
         if not self._compares or not self._judged:
             return None
         return max(self._best(of, of.longest)[1] for of in self._judged) * self._typical[1]
 
     @property
     def _judged(self) -> list[_Kind]:
-        """The kinds that had a block judged, in this text or those before it."""
+        """The kinds of which a block was judged, in this text or in texts before it."""
         return [of for of in self._kinds.values() if of.judged]
 
 
 class SharedPace(Pace):
     """Chooses one length for the blocks of several texts that are decoded in one call; the length may be 0.
 
-    All sequences of a call get equally many tokens, because llama.cpp computes sequences of different lengths in
-    sequence. With n texts, blocks of k tokens take v(n (k + 1)) seconds, however few of the texts have drafted tokens.
-    The more texts there are, the shorter are the blocks; with enough texts nothing is drafted. ``rows``: the most
-    tokens of a call.
+    In a call every sequence gets the same number of tokens, because llama.cpp computes sequences of different lengths
+    one after the other. With n texts, a call with blocks of k tokens takes v(n (k + 1)) seconds, even if only few texts
+    have drafted tokens. The more texts there are, the shorter are the blocks; with enough texts nothing is drafted.
+    ``rows``: the most tokens of a call.
     """
 
     def __init__(self, most: int, fixed: int | None, rows: int) -> None:
         super().__init__(most, fixed, rows)
         self._baseline = 0.0  # seconds that the tokens so far would have taken without a draft
         self._waited, self._pause = 0, _PAUSE_TOGETHER
-        self._promise: float | None = None  # how many times as fast the best block would be
+        self._promise: float | None = None  # speed of the best block as a multiple of the speed without a draft
 
     def went(self, n_texts: int, seconds: float) -> None:
         """Record the time of a call without drafted tokens, which added a token to each text."""
@@ -395,7 +403,8 @@ class SharedPace(Pace):
         self._baseline += tokens * self._costs[n_texts] / n_texts
 
     def shared_length(self, asked: Sequence[tuple[int, int]], n_texts: int) -> int:
-        """Return how many tokens to draft now for each text that can have some; the call stays within ``rows``.
+        """Return how many tokens to draft now for each text that can have drafted tokens. The call stays within
+        ``rows``.
 
         ``asked``: (kind of draft, most tokens) for each of these texts. ``n_texts``: number of texts that are decoded,
         1 or more.
@@ -444,7 +453,10 @@ class SharedPace(Pace):
 
     @property
     def speed(self) -> float | None:
-        """How many times as fast the texts came as without a draft; None until calls of both kinds were timed."""
+        """The speed as a multiple of the speed without a draft.
+
+        None until calls with and without a draft were timed.
+        """
         if not self._blocks or sum(self._n_calls.values()) == self._blocks:
             return None
         seconds = sum(count * self._typical[n] for n, count in self._n_calls.items())
@@ -453,7 +465,10 @@ class SharedPace(Pace):
 
     @property
     def promised(self) -> float | None:
-        """How many times as fast the best block would have been when a length was last chosen; None before that."""
+        """The speed of the best block when a length was last chosen, as a multiple of the speed without a draft.
+
+        None before a length was chosen.
+        """
         return self._promise
 
 

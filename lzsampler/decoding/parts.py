@@ -25,7 +25,7 @@ _BEFORE_THINKING = 200  # characters, the same as in `reasoning.split`
 
 
 class PartTracker:
-    """Tells in which part of a text the next token falls; it can go back to any earlier place.
+    """Tells in which part of a text the next token falls. It can go back to any earlier token.
 
     ``opened``: the opening mark of reasoning at the end of the prompt (`reasoning.opened`), "" if there is no such
     mark. Thinking begins where `reasoning.split` finds it, and only once: a block that opens after the beginning of a
@@ -34,7 +34,7 @@ class PartTracker:
     """
 
     def __init__(self, opened: str = "") -> None:
-        # After each token: the part, the mark that ends it (b"" if no mark does), and a possible beginning of a mark.
+        # After each token: the part, the mark that ends this part (b"" if none does), and text that may begin a mark.
         begin = ("thinking", MARKS[opened].encode(), b"") if opened else ("begin", b"", b"")
         self._states: list[tuple[str, bytes, bytes]] = [begin]
 
@@ -102,7 +102,9 @@ def parts_of(name: str, parts: Sequence[str] | None) -> tuple[Part, ...]:
 
 
 def parts_of_grammar(parts: Sequence[str] | None, has_grammar: bool) -> tuple[Part, ...]:
-    """Return the parts of ``grammar_scope`` as `parts_of`; ValueError also without the answer or without a grammar."""
+    """Return the parts of ``grammar_scope`` as `parts_of` does. ValueError also if the answer or the grammar is
+    missing.
+    """
     if parts is not None and not has_grammar:
         raise ArgumentError("grammar_scope has no effect without a grammar: give a grammar, or leave grammar_scope out")
     scope = parts_of("grammar_scope", parts)

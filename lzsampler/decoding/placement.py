@@ -1,4 +1,4 @@
-"""`placed`: makes the penalties of a text work on the CPU or in llama.cpp's graph."""
+"""`placed`: applies the penalties of a text on the CPU or in llama.cpp's graph."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +12,10 @@ from .writing import Text
 
 @contextmanager
 def placed(text: Text, config: GenerationConfig) -> Iterator[None]:
-    """Have the sampler of a text work in the place that ``config.sampler`` names, within a ``with`` block.
+    """Within a ``with`` block, run the sampler of a text where ``config.sampler`` says: on the CPU or in the graph.
 
-    The block uses the model, the grammar and the draft's model; it raises LzsError if another thread uses them.
+    The block reserves the model, the grammar and the draft's model for this thread. LzsError if another thread uses one
+    of them.
 
     "auto" is the graph if the logits are computed on a GPU and the graph is possible, else the CPU. Raises ValueError
     for "graph" with explanations, and LzsError if "graph" is not possible with llama.cpp or the device.

@@ -29,18 +29,18 @@ LOOP_KEYS = {
 
 @dataclass(frozen=True, repr=False)
 class LoopPolicy:
-    """What to do when a text loops, and in which parts of a text this and the penalties apply.
+    """What to do when a text loops, in which parts of a text to do it, and in which parts penalties apply.
 
-    - ``action``: the name of one of the `ACTIONS` of lzsampler.decoding.actions: "off", "stop", "trim", "rewind",
-      "close-think" or "boost"; their classes document them. None is "stop" if the `Params` have a detector, and "off"
-      otherwise.
+    - ``action``: the name of an action, a key of `lzsampler.decoding.actions.ACTIONS`: "off", "stop", "trim", "rewind",
+      "close-think" or "boost". The class of each action documents it. None is "stop" if the `Params` have a detector,
+      and "off" otherwise.
     - ``rule``: what counts as a loop. "period": copies of one pattern (``repetition_detection`` of `Params`, or
       `STOP_ON_LOOP` if that is not set). "stuck": a stretch with almost no new text (``stuck_detection``, or
-      `STOP_ON_STUCK` if that is not set); its n-grams occur for the third time, and the second copy begins at the
-      previous occurrence of the first of them. "both": the one that is found first. None is the detectors that the
-      `Params` have, and "period" if they have no detector.
-    - ``max_recoveries``: how many times an action that continues a text may act on it, 0..1000; after that the text
-      stops.
+      `STOP_ON_STUCK` if that is not set). The n-grams of the stretch occur for the third time. The second copy begins
+      at the previous occurrence of the first of these n-grams. "both": a period or a stuck stretch, whichever is found
+      first. None uses the detectors that the `Params` have, or "period" if the `Params` have no detector.
+    - ``max_recoveries``: how many times an action may act on one text and let it continue, 0..1000. The next loop after
+      that stops the text.
     - ``loop_scope`` and ``penalty_scope``: the parts of a text ("thinking", "answer", "tool" for tool calls) in which
       loops are acted on, and in which penalties apply; None is all parts.
 
@@ -59,7 +59,7 @@ class LoopPolicy:
         if self.rule is not None and not (isinstance(self.rule, str) and self.rule in get_args(LoopRule)):
             raise ArgumentError(f"loop_rule must be one of {', '.join(get_args(LoopRule))}, got {self.rule!r}")
         object.__setattr__(self, "max_recoveries", integer("max_recoveries", self.max_recoveries, 0, MAX_RECOVERIES))
-        for name in ("loop_scope", "penalty_scope"):  # the dataclass is frozen, and this completes its construction
+        for name in ("loop_scope", "penalty_scope"):  # the only way to set a field of a frozen dataclass
             object.__setattr__(self, name, parts_of(name, getattr(self, name)))
 
     def __repr__(self) -> str:
@@ -83,14 +83,16 @@ class LoopPolicy:
         return Off if self.action is None else ACTIONS[self.action]
 
     def refuse_beside_grammar(self) -> None:
-        """Raise ValueError for an action that writes what a grammar may refuse."""
+        """Raise ValueError if the action writes tokens that a grammar may refuse."""
         if self.kind.writes:
             raise ArgumentError(
                 f"on_loop={self.action!r} writes what a grammar may refuse: use {names('writes', False)}"
             )
 
     def settled(self, params: Params) -> tuple["LoopPolicy", Params]:
-        """Return the policy with action and rule set, and the settings with exactly the detectors that it needs."""
+        """Return the policy with action and rule set, and the settings with exactly the detectors that this policy
+        needs.
+        """
         own = params.repetition_detection, params.stuck_detection
         action = self.action or (Stop if any(own) else Off).name
         rule = self.rule or ("both" if all(own) else "stuck" if own[1] else "period")
@@ -102,13 +104,13 @@ class LoopPolicy:
         return replace(self, action=action, rule=rule), params
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as JSON values, by the names of `LOOP_KEYS`."""
+        """Return the fields as JSON values. The keys are the names in `LOOP_KEYS`."""
         values = {key: getattr(self, field) for key, field in LOOP_KEYS.items()}
         return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "LoopPolicy":
-        """Return the policy of some fields by the names of `LOOP_KEYS`, in the form of `to_json`."""
+        """Return the policy that `to_json` wrote. ``values`` may lack keys; a missing field keeps its default."""
         unknown = values.keys() - LOOP_KEYS.keys() if isinstance(values, Mapping) else {shown(values)}
         if unknown:
             raise ArgumentError(f"a policy has the keys {', '.join(LOOP_KEYS)}, got {min(unknown)}")
@@ -119,7 +121,11 @@ DEFAULT_POLICY = LoopPolicy()
 
 
 def unpriced(params: Params) -> Params:
-    """Return settings whose penalties change no logit but stay on, so that a sampler can go back to ``params``."""
+    """Return settings whose penalties stay on but change no logit.
+
+    A sampler cannot switch a penalty on or off between steps, but it can change from ``params`` to these settings and
+    back.
+    """
     changes: dict[str, Any] = {
         penalty.strength: _NO_PRICE for penalty in PENALTIES if penalty.method is None and penalty.is_on(params)
     }

@@ -1,4 +1,4 @@
-"""`Proposer`: drafts blocks of tokens for a `Begun` text, with a draft model or by matches."""
+"""`Proposer`: drafts blocks of tokens for a text (`Begun`), with a draft model or from matches."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from .draft import Draft, Speculated, common_length
 from .lookup import Lookup
 from .pacing import Pace
 
-BY_MODEL = 0  # the kind of a block that the model drafted; blocks from matches have the kinds above
+BY_MODEL = 0  # the kind of a block that the model drafted; blocks from matches have kinds 1 to 5
 USUAL = 2  # tokens that a draft model usually decodes before it drafts: the last two of an accepted block
 _LONG = 5  # the kind of matches of 16 tokens and more; 1 token is kind 1, 2 and 3 are kind 2, 4 to 7 are kind 3
 
@@ -23,14 +23,14 @@ class Taker(Protocol):
         """Draft the next token from a draft model's logits; None if its probability is below ``p_min``."""
 
     def draft_token(self, token: int) -> None:
-        """Draft a token from another source; LzsError if no token can follow the ones before it."""
+        """Draft a token from another source. LzsError if no token can follow the tokens before it."""
 
     def discard(self) -> None:
         """Take the drafted tokens back."""
 
 
 class Figured(Protocol):
-    """Has figures of a draft."""
+    """An object with figures of a draft."""
 
     @property
     def figures(self) -> Speculated:
@@ -49,7 +49,10 @@ class Begun:
         return 0
 
     def known(self, past: Sequence[int]) -> int:
-        """Return how many tokens a context shares with prompt and text; the last is left out, to get its logits."""
+        """Return how many tokens at its beginning a context shares with prompt and text.
+
+        The last token of prompt and text does not count, since it must be decoded for its logits.
+        """
         tokens = [*self.prompt, *self.tokens[:-1]]
         n = min(len(past), len(tokens))
         return n if past[:n] == tokens[:n] else common_length(past, tokens)  # usually equal, and lists compare fast
@@ -61,7 +64,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A drafted block and its kind. ``seconds``: the drafting time, without work that the next block does not need."""
+    """A drafted block and its kind. ``seconds``: the drafting time, without work that is needed only once."""
 
     tokens: list[int]
     kind: int
@@ -116,7 +119,7 @@ class Proposer:
         return True
 
     def propose(self, room: int, n_past: int) -> Proposal | None:
-        """Draft up to ``room`` tokens after the target's first ``n_past``; None if there are too few."""
+        """Draft up to ``room`` tokens. None if too few were drafted. ``n_past``: tokens in the target's context."""
         clock, least = self._draft.clock, max(self._draft.n_min, 1)
         for kind, propose in self._sources(room, n_past, self._pace.length):
             before, self._aside_s = clock(), 0.0
@@ -128,12 +131,12 @@ class Proposer:
             self._taker.discard()
             self._pace.wasted(kind, seconds - self._aside_s)
         self._watch(room, n_past)
-        if self._found is None:  # with lookup, the kind of a match is known only once it is found
+        if self._found is None:  # with lookup, the kind is known only when the match is found
             self._rest = self._pace.rest(BY_MODEL)
         return None
 
     def _watch(self, room: int, n_past: int) -> None:
-        """While no block is judged, draft tokens now and then only to see how many of them the text gets."""
+        """Make a glance if it is time: draft tokens only to see how many of them the text gets."""
         text, pace, clock = self._text, self._pace, self._draft.clock
         if self._glance is not None:
             stood = self._glance.stood(text)
@@ -186,7 +189,7 @@ class Proposer:
         text = self._text
         purge(model, text.known(model.past))
         missing = text.after(model.n_past)
-        if len(missing) > USUAL:  # the prompt, or text that came without a draft: later blocks do not take this long
+        if len(missing) > USUAL:  # the prompt, or text without a draft: this time is not typical of later blocks
             before = self._draft.clock()
             model.decode(missing[:-1])
             self._aside_s = self._draft.clock() - before
@@ -205,11 +208,13 @@ class Proposer:
 
 
 def taken(taker: Taker, tokens: list[int], is_eog: Callable[[int], bool]) -> list[int]:
-    """Draft the tokens that followed a match, up to the first that the grammar refuses, and return them."""
+    """Draft the tokens that followed a match, up to the first token that the grammar refuses. Return the drafted
+    tokens.
+    """
     for n, token in enumerate(tokens):
         try:
             taker.draft_token(token)
-        except LzsError:  # no token can follow one that is not allowed
+        except LzsError:  # no token can follow a token that is not allowed
             return tokens[:n]
         if is_eog(token):
             return tokens[: n + 1]
@@ -223,7 +228,7 @@ def purge(model: Model, n: int) -> None:
 
 
 class Found:
-    """Finds matches, of ``least`` tokens or more, of a text's end in its prompt and in itself."""
+    """Finds earlier places in prompt and text that match the end of the text in ``least`` tokens or more."""
 
     def __init__(self, text: Begun, least: int) -> None:
         self._text, self._least = text, least
@@ -233,7 +238,7 @@ class Found:
     def find(self, n: int) -> tuple[int, list[int]]:
         """Return (the kind of draft, the ``n`` tokens that followed the longest match); (0, []) without a match.
 
-        The longer a match is, the likelier its continuation is right, so lengths have kinds of their own.
+        The longer a match is, the likelier its continuation is right. So the kind depends on the length of the match.
         """
         text, lookup = self._text, self._lookup
         if text.n_actions != self._n_actions:  # an action may have cut the text

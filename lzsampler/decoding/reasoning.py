@@ -25,7 +25,8 @@ def closing(mark: str, template: str | None, prompt: str = "") -> str:
 
     Templates write the reasoning of earlier turns as the model was trained to write it, most of them as
     ``'\\n</think>\\n\\n'``. ``template``: the source of the template, None if the model has no template. ``prompt``: if
-    the template has no line breaks, those of the prompt count, which may show by example how reasoning ends.
+    the template has no line breaks, those of the prompt count, because the prompt may contain examples of how reasoning
+    ends.
     """
     opening = next((name for name, closing in MARKS.items() if closing == mark), "")
     around = rf"({re.escape(opening)})?((?:\\n|\n)*){re.escape(mark)}((?:\\n|\n)*)"
@@ -67,7 +68,7 @@ def split_places(text: str, opened: str = "") -> tuple[Place | None, Place | Non
             mark_at_end = _FINAL_END.search(text, final.end()) if final else None
             answer_end = mark_at_end.start() if mark_at_end else len(text)
             return _parts(text, (start, end), (final.end(), answer_end) if final else None)
-    if begin.startswith("analysis") and "assistantfinal" in text:  # gpt-oss, whose marks detokenization removed
+    if begin.startswith("analysis") and "assistantfinal" in text:  # gpt-oss: detokenization removed its marks
         return _until(text, text.index("analysis") + len("analysis"), "assistantfinal")
     at = text.find(_END)
     if at >= 0 and "<think>" not in text[:at]:

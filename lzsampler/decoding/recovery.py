@@ -1,7 +1,7 @@
 """`Recovery`: decides token by token what to do about the loops of a text.
 
-It knows the tokens and what a sampler has found in them, but no model and no cache: `generate`, `generate_many` and
-the drop-in carry out its decisions. It draws no random numbers, so a text depends on its seed alone.
+It uses the tokens and the loop that a sampler has found, but no model and no cache. `generate`, `generate_many` and the
+drop-in carry out its decisions. It draws no random numbers, so a text depends on its seed alone.
 """
 
 import codecs
@@ -22,10 +22,10 @@ class Recovery:
     """The state of the recoveries of one text.
 
     ``policy`` and ``params``: as `LoopPolicy.settled` returns them. ``temperature``: the temperature of the text's own
-    settings. ``limit``: the most tokens that the text can have. ``whole``: takes a number of tokens and returns the
-    first place from there on that is not inside a character. ``fresh``: `fresh_start` for this text. ``closing``: takes
-    a number of tokens and returns the tokens that end the thinking after them; none if the text is not thinking there.
-    ``spell``: takes words and returns the tokens that continue the text with them.
+    settings. ``limit``: the most tokens that the text can have. ``whole``: takes a number of tokens and returns this
+    number, or the next number at which the text is not inside a character. ``fresh``: `fresh_start` for this text.
+    ``closing``: takes a number of tokens and returns the tokens that end the thinking there; no tokens if the text is
+    not thinking there. ``spell``: takes words and returns the tokens that continue the text with these words.
 
     Call `step` after each token if `watching` is true or the sampler has found a loop. Between two tokens,
     `forbidden` holds the tokens that may not be picked next, and `draws` how to draw the next token if not by the
@@ -53,7 +53,8 @@ class Recovery:
         self._limit, self.whole, self.fresh, self.closing, self.spell = limit, whole, fresh, closing, spell
         self._detect = Params(repetition_detection=params.repetition_detection, stuck_detection=params.stuck_detection)
         self._n_vocab = n_vocab
-        # The text's own sampler reports only its first loop while those tokens stay; this one detects later loops.
+        # While the tokens of the first loop stay, the text's own sampler reports only that loop. This sampler detects
+        # later loops.
         self._watch: Sampler | None = None
         self._watch_from = 0
 
@@ -70,7 +71,8 @@ class Recovery:
     def step(self, tokens: Sequence[int], found: Loop | Stuck | None, part: Part = "answer") -> Decision | None:
         """Return what to do after the last of ``tokens``; None to continue unchanged.
 
-        ``found``: the loop that the text's sampler has found. ``part``: the part in which the next token falls.
+        ``found``: the loop that the text's sampler has found. ``part``: the part of the text in which the next token
+        falls.
         """
         self.forbidden = self._action.forbidden(tokens)
         if self._action.draws is not None:
@@ -86,7 +88,7 @@ class Recovery:
         return self._act(tokens, found)
 
     def give_up(self, tokens: Sequence[int]) -> None:
-        """Record that only forbidden tokens could be picked, which ends the text."""
+        """End the text, because only forbidden tokens could be picked, and record this."""
         self._stop(tokens, self.actions[-1].found)
 
     def _act(self, tokens: Sequence[int], found: Loop | Stuck) -> Decision | None:
@@ -164,8 +166,8 @@ class Recovery:
 def spelled(text: str, tokenize: Callable[..., list[int]], piece: Callable[[int], bytes]) -> list[int]:
     """Return the tokens that continue a text with some words.
 
-    ``tokenize``: the method of a `llama_cpp.Llama`. If the vocabulary asks for it, llama.cpp puts a space before a
-    text, which does not belong inside another text. ``piece``: returns the bytes of a token.
+    ``tokenize``: the method of a `llama_cpp.Llama`. For some vocabularies llama.cpp puts a space before a text. This
+    space does not belong inside another text. ``piece``: returns the bytes of a token.
     """
     tokens = tokenize(text.encode("utf-8"), add_bos=False, special=False)
     has_space = bool(tokens) and piece(tokens[0]) == b" " and not text.startswith(" ")
@@ -175,7 +177,7 @@ def spelled(text: str, tokenize: Callable[..., list[int]], piece: Callable[[int]
 def whole_character(tokens: Sequence[int], n: int, piece: Callable[[int], bytes]) -> int:
     """Return ``n``, or the next place up to three tokens later at which the text is not inside a character.
 
-    If tokens are bytes, a copy of a loop may end inside a character, which the beginning of the next copy completes. A
+    If tokens are bytes, a copy of a loop may end inside a character, whose other bytes are in the next copy. A
     character has at most 4 bytes. ``piece``: returns the bytes of a token.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -192,11 +194,11 @@ def fresh_start(tokens: Sequence[int], n: int, reach: int, piece: Callable[[int]
     """Return where a line, or else a sentence, begins within ``reach`` tokens from the ``n``-th on; else (n, n).
 
     A text changes direction more easily at such a place than inside a sentence, where most loops are completed. The
-    first place comes before leading marks, such as a list's; the second is that of the first word. ``piece``: returns
+    first place is before leading marks, such as list marks. The second place is at the first word. ``piece``: returns
     the bytes of a token.
     """
     texts = [piece(token).decode("utf-8", "replace") for token in tokens[: n + reach]]
-    begins, kind = 0, ""  # the place after the last line or sentence end without a word since, and which of the two
+    begins, kind = 0, ""  # place after the last end of a line or sentence, if no word came since; its kind
     sentence = None
     for at, text in enumerate(texts):
         if any(map(str.isalpha, text)):

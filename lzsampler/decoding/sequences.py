@@ -17,7 +17,7 @@ from ..util.signals import uninterrupted
 class Sequences:
     """A llama.cpp context over a model's weights with ``n_sequences`` caches; for one thread at a time.
 
-    ``n_ctx``: tokens of a cache; None for as many as the model's own context has. ``capacity``: the most tokens of a
+    ``n_ctx``: tokens of a cache; None is the number of the model's own context. ``capacity``: the most tokens of a
     decode.
     """
 
@@ -70,7 +70,10 @@ class Sequences:
         llama_cpp.llama_memory_clear(self._memory, True)
 
     def stop(self) -> None:
-        """End the decode that another thread is in, with KeyboardInterrupt there; close the context after that."""
+        """End a decode that is running in another thread, which gets a KeyboardInterrupt.
+
+        Close the context after that.
+        """
         self._decoder.stop()
 
     def _keep(self, number: int, n: int) -> bool:
@@ -83,9 +86,10 @@ class Sequences:
         llama_cpp.llama_memory_seq_cp(self._memory, source, target, -1, -1)
 
     def _decode(self, batch: list[tuple[int, int, int]], *, wanted: int) -> list[Any]:
-        """Decode a batch of (token, place, number of the sequence), and return the logits of its last ``wanted``.
+        """Decode a batch of (token, position, number of the sequence). Return the logits of its last ``wanted`` tokens.
 
-        Each is a ``float *`` to n_vocab numbers. They are consecutive in memory, and valid until the next decode.
+        Each row is a ``float *`` to n_vocab numbers. The rows are contiguous in memory, and valid until the next
+        decode.
         """
         n = len(batch)
         self._tokens[:n], self._places[:n], numbers = zip(*batch, strict=True)

@@ -1,4 +1,4 @@
-"""`spec_check`: whether a draft leaves a model's texts and distribution unchanged, and how much of it is accepted."""
+"""`spec_check`: whether a draft leaves texts and distribution unchanged, and how many drafted tokens are accepted."""
 
 import math
 import warnings
@@ -25,12 +25,12 @@ LENGTHS = tuple(range(1, 9))  # of blocks, in tokens
 TEMPERATURES = (0.0, 0.8)
 _SEED = 11
 _IMPOSSIBLE = 1e-6  # a probability
-_LOW_P = 0.01  # a distribution with a smaller p is drawn again
-_MORE = 4  # with this many times as many texts
-_WRONG_P = 0.0001  # a distribution whose p is then smaller than this differs
+_LOW_P = 0.01  # if p is smaller, texts are drawn again
+_MORE = 4  # times as many texts are drawn the second time
+_WRONG_P = 0.0001  # if p is then smaller than this, the distribution differs
 _LEAST_EXPECTED = 5.0  # counts expected in a bin of the chi-square
 _CHOICES = Params(temperature=1.2, presence_penalty=1.0)  # a penalty that changes inside a block
-_LIKELY, _FAVOUR = 3, 30.0  # 3 tokens get a bias of 30, which makes all others impossible: few texts, and no truncation
+_LIKELY, _FAVOUR = 3, 30.0  # bias 30 for 3 tokens makes all others impossible without truncation
 _PASSAGE = (
     "On Monday the baker sold forty loaves of bread, nine cakes and a basket of apples. On Tuesday the rain kept "
     "everyone at home, and he sold nothing at all."
@@ -41,7 +41,7 @@ _QUESTION = "What is 12 + 30?"
 
 @dataclass(frozen=True)
 class Kept:
-    """How much of a draft was accepted in texts of one kind, over all lengths of blocks.
+    """How many drafted tokens were accepted in texts of one kind, over all lengths of blocks.
 
     ``text``: "story", "task" or "copy". ``draft``: "model" or "lookup". ``acceptance``: the share of drafted tokens
     that were accepted, None if nothing was drafted. ``tokens_per_call``: tokens that a call of the target added, on
@@ -57,7 +57,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Difference:
-    """A text that differs from the one without a draft; ``at``: its first token that differs, from 0."""
+    """A text that differs from the text without a draft. ``at``: the number of the first token that differs, from 0."""
 
     text: str
     draft: DraftKind
@@ -88,8 +88,8 @@ class SpecCheck:
     """The result of `spec_check`.
 
     ``texts``: number of texts with a draft, which have ``tokens`` tokens together. ``differences``: the texts that
-    differ from those without a draft. ``rounding``: how the target's logits depend on the number of tokens that are
-    decoded together. ``why``: that dependence in words; "" if the logits do not depend on it.
+    differ from the texts without a draft. ``rounding``: how the target's logits depend on the number of tokens that are
+    decoded together. ``why``: this dependence in words; "" if there is none.
     """
 
     texts: int
@@ -102,7 +102,10 @@ class SpecCheck:
 
     @property
     def same(self) -> bool:
-        """Whether no text, no distribution and no logits differ; longer texts rest on the logits."""
+        """Whether no text, no distribution and no logits differ.
+
+        Equal logits mean that texts longer than the compared ones are equal too.
+        """
         return not self.differences and not any(fit.wrong for fit in self.fits) and not self.why
 
     @property
@@ -144,12 +147,12 @@ def spec_check(
 
     The texts are a story, a task and a passage that is copied, of ``max_tokens`` (2..4096) tokens each, at temperature
     0 and 0.8 with the default penalty. For each length of blocks from 1 to 8, in modes "gumbel" and "match" by turns,
-    they must equal the texts without a draft. The target's logits must not depend on how many tokens are decoded
-    together (`rounding`), because longer texts rest on that.
+    they must equal the texts without a draft. Longer texts are equal only if the target's logits do not depend on how
+    many tokens are decoded together. So this is checked too (`rounding`).
 
-    ``runs`` (50..100,000) texts of three tokens in mode "mrs" must have the target's distribution; if they fit badly,
-    four times as many are drawn again. ``on_progress`` is called with the number of texts that are done and of all
-    texts. The contexts are emptied. Raises like `generate`.
+    ``runs`` (50..100,000) texts of three tokens in mode "mrs" must have the target's distribution. If they fit badly,
+    four times as many texts are drawn. ``on_progress`` is called with the number of finished texts and the number of
+    all texts. The models' contexts are emptied. Raises like `generate`.
     """
     max_tokens, runs = integer("max_tokens", max_tokens, 2, 4096), integer("runs", runs, 50, 100_000)
     sources: list[dict[str, Any]] = [] if model is None else [{"model": model}]
@@ -212,7 +215,9 @@ def _as_text(target: Model, prompt: str | Messages) -> str:
 
 
 def _written(*arguments: Any, **more: Any) -> Generation:
-    """`generate` without a `RoundingWarning`, which the verdict replaces; an interrupted text raises for Ctrl-C."""
+    """Call `generate` without its `RoundingWarning`, which the verdict replaces. An interrupted text raises
+    KeyboardInterrupt.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RoundingWarning)
         made = generate(*arguments, **more)
@@ -229,7 +234,7 @@ def _kept(text: str, draft: DraftKind, temperature: float, made: Sequence[Genera
 
 
 def _fit(target: Model, draft: Draft, runs: int, progress: _Progress) -> Fit:
-    """Compare the first two tokens of texts with a draft with the target's distribution."""
+    """Compare the first two tokens of texts written with a draft to the target's distribution."""
     asked = target.tokenize(_STORY)
     target.keep(0)
     target.decode(asked)
@@ -261,7 +266,7 @@ def _fit(target: Model, draft: Draft, runs: int, progress: _Progress) -> Fit:
 def _next(
     target: Model, params: Params, asked: list[int], text: tuple[int, ...], share: float
 ) -> list[tuple[tuple[int, ...], float]]:
-    """Return the texts that are one token longer, with their probabilities."""
+    """Return each text that continues ``text`` by one token, with its probability."""
     target.keep(0)
     target.decode([*asked, *text])
     sampler = Sampler(target.n_vocab, params)

@@ -1,6 +1,6 @@
 """`Speculator`: writes a text with tokens that a draft proposes.
 
-The contexts of draft and target stay at the accepted tokens: rejected tokens are purged from both, and no token is
+The contexts of draft and target keep only accepted tokens: rejected tokens are purged from both contexts. No token is
 decoded twice.
 """
 
@@ -14,8 +14,8 @@ from .writing import Text
 class Speculator:
     """Writes a text with tokens that a draft proposes. The prompt is already in the target's context.
 
-    Tokens are decoded one by one while something steers the sampler from token to token: while a loop is acted on, if
-    penalties or actions apply in only some parts of a text, and for explanations.
+    Tokens are decoded one by one while the sampler's settings may change from token to token. This is so while an
+    action on a loop runs, if penalties or actions apply only in some parts of a text, and for explanations.
     """
 
     def __init__(self, text: Text, draft: Draft) -> None:
@@ -35,7 +35,7 @@ class Speculator:
         return self._figures
 
     def follow(self, token: int) -> int | None:
-        """Decode a token and add one or more tokens after it. `Text.follow` adds one."""
+        """Decode a token, and add one or more tokens after it. (`Text.follow` adds exactly one.)"""
         text = self._text
         if text.forces:
             self._say(False)
@@ -88,7 +88,7 @@ class Speculator:
             raise text.failure(error) from error
         finally:
             text.decode_s += figures.draft_s - before
-            self._speculation.discard()  # what an error or an interrupt left
+            self._speculation.discard()  # drafted tokens that an error or an interrupt left
 
     def _verified(self, token: int, drafted: Proposal) -> Verified:
         text, target, clock = self._text, self._target, self._clock
@@ -105,7 +105,7 @@ class Speculator:
         judged = clock()
         text.sampling_s += judged - decoded
         text.decode_s += decoded - before
-        # The last token is decoded next, even if it was drafted, which happens when a loop ended the block.
+        # The last token is decoded next, even if it was drafted. A drafted token is last if a loop ended the block.
         n = len(drafted.tokens)
         stand = target.n_past - n - 1 + len(made.tokens)
         purge(target, stand)

@@ -1,7 +1,7 @@
 """`compare`: writes the same texts in several ways that take turns, such as with and without a draft, and times them.
 
-A machine with other work slows all ways down. So `compare` compares within a pair: two texts of one prompt and one
-seed, one written right after the other.
+Other work on the machine slows all ways down. So `compare` compares texts of one prompt and one seed that are written
+right after each other: a pair.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,10 @@ Quartiles = tuple[float, float, float]
 
 
 class ClockedModel(Model):
-    """A draft's `Model` that adds up the seconds of its decodes in ``decode_s``; its picks are timed elsewhere."""
+    """A draft's `Model` that adds up the seconds of its decodes in ``decode_s``.
+
+    The seconds do not include its picks.
+    """
 
     decode_s = 0.0
 
@@ -50,16 +53,17 @@ class Way:
 
 @dataclass(frozen=True)
 class Timed:
-    """Figures of one way over its texts; those with quartiles are over pairs.
+    """Figures of one way over its texts. Figures with quartiles are computed over pairs.
 
-    ``ms``: milliseconds for each token after the first, which the prompt gives. ``ms_whole``: milliseconds a token,
-    with the prompt. ``speedup`` and ``speedup_whole``: the tokens a second, as a multiple of the first way's for the
-    same prompt. ``tokens``: of all texts. ``same``: the share of texts that equal the first way's.
+    ``ms``: milliseconds a token without the prompt and the first token. ``ms_whole``: milliseconds a token, with the
+    prompt. ``speedup`` and ``speedup_whole``: tokens a second, as a multiple of the first way's tokens a second for the
+    same prompt. ``tokens``: number of tokens of all texts. ``same``: the share of texts that equal the first way's
+    text.
 
     ``acceptance`` and ``tokens_per_call``: as in `Speculated`; 0 and 1 without a draft. ``drafted_per_call``: tokens
-    that the draft proposes for a call of the target. Three shares of the time without the prompt: ``draft_share`` of
-    the draft's decodes, including its prompt, and ``other_share`` of everything except decodes, both medians over
-    texts; ``target_share`` is the remainder.
+    that the draft proposes for a call of the target. The next fields are shares of the time without the target's decode
+    of the prompt, medians over texts. ``draft_share``: the draft's decodes, including the draft's decode of the prompt.
+    ``other_share``: everything except decodes. ``target_share``: the remainder.
     """
 
     ms: Quartiles
@@ -87,11 +91,11 @@ def compare(
 ) -> dict[str, Timed]:
     """Write ``pairs`` texts in each of the ways, which take turns, and return their figures.
 
-    Text i has prompt i (after the last prompt the first follows again) and the same seed in all ways. ``max_tokens``:
-    the most tokens of a text, from 2. The model may end a text earlier, unless ``ignore_eos`` is true. ``on_progress``
-    is called with the number of texts that are written and of all texts. Each way writes one text before the first
-    pair, to warm up caches and threads. Raises ValueError without ways or prompts and for numbers out of range;
-    otherwise like `generate`.
+    Text i has prompt i (after the last prompt, the first prompt is used again) and the same seed in all ways.
+    ``max_tokens``: the most tokens of a text, from 2. The model may end a text earlier, unless ``ignore_eos`` is true.
+    ``on_progress`` is called with the number of written texts and the number of all texts. Each way writes one text
+    before the first pair, to warm up caches and threads. Raises ValueError without ways or prompts and for numbers out
+    of range; otherwise like `generate`.
     """
     check_counts(pairs, max_tokens)
     if not ways or not prompts:
@@ -120,7 +124,7 @@ def check_counts(pairs: int, max_tokens: int) -> None:
 @dataclass(frozen=True)
 class _Run:
     tokens: tuple[int, ...]
-    steps: int  # decoded tokens that drew another token: neither the prompt's nor the last one
+    steps: int  # decoded tokens after which a token was drawn, without the prompt
     whole: float  # seconds
     prompt: float
     target: float
@@ -138,13 +142,13 @@ def _run(way: Way, prompt: Prompt, max_tokens: int, ignore_eos: bool) -> _Run:
     clock = draft if isinstance(draft, ClockedModel) else None
     before = 0.0 if clock is None else clock.decode_s
     if draft is not None:
-        draft.keep(0)  # otherwise it would know the prompt from the text before
+        draft.keep(0)  # otherwise its context would still have the prompt of the text before
     config = GenerationConfig(way.params, max_tokens=max_tokens, ignore_eos=ignore_eos, draft=way.draft)
     made: Generation = generate(way.model, prompt, config)
     if made.finish_reason == "interrupted":
         raise KeyboardInterrupt
     figures, times = made.speculated or Speculated(), made.timings
-    ended = made.finish_reason == "stop"  # by a token that is not in the text
+    ended = made.finish_reason == "stop"  # by an end token, which is not in the text
     return _Run(
         tokens=made.tokens,
         steps=max(len(made.tokens) - (not ended), 1),
@@ -195,8 +199,8 @@ def _quartiles(values: list[float]) -> Quartiles:
 class Cost:
     """What a decode of a model costs.
 
-    ``ms``: milliseconds of one token's decode, in quartiles. ``relative``: number of tokens that are decoded together
-    -> the time of that decode as a multiple of one token's, in quartiles over rounds.
+    ``ms``: milliseconds of one token's decode, in quartiles. ``relative``: number of tokens decoded together -> the
+    time of this decode as a multiple of one token's decode, in quartiles over rounds.
     """
 
     ms: Quartiles
@@ -206,7 +210,7 @@ class Cost:
 def decode_cost(
     models: dict[str, Model], past: Tokens, sizes: Sequence[int] = (2, 4, 8), rounds: int = 20
 ) -> dict[str, Cost]:
-    """Time decodes of one and of several tokens after ``past``; models and sizes take turns in each of the rounds.
+    """Time decodes of one and of several tokens after ``past``. In each round all models and sizes take turns.
 
     ``sizes``: numbers of tokens to decode together, each at most the ``n_batch`` of the models. All rows of logits are
     computed, as when drafted tokens are verified. Raises like `Model.decode_rows`, and ValueError for fewer than 2

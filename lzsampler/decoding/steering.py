@@ -1,4 +1,4 @@
-"""`Steering`: changes a text's sampler by the part of the text, its grammar, and the actions on loops."""
+"""`Steering`: changes a text's sampler from token to token, as the part of the text, grammar and actions require."""
 
 from collections.abc import Sequence
 
@@ -15,11 +15,12 @@ from .recovery import Recovery
 
 
 class Steering:
-    """The sampler of a text's own settings, changed whenever the next token is to be picked in another way.
+    """The sampler of a text's own settings. `steer` changes the sampler if the next token must be picked in another
+    way.
 
     ``waits``: whether the grammar begins after the thinking. ``parts``: tells in which part of the text the next token
     falls; None if no setting depends on it. ``penalty_scope``: the parts in which penalties apply. ``grammar_from``:
-    the number of the token with which the grammar begins, None before that.
+    the number of the token with which the grammar began; None before the grammar begins.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Steering:
 
     @property
     def steady(self) -> bool:
-        """Whether the sampler stays unchanged from token to token, unless something is done about a loop."""
+        """Whether the sampler stays unchanged from token to token, unless an action on a loop changes it."""
         return self.parts is None and not self._masked
 
     def add(self, fragment: str | bytes) -> bool:
@@ -61,13 +62,13 @@ class Steering:
         """Take back all tokens after the first ``keep`` of ``n``."""
         self.sampler.rewind(n - keep)
         if self.grammar_from is not None and keep < self.grammar_from:
-            self.grammar_from = None  # the rewind removed it
+            self.grammar_from = None  # the rewind removed the grammar
         if self.parts is not None:
             self.parts.cut(keep)
         self._masked = True  # a rewind brings back old masks
 
     def steer(self, n: int, recovery: Recovery | None) -> None:
-        """Set up the sampler for the token after the first ``n``, by its part of the text and the recovery."""
+        """Set up the sampler for the token after the first ``n``, as its part of the text and the recovery require."""
         if self.grammar_from is None and self.parts is not None and self.parts.part != "thinking":
             self.sampler.set_grammar(self._grammar)
             self.grammar_from = n

@@ -23,7 +23,7 @@ class TextSampler(Protocol):
 
 
 def step_of(sampler: TextSampler, n_vocab: int) -> Callable[[Any], tuple[int, bool]]:
-    """Return a function that does for another sampler what `Sampler.step_at` does."""
+    """Return a function like `Sampler.step_at` for another kind of sampler."""
 
     def step_at(logits: Any) -> tuple[int, bool]:
         token = sampler.sample(row_of(logits, n_vocab))

@@ -1,11 +1,11 @@
-"""`TextStream`: turns the bytes of tokens into text as soon as it is certain, up to a stop string."""
+"""`TextStream`: turns the bytes of tokens into text as soon as the text is certain, up to a stop string."""
 
 import codecs
 from collections.abc import Sequence
 
 
 class TextStream:
-    """Takes what tokens add, and returns whole characters that cannot turn out to be part of a stop string."""
+    """Takes the text of tokens, and returns whole characters that cannot be part of a stop string."""
 
     def __init__(self, stop: Sequence[str]) -> None:
         self.stop = tuple(stop)
@@ -17,7 +17,7 @@ class TextStream:
         self._held = ""
 
     def feed(self, fragment: str | bytes) -> str:
-        """Return the text that is certain now; `found` is the stop string once one is complete.
+        """Return the text that is certain now. When a stop string is complete, `found` is this string.
 
         ``fragment``: a str of whole characters, or bytes, which may be part of a character.
         """

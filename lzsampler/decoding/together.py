@@ -30,7 +30,9 @@ class Shared:
         return self.counted
 
     def judge(self, rows: Any) -> tuple[Verified, int | None]:
-        """Judge the block by consecutive rows; return it with its last token, which is None when the text has ended."""
+        """Judge the block by contiguous rows of logits. Return (the judged block, its last token or None if the text
+        has ended).
+        """
         text, drafted = self.text, len(self.speculation.drafted)
         try:
             made = self.speculation.verify_at(rows)
@@ -47,7 +49,7 @@ class Shared:
 
 @dataclass(frozen=True)
 class Place:
-    """A text that is decoded: the number of its cache, and how many of its tokens are there.
+    """A text that is decoded: the number of its cache, and how many of its tokens the cache holds.
 
     ``shared``: None if the text cannot have drafted tokens now, for example because several texts share the cache.
     """
@@ -67,9 +69,10 @@ class _Source:
 
 
 class Together:
-    """Drafts for the texts of a context, in blocks of one length for all, which `SharedPace` chooses.
+    """Drafts for the texts of a context. `SharedPace` chooses one length of blocks for all texts.
 
-    ``n_caches`` and ``rows``: those of the target's context. A draft model has a cache for each of the target's.
+    ``n_caches`` and ``rows``: number of caches of the target's context, and most tokens of one call. A draft model gets
+    as many caches.
     """
 
     def __init__(self, draft: Draft, n_caches: int, rows: int, n_threads: int) -> None:
@@ -89,12 +92,12 @@ class Together:
             self._slots.clear()
 
     def copied(self, source: int, target: int) -> None:
-        """Copy one cache of the draft to another, as was done with the target's."""
+        """Copy one cache of the draft to another, after the same copy in the target's context."""
         if self._slots is not None:
             self._slots.copy(source, target)
 
     def propose(self, places: Sequence[Place]) -> list[tuple[int, list[int]]]:
-        """Draft tokens for each text, and return (kind, tokens) each; the tokens may be empty."""
+        """Draft tokens for each text. Return (kind, tokens) for each text; a text may have no tokens."""
         self.seconds = {}
         draft, least = self._draft, max(self._draft.n_min, 1)
         sources = [source for place in places if place.shared is not None for source in self._source(place)]
@@ -119,7 +122,9 @@ class Together:
         return [made.get(place.number, (0, [])) for place in places]
 
     def _source(self, place: Place) -> list[_Source]:
-        """Return the source that can draft for a text: a match, or else the draft model; empty without room."""
+        """Return the source that can draft for a text: a match, or else the draft model; an empty list if there is
+        none.
+        """
         shared = place.shared
         assert shared is not None
         draft = self._draft
@@ -168,7 +173,7 @@ class Together:
 
 
 class _Slots(Sequences):
-    """The draft model's context: one cache for each of the target's, and the tokens that it holds."""
+    """The draft model's context: one cache for each cache of the target, and the list of tokens in each cache."""
 
     def __init__(self, model: Model, n: int, n_threads: int) -> None:
         super().__init__(model, n, min(n_threads, model.n_threads))
@@ -185,7 +190,7 @@ class _Slots(Sequences):
         self._past[target] = self._past[source][:]
 
     def bring(self, texts: Sequence[tuple[int, Text]]) -> None:
-        """If more than the usual number of tokens are missing, such as a prompt, decode all except the last."""
+        """If a cache lacks more tokens than usual, such as a prompt, decode all missing tokens except the last."""
         for number, text in texts:
             past = self._past[number]
             known = text.known(past)
@@ -197,7 +202,7 @@ class _Slots(Sequences):
                 self._add(number, missing[:-1])
 
     def begin(self, texts: Sequence[tuple[int, Text]]) -> list[Any]:
-        """Decode the missing tokens of each text, and return the logits after them."""
+        """Decode the missing tokens of each text, and return the logits after each text."""
         last = []
         for number, text in texts:
             *missing, token = text.after(len(self._past[number]))
@@ -207,7 +212,7 @@ class _Slots(Sequences):
         return self.step(last)
 
     def step(self, tokens: Sequence[tuple[int, int]]) -> list[Any]:
-        """Decode one token in each of some caches, and return the logits after them."""
+        """Decode one token in each of the given caches, and return the logits after each token."""
         rows = self._decode([(token, len(self._past[number]), number) for number, token in tokens], wanted=len(tokens))
         for number, token in tokens:
             self._past[number].append(token)

@@ -38,14 +38,14 @@ def record(
     """Return the transcript of one `generate` call, from its arguments and result, for `to_line` or `json.dumps`.
 
     ``generation``: the text, or the error of a request that failed, as `generate_many` yields it. ``repetition``: the
-    figures of ``generation.text``, as `Repetition.to_json` of `lzsampler.auditing.repetition` returns them; None for
-    a failed request. ``dry_breakers``: DRY's sequence breakers as strings, written in place of their ids, of which
-    there may be thousands. Separators come from the model, and are not written.
+    figures of ``generation.text``, as `Repetition.to_json` of `lzsampler.auditing.repetition` returns them; None for a
+    failed request. ``dry_breakers``: DRY's sequence breakers as strings. They are written instead of the token ids,
+    because there may be thousands of ids. Separators are not written, because they come from the model.
     """
     asked = [] if isinstance(prompt, str) else [dict(message) for message in prompt]
     header = model.header
     params = config.params_for(model)
-    if not isinstance(generation, Exception):  # a failed request may fail here again
+    if not isinstance(generation, Exception):  # what made a request fail may fail again here
         loops, params = config.loops.settled(params)
         config = replace(config, on_loop=loops)
     return {
@@ -134,11 +134,12 @@ def to_line(transcript: dict[str, Any]) -> str:
 
 
 class TranscriptFile:
-    """A file that transcripts are appended to. It is opened at once, so that an unwritable path shows early.
+    """A file to which transcripts are appended. The constructor opens the file, so that an unwritable path is reported
+    early.
 
-    Several processes may append to one file. A new file that got no transcript stays, empty: another process may be
-    about to append to it, and removing the file could lose that process's lines. Raises LzsError, in one line, when
-    the file cannot be written.
+    Several processes may append to one file. A new file without transcripts is not removed: another process may be
+    about to append to the file, and would lose its lines. Raises LzsError, in one line, when the file cannot be
+    written.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -151,7 +152,7 @@ class TranscriptFile:
         self._is_regular = stat.S_ISREG(os.fstat(self._file).st_mode)
 
     def append(self, transcript: dict[str, Any]) -> None:
-        """Write one line, and return when it is on the disk. On failure raise LzsError, with the file unchanged.
+        """Write one line, and return when the line is on the disk. On failure raise LzsError, with the file unchanged.
 
         If the file's last line has no line end, one is added first.
         """
@@ -161,7 +162,7 @@ class TranscriptFile:
         written = 0
         try:
             written = os.write(self._file, line)
-            if written < len(line):  # a full disk first writes a part
+            if written < len(line):  # on a full disk only a part of the line is written
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             try:
                 os.fsync(self._file)
@@ -186,7 +187,7 @@ class TranscriptFile:
     def _take_back(self, n: int) -> None:
         """Remove the last ``n`` bytes that this object wrote.
 
-        If another process has written after them, they become spaces, which are harmless before a line.
+        If another process has written after these bytes, they are replaced by spaces, which are harmless before a line.
         """
         end = os.lseek(self._file, 0, os.SEEK_CUR)
         if os.fstat(self._file).st_size == end:

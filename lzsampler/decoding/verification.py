@@ -1,6 +1,6 @@
 """`Speculation`: blocks of drafted tokens for a `Sampler`, judged by the target's logits; and `Verified`.
 
-It knows logits but no model: `lzsampler.decoding.speculative` runs it with two llama.cpp contexts.
+It uses logits, but no model. `lzsampler.decoding.speculative` runs it with two llama.cpp contexts.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ class Verified:
     """The result of judging a block.
 
     ``tokens``: the tokens that the block adds to the text, at least one. The first ``n_accepted`` of them were drafted.
-    ``ended``: whether the last one ends the text. ``looping``: whether the sampler has found a loop or a stuck text.
+    ``ended``: whether the last token ends the text. ``looping``: whether the sampler has found a loop or a stuck text.
     """
 
     tokens: tuple[int, ...]
@@ -41,16 +41,16 @@ class Speculation:
 
     The tokens have the same distribution as without a draft, with the penalties, masks and truncation of each position;
     docs/speculative.md explains why. ``mode``: in "gumbel" draft and target draw with the same noise; in "match" the
-    draft gives its best token. Both leave even the text of a seed unchanged, whatever the draft. "mrs" is modified
-    rejection sampling (arXiv 2211.17192), which accepts slightly more.
+    draft gives its best token. In both modes a seed gives the same text with any draft as without a draft. "mrs" is
+    modified rejection sampling (arXiv 2211.17192), which accepts slightly more.
 
     ``max_draft``: most tokens of a block, 0..32. ``n_draft_vocab``: number of logits in a row of the draft, 1..2**30;
-    None is that of the target. Tokens that are in only one vocabulary are never drafted. ``ends``: tokens that end a
+    None is the target's number. Tokens that are in only one vocabulary are never drafted. ``ends``: tokens that end a
     text, and so a block. The constructor allocates all memory.
 
-    `draft` and `draft_token` draft a block, and each moves the sampler on; `verify` or `discard` ends the block. Masks
-    may be set in between, as between two steps. One thread at a time may use a `Speculation` and its sampler; another
-    thread gets an LzsError meanwhile.
+    `draft` and `draft_token` add tokens to the block, and also to the sampler's history. `verify` or `discard` ends the
+    block. Masks may be set in between, as between two steps. One thread at a time may use a `Speculation` and its
+    sampler; another thread gets an LzsError meanwhile.
     """
 
     def __init__(
@@ -84,23 +84,23 @@ class Speculation:
 
     @property
     def memory(self) -> int:
-        """Bytes that it takes, without the sampler."""
+        """Bytes that the `Speculation` holds, without the sampler."""
         return int(lib.lzs_speculation_memory(self.handle))
 
     @property
     @one_thread
     def drafted(self) -> tuple[int, ...]:
-        """The tokens of the block, which are the sampler's last ones."""
+        """The tokens of the block, which are the last tokens of the sampler."""
         tokens = lib.lzs_drafted(self.handle, self._n)
         return tuple(ffi.unpack(tokens, self._n[0])) if self._n[0] else ()
 
     def draft(self, logits: npt.ArrayLike, p_min: float = 0.0) -> int | None:
         """Draft the next token from ``n_draft_vocab`` logits of the draft, and return it.
 
-        Returns None, with nothing drafted, if the draft gives its best token a probability below ``p_min`` (0..1),
-        among its ten best at temperature 1, as in llama.cpp. Raises ValueError when the block has ``max_draft`` tokens,
-        or when the sampler was changed since the last draft; otherwise takes and raises the same as `Sampler.sample`.
-        An error changes nothing, and the tokens drafted before can still be verified.
+        Returns None, with nothing drafted, if the draft's best token has a probability below ``p_min`` (0..1). As in
+        llama.cpp, this is the probability among the ten best tokens at temperature 1. Raises ValueError when the block
+        has ``max_draft`` tokens, or when the sampler was changed since the last draft; otherwise takes and raises the
+        same as `Sampler.sample`. An error changes nothing, and the tokens drafted before can still be verified.
         """
         return self.draft_at(ffi.from_buffer("float[]", logits_array(logits, self.n_draft_vocab)), p_min)
 
@@ -133,10 +133,10 @@ class Speculation:
         token after them. Without a drafted token this is `Sampler.step`. The block ends after a token of ``ends``, and
         after the token with which a loop or a stuck text is found.
 
-        It also ends before a row that cannot be judged (NaN, or no token allowed): the next call raises that row's
-        error. If it is the first row, this call raises the error. Raises ValueError for another number of rows, and
-        when the sampler was changed since the last draft; otherwise like `Sampler.sample`. An error changes nothing:
-        `discard` the block.
+        The block also ends before a row that cannot be judged (NaN, or no token allowed). The next call then raises the
+        error of this row. If the first row cannot be judged, this call raises the error. Raises ValueError for another
+        number of rows, and when the sampler was changed since the last draft; otherwise like `Sampler.sample`. An error
+        changes nothing: `discard` the block.
         """
         array = np.ascontiguousarray(rows, np.float32)
         expected = (len(self.drafted) + 1, self.sampler.n_vocab)
@@ -148,7 +148,10 @@ class Speculation:
 
     @one_thread
     def verify_at(self, rows: Any) -> Verified:
-        """`verify` for consecutive rows outside numpy: a ``float *`` to the first, which is not checked."""
+        """`verify` for contiguous rows outside numpy.
+
+        ``rows``: a ``float *`` to the first row, which is not checked.
+        """
         drafted, n_vocab = self.drafted, self.sampler.n_vocab
         pointers = ffi.new("float *[]", [rows + i * n_vocab for i in range(len(drafted) + 1)])
         status = lib.lzs_verify(self.handle, pointers, len(pointers), self._verified)
@@ -178,7 +181,7 @@ class Speculation:
 
     @one_thread
     def discard(self) -> None:
-        """Take the drafted tokens back. If the sampler was changed since, they are only forgotten."""
+        """Take the drafted tokens back. If the sampler was changed after the draft, it stays as it is."""
         lib.lzs_undraft(self.handle)
 
     def _refuse(self, status: int, row: npt.NDArray[np.float32] | None, whose: str) -> None:

@@ -27,15 +27,16 @@ from .text_stream import TextStream
 
 
 class Text(Begun):
-    """A text that is being written: its prompt, its sampler, and its tokens so far, which no interrupt loses.
+    """A text that is being written: its prompt, its sampler, and its tokens so far. An interrupt loses no token.
 
     The caller decodes: it passes the logits after the prompt, and then after each token, to `take`, and sets the times.
-    The arguments and errors are those of `generate`. ``sampler``: a new sampler that replaces that of
-    ``config.params``; lzsampler then does nothing about loops, and there is no grammar. Only `follow` takes forced
+    The arguments and errors are those of `generate`. ``sampler``: a new sampler, used instead of the sampler of
+    ``config.params``. With it, lzsampler does nothing about loops, and there is no grammar. Only `follow` takes forced
     tokens without sampling.
 
-    After a cut, ``behind`` is the number of tokens of prompt and text that the model has to go back to. ``ahead`` holds
-    the tokens that it then has to decode before the one that `take` returned. Otherwise ``behind`` is None.
+    After a cut, ``behind`` is the number of tokens of prompt and text that stay in the model's context. The caller
+    first removes the later tokens from the context, then decodes the tokens of ``ahead``, and then the token that
+    `take` returned. Without a cut ``behind`` is None.
     """
 
     def __init__(
@@ -57,11 +58,11 @@ class Text(Begun):
         self.model, self.on_explanation = model, on_explanation
         self.max_tokens = config.max_tokens if config.max_tokens >= 0 else INT32_MAX
         self.grammar, self._plain, self._prompt_text = config.grammar, isinstance(prompt, str), text
-        # A value may have a thinking mark inside a string, where it ends no thinking.
+        # If the texts of the grammar are values, a string may contain a thinking mark. Such a mark ends no thinking.
         thought = opened(text)
         self._is_value = self.grammar is not None and self.grammar.is_value and not (config.waits and thought)
         self._opened = "" if self._is_value else thought
-        # An explanation covers every token, and only a mask can tell that a token is forced.
+        # Explanations need every token to be sampled. And only a grammar with masks can tell that a token is forced.
         masks = self.grammar is not None and not self.grammar.picks_first
         self.forces = config.fast_forward and masks and on_explanation is None
         self.tokens: list[int] = []
@@ -83,7 +84,7 @@ class Text(Begun):
         self._stepper: Stepper | None = None
         self.finish_reason: FinishReason = "interrupted"
         self.over = False
-        self.error: ValueError | LzsError | None = None  # the error that ended this text of `generate_many`
+        self.error: ValueError | LzsError | None = None  # in `generate_many`: the error that ended this text
         self.found: Loop | Stuck | None = None
         self.forced = 0
         self.behind: int | None = None
@@ -122,11 +123,11 @@ class Text(Begun):
         return self._steering.sampler
 
     def use_graph(self, graph: GraphSampler) -> None:
-        """Pick from the results of the graph, in which the sampler works from now on."""
+        """From now on, run the sampler in the graph, and pick from the graph's results."""
         self.graph, self._step_at = graph, graph.step_at
 
     def take(self, logits: Any, room: bool) -> int | None:
-        """Pick the next token and return it, to be decoded; None when the text has ended.
+        """Pick the next token and return it, for the caller to decode; None when the text has ended.
 
         ``logits``: a ``float *`` of `lzsampler._ffi` to n_vocab numbers, read only. ``room``: whether the context has
         room for one more token.
@@ -152,7 +153,7 @@ class Text(Begun):
         return self._taken(token, looping, room)
 
     def follow(self, token: int) -> int | None:
-        """Decode a token that was taken, and take the next one, as `take` does."""
+        """Decode a token that `take` returned, and take the next token."""
         span = self.forward(token)
         if span is None:
             return None
@@ -160,13 +161,13 @@ class Text(Begun):
             return self.take_after(span)
         if self.behind is not None:
             self._go_back(self.behind)
-        # An explanation needs the logits before the pick. So does the check of a failed pick.
+        # An explanation and the check of a failed pick need the logits before the pick.
         if self.on_explanation is not None or (self._recovery is not None and self._recovery.forbidden):
             return self.take_after(span)
         return self.add(*self.step(span[0]))
 
     def forward(self, token: int) -> list[int] | None:
-        """Add the tokens that the grammar forces after one that was taken; return all tokens to decode now.
+        """Add the tokens that the grammar forces after ``token``. Return all tokens to decode now, ``token`` included.
 
         None when the text has ended. After a cut (see ``behind``) only the last token is returned.
         """
@@ -186,7 +187,7 @@ class Text(Begun):
         return span if self.behind is None else self.tokens[-1:]
 
     def take_after(self, tokens: Sequence[int]) -> int | None:
-        """Decode tokens, and take the one after them."""
+        """Decode tokens, and take the next token."""
         before = perf_counter()
         self.model.decode(tokens)
         logits = self.model.logits_pointer()
@@ -194,7 +195,7 @@ class Text(Begun):
         return self.take(logits, self.model.n_past < self.model.n_ctx)
 
     def step(self, token: int) -> tuple[int, bool]:
-        """Decode a token that was taken, and return the arguments of `add` for the one after it; for `steady` texts."""
+        """Decode a token, and return the arguments of `add` for the next token. Only for `steady` texts."""
         if self._stepper is None:
             own = self.own
             assert own is not None
@@ -205,7 +206,8 @@ class Text(Begun):
             raise self.failure(error) from error
 
     def add(self, token: int, looping: bool) -> int | None:
-        """Add a token that the sampler has taken, and return it, to be decoded; None when the text has ended.
+        """Add a token that is already in the sampler's history. Return it, for the caller to decode; None when the text
+        has ended.
 
         ``looping``: as `Sampler.step_at` returns it.
         """
@@ -213,7 +215,7 @@ class Text(Begun):
 
     @property
     def own(self) -> Sampler | None:
-        """The sampler of the text's own settings; None if another one replaces it."""
+        """The sampler of the text's own settings; None if ``sampler`` replaces it."""
         return None if self._steering is None else self._steering.sampler
 
     @property
@@ -223,7 +225,9 @@ class Text(Begun):
 
     @property
     def steady(self) -> bool:
-        """Whether nothing steers the sampler from token to token, so that several tokens can be taken at a time."""
+        """Whether the sampler's settings stay unchanged from token to token, so that several tokens can be taken at a
+        time.
+        """
         recovery, own = self._recovery, self.own
         acts = recovery is not None and (recovery.watching or recovery.forbidden)
         found = recovery is not None and own is not None and (own.loop or own.stuck)
@@ -236,7 +240,7 @@ class Text(Begun):
         return min(self.max_tokens - len(self.tokens) - 1, model.n_ctx - n_past - 1, model.n_batch - 1)
 
     def failure(self, error: ValueError) -> LzsError:
-        """Return the error for logits that are nan: the model failed, and no argument of the user's."""
+        """Return the error for logits that are NaN: the model failed, and no argument is to blame."""
         return LzsError(f"the model failed after {counted(len(self.tokens), 'token')}: {error}")
 
     def _taken(self, token: int, looping: bool, room: bool) -> int | None:
@@ -288,7 +292,7 @@ class Text(Begun):
         if order.end:
             self._end_in_loop()
             return None
-        # The last token that stays is decoded again: its logits are needed, or it was never decoded.
+        # The caller decodes the last token that stays, because its logits are needed, even if it was decoded before.
         self.behind = len(self.prompt) + order.keep - 1
         self.ahead = (self.tokens[-1], *order.write)[:-1]
         for token in order.write:
@@ -330,7 +334,7 @@ class Text(Begun):
         return tokens
 
     def _go_back(self, n_past: int) -> None:
-        """Take the model's context back to the cut, and decode the tokens that were written there."""
+        """Take the model's context back to the cut, and decode the tokens that an action wrote there."""
         self.behind = None
         before = perf_counter()
         known = keep_some(self.model, min(n_past, self.model.n_past))  # forced tokens were not decoded yet
@@ -401,6 +405,6 @@ def keep_some(model: Model, n: int) -> int:
     """Keep the first ``n`` tokens of the context, or none if the model cannot; return how many are kept."""
     try:
         model.keep(n)
-    except LzsError:  # a recurrent model cannot go back part of the way, and its context is empty now
+    except LzsError:  # a recurrent model cannot remove only its last tokens; its context is empty now
         return 0
     return n

@@ -1,12 +1,12 @@
 """The penalties inside an application of llama-cpp-python: `attach` puts them into a `llama_cpp.Llama`.
 
-`LZLlama` (lzllama.py) has the same hooks from the start. They put our chain sampler into every sampler chain that
-`Llama` builds, before truncation. They also add what llama-cpp-python (0.3.17 to 0.3.36, `llama.py`) lacks:
+`LZLlama` (lzllama.py) has the same hooks from the start. The hooks put our chain sampler into every sampler chain that
+`Llama` builds, before truncation. With the hooks, unlike in llama-cpp-python (0.3.17 to 0.3.36, `llama.py`):
 
 - the prompt reaches the penalties when ``history="all"``;
-- a chain is freed when its text ends, not when the garbage collector comes;
+- a chain is freed when its text ends, not when the garbage collector runs;
 - no chain outlives its text to serve a later low-level `sample`;
-- tokens given to `generate().send()`, which llama-cpp-python takes for drafts, cannot end the process;
+- tokens given to `generate().send()`, which llama-cpp-python treats as drafts, cannot end the process;
 - `logit_bias` and `logits_processor` work together.
 """
 
@@ -59,9 +59,10 @@ class AttachSettings(PenaltySettings, total=False):
 class Attachment:
     """The penalties of one `llama_cpp.Llama`: `attach` returns it, and `LZLlama.lz` holds it.
 
-    It is a context manager that detaches. `params` and the flags may be set at any time, and apply from the next text
-    on. `stats` counts what happened since it was made. One thread at a time may use it and the model; another thread
-    gets an LzsError meanwhile. A stream uses them while it makes a chunk, but not between two chunks.
+    As a context manager, it detaches at the end of the ``with`` block. `params` and the flags may be set at any time,
+    and apply from the next text on. `stats` counts since the attachment was made. One thread at a time may use the
+    attachment and the model; other threads get an LzsError meanwhile. A stream uses both while it makes a chunk, but
+    not between two chunks.
     """
 
     def __init__(self, llm: Any, settings: Settings, *, restore: type | None) -> None:
@@ -86,8 +87,8 @@ class Attachment:
 
     @params.setter
     def params(self, params: Params) -> None:
-        if params is not None:  # None would mean the default here; the assignment below refuses it
-            penalties_from("attach", params, {}, ())  # warns of params that do nothing
+        if params is not None:  # here None would mean the default; the assignment below refuses None
+            penalties_from("attach", params, {}, ())  # warns if the params have no effect
         self._settings = dataclasses.replace(self._settings, params=params)
 
     @property
@@ -312,7 +313,7 @@ class Hooks(OneThread):
         ours |= taken_grammar(keywords)
         with lz.in_use:
             settings = merged(self, lz.current(), ours)
-            with lz.using(settings):  # the keywords are taken now: the returned generator can be sent tokens
+            with lz.using(settings):  # the keywords apply now, before the returned generator runs
                 return lz.steps(self._generate(*arguments, **keywords), settings)
 
     @one_thread
@@ -356,7 +357,7 @@ class Hooks(OneThread):
             bound.arguments["stopping_criteria"] = llama_cpp.StoppingCriteriaList(rest) if rest else None
         prompt = [int(token) for token in bound.arguments["tokens"]]
         bound.arguments["tokens"] = prompt
-        if not bound.arguments.get("reset", True):  # the text continues the tokens in the context
+        if not bound.arguments.get("reset", True):  # the tokens in the context are part of the prompt
             prompt = [*self._input_ids.tolist(), *prompt]  # type: ignore[attr-defined]
         settings = self.lz.current()
         drafter = self.lz.drafter(self)
@@ -370,7 +371,7 @@ class Hooks(OneThread):
             loops.refuse_beside_grammar()
 
         def begin(text: SampledText) -> Generator[int, Sequence[int] | None, None]:
-            """Have llama-cpp-python continue after the tokens that a text has."""
+            """Let llama-cpp-python continue after the present tokens of a text."""
             whole = {"tokens": [*prompt, *text.tokens], "reset": True} if text.tokens else {}
             plain = make(**{**bound.arguments, **whole, **text.changes()})
             if drafter is None:
@@ -394,7 +395,7 @@ class Hooks(OneThread):
         lz.latest = text
         tokens = None
         try:
-            for kept in end.script:  # tokens that stay after a cut, for a caller that begins anew
+            for kept in end.script:  # after a cut, the caller gets the tokens that stay once more
                 text.tokens.append(kept)
                 yield kept
             tokens, token = self._begun(begin, text)
@@ -439,7 +440,7 @@ class Hooks(OneThread):
     def _begun(
         self, begin: Callable[[SampledText], Generator[int, Sequence[int] | None, None]], text: SampledText
     ) -> tuple[Generator[int, Sequence[int] | None, None], int | None]:
-        """Begin the tokens after those that a text has, with the seed for this place."""
+        """Begin to generate after the present tokens of a text, with the seed for this place."""
         text.check()
         text.close(self, self.lz.stats)
         before, tokens = self._seed, begin(text)  # type: ignore[has-type]
@@ -490,7 +491,7 @@ class Hooks(OneThread):
                             self.lz.outcomes.put(chunk, made)
                     yield chunk
                 return
-            except TextCut as cut:  # `_create_completion` has to forget tokens: it begins anew with those that stay
+            except TextCut as cut:  # `_create_completion` starts anew with the tokens that stay
                 end.script = cut.tokens
                 keywords["seed"] = self._seed
 
@@ -506,7 +507,10 @@ class Hooks(OneThread):
 
 
 def _bias(logit_bias: Mapping[Any, float]) -> Callable[..., npt.NDArray[np.single]]:
-    """Return a logits processor that adds biases; llama-cpp-python drops its own if there is another processor."""
+    """Return a logits processor that adds biases.
+
+    If there is another processor, llama-cpp-python drops its own biases.
+    """
     tokens = np.array([int(token) for token in logit_bias], np.intp)
     values = np.array([float(value) for value in logit_bias.values()], np.single)
 
@@ -546,22 +550,24 @@ def attach(
     With the paper's rule the first ``lz_buffer`` (32) new tokens of a text have no LZ penalty, unless
     ``history="all"`` counts the prompt.
 
-    ``grammar``: texts must match it from their first new token on. A ``grammar`` of a call, a `Grammar` or a
-    `LlamaGrammar`, replaces it. lzsampler computes its masks, in microseconds. Make the `Grammar` for
-    ``token_bytes(llm)``, or for the `Attachment`. A JSON schema in the ``response_format`` of a chat completion also
-    becomes such a grammar; an unsupported schema raises ValueError with the keyword and its place.
+    ``grammar``: texts must match it from their first new token on. If a call has a ``grammar`` (a `Grammar` or a
+    `LlamaGrammar`), it replaces this grammar. lzsampler computes the masks of a `Grammar`, in microseconds. Make the
+    `Grammar` for ``token_bytes(llm)``, or for the `Attachment`. A JSON schema in the ``response_format`` of a chat
+    completion also becomes such a grammar; an unsupported schema raises ValueError with the keyword and its JSON
+    pointer.
 
-    ``fast_grammar``: a `LlamaGrammar` first checks only the picked token, and masks the others only if it refuses that
-    one. llama.cpp's `common_sampler` does the same; llama-cpp-python does not. Truncation then comes before the
-    grammar: with top-k or top-p, a text may differ from that of llama-cpp-python, always within the grammar.
+    ``fast_grammar``: a `LlamaGrammar` first checks only the picked token. It masks the other tokens only if it refuses
+    the picked token. llama.cpp's `common_sampler` works in the same way; llama-cpp-python does not. Truncation then
+    comes before the grammar. So with top-k or top-p a text may differ from llama-cpp-python's text, but it always
+    matches the grammar.
 
     ``on_loop``: what to do about a loop: the name of an action, or a `LoopPolicy` without scopes. If you only set
     ``repetition_detection`` or ``stuck_detection``, a text ends when it loops. The ``finish_reason`` of a text that
     ends in a loop is ``loop_finish_reason``: "stop" or "length", which strict clients of OpenAI's interface accept, or
     "repetition". A call that looks for loops adds ``choice["lzsampler"]`` to its response, or to the last chunk of its
     stream: ``finish_reason``, ``loop``, ``stuck`` and ``actions`` as in a transcript. "trim", "rewind" and
-    "close-think" take text back: they raise ValueError for a stream, and the last two for `generate` as well.
-    "close-think" cannot be used with a grammar.
+    "close-think" take text back: they raise ValueError for a stream. "rewind" and "close-think" raise it for `generate`
+    as well. "close-think" cannot be used with a grammar.
 
     ``draft``: a `Draft` (mode "gumbel"), or the file of a draft model, which `attach` opens and `detach` closes. The
     draft proposes tokens, which changes the speed but no text of a seed (docs/speculative.md). `attach` warns with a
@@ -570,12 +576,12 @@ def attach(
 
     ``sampler``: where our penalties and masks work: on the "cpu", or in llama.cpp's "graph", with as many of the
     chain's later samplers as possible (docs/graph.md). "auto" is the graph if the model's last layer is on a GPU, and
-    neither ``logits_all``, ``fast_grammar`` nor a logits processor needs the logits. In the graph, the first text with
-    a draft makes a new context.
+    there is no ``logits_all``, no ``fast_grammar`` and no logits processor, which need the logits on the CPU. In the
+    graph, the first text with a draft makes a new context.
 
     Raises TypeError for an object that is not a `Llama`, for an unknown keyword and for a value of the wrong type;
     ValueError for a model that is already attached and for `Params` that cannot be used here; and like `generate` for a
-    draft. Warns when ``params`` set something for penalties but switch no penalty on.
+    draft. Warns if ``params`` set fields of penalties but switch no penalty on.
     """
     if not isinstance(llm, llama_cpp.Llama):
         raise ArgumentTypeError(f"llm must be a llama_cpp.Llama, got {type(llm).__name__}")
@@ -608,7 +614,7 @@ def _attached(llm: Any, settings: Settings, draft: Draft | str | Path | None) ->
 
 
 def _reduced(llm: Any, protocol: object) -> tuple[Any, ...]:
-    """Return the data for pickle and copy: the state of the plain model, whose class they can find by its name."""
+    """Return the data for pickle and copy: the state of the model and its original class, found by name."""
     handle: Attachment = llm.lz
     return _attached_again, (handle._restore, llm.__getstate__(), handle._settings)
 

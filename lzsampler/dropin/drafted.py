@@ -1,15 +1,15 @@
 """`Drafter`: drafted tokens for the texts of a `llama_cpp.Llama`, judged by its own sampler chain.
 
-`Llama.generate` takes a ``draft_model`` and checks it exactly, but at a cost (llama-cpp-python 0.3.36). It computes and
-copies the logits of every token of the prompt, and keeps those of a whole context (`Llama.scores`, 4 bytes times
-context times vocabulary). A text that passes ``n_batch`` fails. Logits processors see tokens that may be rejected. The
-draft does not know the sampler. So llama-cpp-python only decodes the prompt and the first token; the loop over the
-others is here.
+`Llama.generate` has a ``draft_model``, whose tokens it checks exactly, but with disadvantages (llama-cpp-python
+0.3.36). It computes and copies the logits of every token of the prompt, and keeps the logits of a whole context
+(`Llama.scores`, 4 bytes times context times vocabulary). A text that is longer than ``n_batch`` fails. Logits
+processors see tokens that may be rejected. The draft does not use the sampler. So here llama-cpp-python only decodes
+the prompt and the first token. This module has the loop over the other tokens.
 
 The chain picks from the target's rows in sequence and accepts each pick, as without a draft. A drafted token is
-accepted if it is the picked one. The chain sees no rejected token, so that only tokens in llama.cpp's cache are taken
-back. A copy of the chain picks the draft model's tokens, with the same penalties and the same random numbers to come,
-so that both often pick the same.
+accepted if it equals the picked token. The chain sees no rejected token. So only llama.cpp's cache has to remove
+rejected tokens. A copy of the chain picks the draft model's tokens. Chain and copy have the same penalties and draw the
+same random numbers, so they often pick the same token.
 """
 
 import ctypes
@@ -50,10 +50,10 @@ def open_draft(llm: Any, path: str | Path) -> Draft:
 
 
 class Drafter:
-    """Drafts for the texts of a model; `Pace` chooses the lengths of blocks from the measurements of all texts.
+    """Drafts for the texts of a model. `Pace` chooses the lengths of blocks from the measurements of all texts.
 
     Raises like `refuse_draft`, and ValueError for a model with a ``draft_model``. Warns if a text may differ from the
-    one without a draft, and of a draft that is at least as large as the model.
+    text without a draft, and if the draft is at least as large as the model.
     """
 
     def __init__(self, llm: Any, draft: Draft) -> None:
@@ -84,9 +84,10 @@ class Drafter:
     def tokens(
         self, llm: Any, plain: _Tokens, text: SampledText, criteria: Callable[..., bool] | None, most: int | None
     ) -> _Tokens:
-        """Yield the tokens of `Llama.generate`, ``plain``, which itself only makes the first one.
+        """Yield the tokens of a text. ``plain``: `Llama.generate`, which makes only the first token.
 
-        ``text``: has each token by the time the next one is asked for. ``most``: the most tokens of the text, if known.
+        ``text``: contains each token by the time the next token is requested. ``most``: the most tokens of the text, if
+        known.
         """
         n_vocab = llm.n_vocab() if self.draft.model is None else min(llm.n_vocab(), self.draft.model.n_vocab)
         copy = _ChainCopy(text, n_vocab)
@@ -116,7 +117,7 @@ class Drafter:
                     token = yield from self._block(llm, text, token, made, criteria)
 
     def _step(self, llm: Any, token: int, criteria: Callable[..., bool] | None, *, timed: bool) -> int | None:
-        """Decode a token, and return the one after it; None if a criterion ends the text."""
+        """Decode a token, and return the next token; None if a stopping criterion ends the text."""
         clock = self.draft.clock
         before = clock()
         llm.eval([token])
@@ -131,10 +132,10 @@ class Drafter:
     def _block(
         self, llm: Any, text: SampledText, token: int, made: Proposal, criteria: Callable[..., bool] | None
     ) -> Generator[int, Sequence[int] | None, int | None]:
-        """Decode a token and the block after it, yield the accepted tokens, and return the token after those.
+        """Decode a token and the block after it, yield the accepted tokens, and return the token after them.
 
-        None if a criterion ends the text. Between two tokens the model's ``n_tokens`` counts exactly the tokens before
-        them, as in `Llama.generate`.
+        None if a stopping criterion ends the text. When a token is yielded, the model's ``n_tokens`` counts exactly the
+        tokens before it, as in `Llama.generate`.
         """
         clock, n_past = self.draft.clock, llm.n_tokens
         before = clock()
@@ -225,10 +226,10 @@ class _ChainCopy:
         return token
 
     def draft_token(self, token: int) -> None:
-        """Take a token from a match: nothing is drawn after it."""
+        """Take a token from a match. No token is drawn after a match."""
 
     def discard(self) -> None:
-        """Forget the drafted tokens: the next ones begin with the chain as it is at that time."""
+        """Forget the drafted tokens. The next draft begins with a new copy of the chain."""
         if self._copy is not None:
             llama_cpp.llama_sampler_free(self._copy)
             self._copy = None

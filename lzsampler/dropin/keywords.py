@@ -23,7 +23,7 @@ TOKENS_OF: dict[str, Callable[[Any, Any], tuple[int, ...]]] = {  # fields that m
 
 @cache
 def ours_beside(method: str) -> tuple[str, ...]:
-    """Return those of our keywords that a method of `Llama` gets: all except the names that it already has."""
+    """Return our keywords that a method of `Llama` gets: all except the names that the method already has."""
     theirs = inspect.signature(getattr(llama_cpp.Llama, method)).parameters
     return tuple(name for name in OURS if name not in theirs)
 
@@ -51,7 +51,7 @@ def taken(keywords: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 def taken_grammar(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Remove a `Grammar` from a call's keywords, and return it by its name; a `LlamaGrammar` stays there."""
+    """Remove a `Grammar` from a call's keywords, and return {"grammar": it}; a `LlamaGrammar` stays in the keywords."""
     grammar = keywords.get("grammar")
     if isinstance(grammar, str | bytes):
         how = "Grammar.regex(...) of lzsampler, or LlamaGrammar.from_string(...)"
@@ -92,7 +92,7 @@ def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -
 
 
 def merged(llm: Any, before: Settings, ours: Mapping[str, Any]) -> Settings:
-    """Return the settings of one call: ``before``, with some of `OURS` replaced."""
+    """Return the settings of one call: ``before``, with the keywords ``ours`` replaced."""
     flags = {name: ours[name] for name in FLAGS if name in ours}
     refuse_other_vocabulary(llm, flags.get("grammar"))
     params = ours.get("params", before.params)

@@ -31,18 +31,18 @@ class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
     """`llama_cpp.Llama` with the LZ penalty.
 
     ``model_path`` may be the name of a model, such as "smollm2" (`lzsampler.models`); ./smollm2 is a file of that name.
-    `LZLlama` takes all arguments of `Llama` and the keywords of `attach`: the penalties of `Params` by their names, and
+    `LZLlama` takes all arguments of `Llama` and the keywords of `attach`: the penalty fields of `Params`, and
     ``params``, ``grammar``, ``fast_grammar``, ``on_loop``, ``loop_finish_reason``, ``draft`` and ``sampler``. LZ has
     the default settings unless you give others; ``exempt`` and ``dry_breakers`` may hold strings as well as token ids.
 
     `__call__`, `create_completion`, `create_chat_completion` and `generate` take these keywords for one call, except
-    names that they already have: there ``frequency_penalty``, ``presence_penalty`` and ``logit_bias`` are
-    llama-cpp-python's own, and are added to ours. ``flash_attn`` defaults to "auto", as in llama.cpp; with False the
-    logits are rounded as in a plain `Llama`. `lz` is the `Attachment`.
+    names that these methods already have. In a call, ``frequency_penalty``, ``presence_penalty`` and ``logit_bias`` are
+    llama-cpp-python's own, and apply in addition to ours. ``flash_attn`` defaults to "auto", as in llama.cpp; with
+    False the logits are rounded as in a plain `Llama`. `lz` is the `Attachment`.
 
     Raises like `Llama` and `attach`. An unknown keyword raises TypeError, although `Llama` ignores it. One thread at a
-    time may use it; another thread gets an LzsError meanwhile. A stream uses it while it makes a chunk, but not between
-    two chunks.
+    time may use the model; other threads get an LzsError meanwhile. A stream uses the model while it makes a chunk, but
+    not between two chunks.
     """
 
     def __init__(self, model_path: str, **keywords: Any) -> None:
@@ -61,7 +61,7 @@ class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
             with uninterrupted(), quiet:
                 super().__init__(str(path), **keywords)
         except ValueError:
-            if path.is_file():  # llama.cpp gives its reason only in its log, but the file's header often shows it
+            if path.is_file():  # llama.cpp gives its reason only in its log; the file's header often shows the reason
                 try:
                     refuse_without_weights(gguf.read(path))
                 except LzsError as error:

@@ -16,9 +16,9 @@ _CHAT = "chat"  # the prefix that turns the id of a completion into the id of ll
 def outcome(recovery: Recovery, finish_reason: str, *, ended: bool) -> dict[str, Any]:
     """Return what was done about the loops of a text, ready for JSON, with the keys of a transcript.
 
-    ``finish_reason``: that of the response. ``ended``: whether a loop ended the text; then ``loop`` or ``stuck``
-    holds that loop, and the finish reason here is "repetition", whatever the response has. In each action, ``did``
-    is a line that says what was done.
+    ``finish_reason``: the finish reason of the response. ``ended``: whether a loop ended the text. Then ``loop`` or
+    ``stuck`` holds this loop, and the finish reason in the result is "repetition", even if the response has another
+    one. In each action, ``did`` is a line that says what was done.
     """
     found = recovery.actions[-1].found if ended else None
     is_loop = isinstance(found, Loop)
@@ -31,7 +31,7 @@ def outcome(recovery: Recovery, finish_reason: str, *, ended: bool) -> dict[str,
 
 
 class Outcomes:
-    """The outcomes of the latest completions by id. Chat handlers build new choices, which lack them."""
+    """The outcomes of the latest completions, by id, because chat handlers build new choices without the outcomes."""
 
     def __init__(self) -> None:
         self._kept: dict[str, dict[str, Any]] = {}

@@ -38,7 +38,7 @@ class Schemas:
         try:
             key = json.dumps(schema)
         except (TypeError, ValueError, RecursionError):
-            key = ""  # no JSON: `Grammar.json_schema` refuses it below
+            key = ""  # not JSON: `Grammar.json_schema` refuses the schema below
         grammar = self._known.pop(key, None)
         if grammar is None:
             try:
@@ -69,7 +69,7 @@ def _schema_of(response_format: Any) -> Any:
 
 
 def refuse_other_vocabulary(llm: Any, grammar: Grammar | None) -> None:
-    """Raise ValueError for a grammar whose vocabulary has not the size of a `llama_cpp.Llama`'s."""
+    """Raise ValueError if the vocabularies of a grammar and of a `llama_cpp.Llama` differ in size."""
     if isinstance(grammar, Grammar) and grammar.vocabulary.n_vocab != llm.n_vocab():
         raise ArgumentError(
             f"grammar must be for the {llm.n_vocab()} tokens of this model, got one for {grammar.vocabulary.n_vocab}: "

@@ -1,8 +1,9 @@
 """One text of a `llama_cpp.Llama` with our sampler in its chain, and with its loop policy.
 
-llama-cpp-python's `generate` hands out each token at once, and `_create_completion` collects them. A changed draw, or a
-token that is forbidden at one place, needs another chain: `generate` begins anew after the existing tokens, whose cache
-it finds. To take tokens back, `_create_completion` begins anew too, and gets the tokens that stay at once.
+llama-cpp-python's `generate` yields each token at once, and `_create_completion` collects the tokens. A changed draw,
+or a token that is forbidden at one place, needs another chain. So `generate` is called again after the existing tokens,
+which are still in the cache. To take tokens back, `_create_completion` is called again too, and first gets the tokens
+that stay.
 """
 
 import dataclasses
@@ -66,7 +67,7 @@ class LoopEnd:
 
 
 class TextCut(Exception):  # noqa: N818 (no error: it goes from `generate` to `_create_completion`)
-    """Says that a text that was handed out token by token must be cut; ``tokens``: the whole text after the cut."""
+    """Raised if a text that was yielded token by token must be cut. ``tokens``: the whole text after the cut."""
 
     def __init__(self, tokens: list[int]) -> None:
         super().__init__("a text was cut outside of a completion")
@@ -74,7 +75,7 @@ class TextCut(Exception):  # noqa: N818 (no error: it goes from `generate` to `_
 
 
 class NothingAllowed(Exception):  # noqa: N818 (no error: it ends a text)
-    """A grammar allows only tokens that a rewind forbids."""
+    """Raised if a grammar allows only tokens that a rewind forbids."""
 
 
 class SampledText:
@@ -160,7 +161,7 @@ class SampledText:
         return hindrance is None
 
     def _set(self, llm: Any, chain: Any) -> None:
-        """Have the context run the chain from its next decode on; a decode must follow."""
+        """Set the chain in the context, which runs it from the next decode on. A decode must follow."""
         self.in_graph = set_chain(llm.ctx, chain.sampler, self._ours)
         if not self.in_graph and self.place == "graph":
             chain.close()
@@ -169,7 +170,10 @@ class SampledText:
 
     @contextmanager
     def block(self, llm: Any, tokens: list[int]) -> Iterator[list[int]]:
-        """Within a ``with`` block, prepare a decode of a token and drafted tokens; yield the drafted ones to decode."""
+        """Within a ``with`` block, prepare a decode of a token and drafted tokens.
+
+        Yield the drafted tokens to decode.
+        """
         if not self.in_graph:
             yield tokens
             return
@@ -215,7 +219,7 @@ class SampledText:
         """Return the arguments of `Llama.generate` that the action's draw changes."""
         if self.recovery is None or self.recovery.draws is None:
             return {}
-        # These truncations come before the temperature here, and would leave only the loop.
+        # In this chain truncation comes before the temperature, and would leave only the token that continues the loop.
         off = {"top_p": 1.0, "min_p": 0.0, "typical_p": 1.0, "mirostat_mode": 0}
         draws = self.recovery.draws
         return {"temp": draws.temperature, "top_k": draws.top_k, **off}
@@ -291,7 +295,10 @@ class SampledText:
             raise
 
     def close(self, llm: Any, stats: Stats) -> None:
-        """Free the chain now: llama-cpp-python's chain refers to itself, so it would wait for the garbage collector."""
+        """Free the chain now.
+
+        llama-cpp-python's chain refers to itself, so only the garbage collector would free it.
+        """
         if self._chain is None:
             return
         if isinstance(self._chain, PickFirst):
@@ -340,7 +347,10 @@ def insert(sampler: Any, ours: Any) -> int:
 
 
 def _name(chain: Any, at: int) -> bytes:
-    """Return a sampler's name; it must not be one of Python's, where asking crashes. "?" marks a disabled one."""
+    """Return the name of a sampler, without the "?" by which llama.cpp marks a disabled sampler.
+
+    It must not be a sampler written in Python, for which llama.cpp would crash.
+    """
     name: bytes = llama_cpp.llama_sampler_name(llama_cpp.llama_sampler_chain_get(chain, at))
     return name.lstrip(b"?")
 

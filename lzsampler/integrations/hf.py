@@ -1,4 +1,5 @@
-"""`LZLogitsProcessor`: the penalties and logit_bias inside transformers' ``generate``. Importing it loads torch.
+"""`LZLogitsProcessor`: the penalties and logit_bias inside transformers' ``generate``. Importing this module loads
+torch.
 
 Facts about ``generate`` are from transformers 5.23.0. Its `LogitsProcessorList` calls any callable and does not check
 for the class `LogitsProcessor`, so this module does not import transformers.
@@ -50,17 +51,17 @@ class LZLogitsProcessor:
 
     - ``tokenizer``: the model's tokenizer. LZ gets its separators from it (`lz_separators`) if you set no others.
       Without separators LZ makes tables, JSON and code cost more.
-    - ``prompt_length``: the tokens of every row before the generated ones, including left padding. It is for
-      ``history="generated"``. None takes the length of the first input of each ``generate``, see `reset`.
+    - ``prompt_length``: the number of tokens of every row before the generated tokens, including left padding. It is
+      for ``history="generated"``. None takes the length of the first input of each ``generate``, see `reset`.
     - ``pad_token_id``: with ``history="all"``, tokens with this id at the beginning of a row do not count.
     - ``inplace``: edit the scores that `__call__` receives, which saves a copy. ``generate(output_logits=True)`` then
-      returns edited rows, since they are the same tensor.
+      returns the edited rows, because it returns the same tensor.
 
     Use a processor for one ``generate`` at a time. ValueError, with the value, for bad arguments and for settings that
     belong to ``generate`` (temperature, truncation, seed). TypeError for an unknown keyword.
     """
 
-    supports_continuous_batching = False  # which packs the tokens of all requests into one row
+    supports_continuous_batching = False  # continuous batching packs all requests into one row
 
     def __init__(
         self,
@@ -90,11 +91,12 @@ class LZLogitsProcessor:
     def reset(self) -> None:
         """Treat the next call as the first one of a ``generate``: its whole input is prompt.
 
-        You seldom need this. A call counts as the next step of the same ``generate`` if two things hold. Its input is
-        longer than the prompt, and it is the last input, or a beginning of it, plus one token. (Rows may change places,
-        as in a beam search. An input may shrink when ``generate`` refuses drafts.) A new ``generate`` goes unnoticed
-        only if its prompt looks like such a step: the last text continued exactly where it stopped, or the last prompt
-        plus one token. Everything after the first prompt then counts as generated, and only one token of that is wrong.
+        You seldom need this. A call counts as the next step of the same ``generate`` if two conditions hold. First, its
+        input is longer than the prompt. Second, its input without the last token is the input of the last call, or a
+        beginning of it. (Rows may change places, as in a beam search. An input may shrink when ``generate`` refuses
+        drafts.) So a new ``generate`` goes unnoticed only if its prompt meets both conditions: if it is the last text
+        plus one token, or the last prompt plus one token. Everything after the first prompt then counts as generated,
+        although one token of it belongs to the new prompt.
         """
         self._last: _Tokens | None = None
         self._prompt = 0
@@ -103,11 +105,11 @@ class LZLogitsProcessor:
         """Apply penalties and ``logit_bias``; return a copy of ``scores``, or ``scores`` itself with ``inplace``.
 
         ``input_ids``: int[batch, length], each row a text that begins with its (padded) prompt. ``scores``: [batch,
-        n_vocab] of any floating dtype on any device. float32 rows get the bits of `Sampler.process`; narrower ones are
-        edited in float32 and rounded. Only the scores of tokens in the history and in ``logit_bias`` are read and
-        written. NaN and infinities stay, except that a bias of -inf forbids its token even if its score is NaN or +inf.
-        If there is nothing to apply, the call returns ``scores`` unchanged. ValueError for other shapes, and for ids in
-        the history that are outside the vocabulary.
+        n_vocab] of any floating dtype on any device. float32 rows get the same bits as from `Sampler.process`. Rows of
+        narrower types are edited in float32 and rounded. Only the scores of tokens in the history and in ``logit_bias``
+        are read and written. NaN and infinities stay, except that a bias of -inf forbids its token even if its score is
+        NaN or +inf. If there is nothing to apply, the call returns ``scores`` unchanged. ValueError for other shapes,
+        and for ids in the history that are outside the vocabulary.
         """
         if input_ids.ndim != 2 or scores.ndim != 2 or len(input_ids) != len(scores):
             raise ArgumentError(
@@ -143,7 +145,7 @@ class LZLogitsProcessor:
         return [row[max(int(real.argmax()) if real.any() else n, near) :] for row, real in zip(ids, text, strict=True)]
 
     def _follow(self, ids: _Tokens) -> int:
-        """Return the length of the prompt: all of ``ids`` if they do not continue the last call's."""
+        """Return the length of the prompt: that of all ``ids`` if they do not continue the ids of the last call."""
         n = ids.shape[1]
         if self._last is None or not self._prompt < n <= self._last.shape[1] + 1 or not _rows_in(ids, self._last):
             self._prompt = n

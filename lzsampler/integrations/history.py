@@ -24,7 +24,7 @@ def edits_of(sampler: Sampler) -> Edits:
 
 
 class Request:
-    """A text whose tokens come from a server. It follows them, so a step costs only as much as its new tokens.
+    """A text whose tokens come from a server. Only new tokens are added to the sampler, so a step costs little.
 
     ``prompt``: the tokens of the prompt, which penalties see with ``history="all"``. Ids outside the vocabulary (image
     placeholders) are left out. ValueError for ``params`` that do not fit the vocabulary.
@@ -42,10 +42,10 @@ class Request:
         return len(self._tokens)
 
     def follow(self, tokens: Sequence[int]) -> bool:
-        """Take over these generated tokens. Return False at the first one outside the vocabulary, and stop before it.
+        """Take over these generated tokens. Before the first token outside the vocabulary, stop and return False.
 
-        The method compares only the last token that it has, and looks at the tokens after that one. For a server either
-        adds to a text or takes back its end.
+        The method compares only the last token that it has, and reads the tokens after it. This is enough, because a
+        server either adds to a text or takes back its end.
         """
         n = len(self._tokens)
         if n and (len(tokens) < n or tokens[n - 1] != self._tokens[-1]):

@@ -17,7 +17,7 @@ def apply_edits(scores: Any, rows: Sequence[int], edits: Sequence[Edits], sign_a
     ``scores``: a floating-point torch tensor, [batch, n_vocab], on any device. float32 gets the bits of
     `Sampler.process`; narrower numbers are edited in float32 and rounded. ``rows``: the row of each item of ``edits``
     and ``sign_aware``. ``sign_aware``: the field of each row's `Params`. NaN and infinities stay, except that a bias of
-    -inf forbids its token even then.
+    -inf forbids its token even if the score is NaN or infinite.
 
     On a device, one copy takes the edits of all rows there. Nothing comes back, and the host does not wait.
     """

@@ -34,10 +34,11 @@ class _Text:
 class LZProcessor(CustomLogitProcessor):
     """The penalties of `lzsampler.Params` for requests whose ``custom_logit_processor`` is this class's ``to_str()``.
 
-    ``to_str()`` names the class but does not contain it, so the server needs lzsampler, too. Settings come in the
-    ``custom_params`` of a request, which it must send: {} gives the default penalty. docs/engines.md lists them.
-    If the settings of a request are wrong, this class logs that and leaves the request alone, since SGLang does not ask
-    a processor when a request arrives. It also leaves a request alone if SGLang does not show its tokens in time.
+    ``to_str()`` names the class but does not contain it, so the server needs lzsampler, too. The settings are in the
+    ``custom_params`` of a request. A request must have ``custom_params``: {} gives the default penalty. docs/engines.md
+    lists the settings. If the settings of a request are wrong, this class logs the error and leaves the request alone,
+    because SGLang does not ask a processor when a request arrives. It also leaves a request alone if SGLang does not
+    show its tokens in time.
     """
 
     def __call__(self, logits: Any, custom_param_list: Sequence[Mapping[str, Any] | None] | None = None) -> Any:

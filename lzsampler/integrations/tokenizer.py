@@ -14,7 +14,7 @@ LOG = logging.getLogger("lzsampler")
 
 @cache
 def warn_once(message: str) -> None:
-    """Log a warning, the first time that it is passed."""
+    """Log a warning, but only once for each message."""
     LOG.warning(message)
 
 
@@ -30,7 +30,7 @@ def lz_separators(tokenizer: Any) -> dict[str, Any]:
 def separators_of_server(tokenizer: Any) -> Mapping[str, bytes]:
     """Return `lz_separators` of a server's tokenizer; an empty dict, with a warning, if that is impossible.
 
-    That is if the server has no tokenizer or one of another kind. The server must not end because of this. Without
+    The server may have no tokenizer, or a tokenizer of another kind. The server must not end because of this. Without
     separators, LZ makes tables, JSON and code cost more.
     """
     if tokenizer is None:

@@ -1,7 +1,7 @@
 """`LZProcessor`: the penalties in vLLM, through both of its interfaces for logits processors.
 
-Model Runner V2 keeps the tokens of all requests on the device. A request whose drafts it verifies has several rows.
-The older runner, V1, passes the token lists of its requests and reports which of them change rows. Facts about both are
+Model Runner V2 keeps the tokens of all requests on the device. A request with drafts to verify has several rows. The
+older runner, V1, passes the token lists of its requests and reports which of them change rows. Facts about both are
 from vLLM 0.32.0 and 0.33.0.
 """
 
@@ -31,7 +31,7 @@ try:
 except ImportError:
 
     class ForV2:  # type: ignore[no-redef]
-        """Stands for the interface of Model Runner V2 if this vLLM is too old to have it."""
+        """Replaces the interface of Model Runner V2 if this vLLM is too old to have the interface."""
 
 
 _UNKNOWN_TOKENS = (
@@ -66,7 +66,7 @@ class LZProcessor(ForV1, ForV2):
 
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
-        """Raise ValueError, in one line with the field, for settings of a request that lzsampler cannot follow."""
+        """Raise ValueError, in one line with the field, for settings of a request that lzsampler cannot apply."""
         request_params(sampling_params.extra_args, "vLLM")
 
     # -- V1 --
@@ -114,22 +114,23 @@ class LZProcessor(ForV1, ForV2):
         return req_idx in self._texts
 
     def _edits_of_v2(self, n_vocab: int, ctx: Any) -> dict[int, tuple[Request, Edits]]:
-        """Return the edits of each row that has some. A draft's row has the edits after the drafts before it.
+        """Return row -> edits. In the row of a draft token, the draft tokens before it count as part of the text.
 
-        Only the device knows the tokens of the rows, so the host waits for it once per step. It waits a second time if
-        a request begins and its prompt counts, comes back with tokens of its own, or had drafts accepted.
+        Only the device has the tokens of the rows, so the host waits for the device once per step. The host waits a
+        second time if a request begins and its prompt counts, if a request comes back with generated tokens, or if
+        drafts of a request were accepted.
         """
         import torch
 
         table = torch.stack([ctx.expanded_idx_mapping.long(), ctx.pos.long(), ctx.input_ids.long()])
         slots, places, tokens = table.tolist()
         first = [row for row, slot in enumerate(slots) if slot in self._texts and (row == 0 or slots[row - 1] != slot)]
-        known: dict[int, int] = {}  # by row: the place from which the tokens of its text must be fetched
+        known: dict[int, int] = {}  # row -> index from which the tokens of its text must be fetched
         for row in first:
             text, slot = self._texts[slots[row]], slots[row]
             prompt = int(self._states.prompt_len.np[slot])
             if places[row] + 1 < int(self._states.prefill_len.np[slot]):
-                continue  # part of a prompt: vLLM throws its pick away
+                continue  # part of a prompt: vLLM discards the pick of this row
             if text.request is None:
                 known[row] = 0 if text.params.history == "all" else prompt
             else:
@@ -196,7 +197,10 @@ class LZProcessor(ForV1, ForV2):
         return logits
 
     def _params(self, sampling_params: Any) -> Params | None:
-        """Return the settings of a request if they change something; None for bad ones, which must not end a server."""
+        """Return the settings of a request if they change something, else None.
+
+        None for bad settings too, because they must not end a server.
+        """
         try:
             params = request_params(getattr(sampling_params, "extra_args", None), "vLLM", self._separators)
         except ValueError as error:  # validate_params refuses these earlier, in a vLLM that calls it
@@ -205,7 +209,9 @@ class LZProcessor(ForV1, ForV2):
         return params if params is not None and reach(params) else None
 
     def _begin(self, key: int, text: _Text, n_vocab: int) -> Request | None:
-        """Make the sampler of a text. If its settings do not fit the vocabulary, return None and leave it alone."""
+        """Make the sampler of a text. If the text's settings do not fit the vocabulary, return None and leave the text
+        alone.
+        """
         try:
             text.request = Request(n_vocab, text.params, text.prompt)
         except ValueError as error:

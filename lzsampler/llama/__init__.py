@@ -1,4 +1,4 @@
-"""llama.cpp through llama-cpp-python. Importing this package does not import llama-cpp-python: first use does.
+"""llama.cpp through llama-cpp-python. This package imports llama-cpp-python only when it is first used.
 
 - `Model` is a GGUF model and a context (model.py); `gguf` reads a file's header without llama.cpp.
 - `penalties_sampler` and `pipeline_sampler` are samplers for a llama.cpp chain that you build yourself (chain.py).

@@ -9,7 +9,7 @@ from .binding import llama_cpp
 
 
 class HasUser(Protocol):
-    """Has an `InUse`: an `Attachment`."""
+    """An object with an `InUse`, such as an `Attachment`."""
 
     in_use: InUse
 
@@ -21,7 +21,7 @@ class OneThread:
 
     @property
     def in_use(self) -> InUse:
-        """The `InUse` of the attachment; an unused one while the constructor runs."""
+        """The `InUse` of the attachment. While the constructor runs, a new `InUse`."""
         return self.lz.in_use if "lz" in vars(self) else InUse("this Llama", "")
 
     def close(self) -> None:
@@ -33,7 +33,7 @@ class OneThread:
 
 
 def refuse_closed(llm: Any) -> None:
-    """Raise LzsError for a closed `Llama`: with it llama.cpp would end the process."""
+    """Raise LzsError for a closed `Llama`, because llama.cpp would end the process."""
     if llm._model.model is None:
         raise LzsError(f"this {type(llm).__name__} is closed: open it again")
 

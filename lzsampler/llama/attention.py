@@ -1,4 +1,4 @@
-"""Flash attention of a `llama_cpp.Llama`: on, off, or "auto". "auto" is llama.cpp's default, but `Llama` lacks it."""
+"""Flash attention of a `llama_cpp.Llama`: on, off, or "auto", llama.cpp's default, which `Llama` does not offer."""
 
 import inspect
 from typing import Any, Literal
@@ -41,7 +41,10 @@ class AutoAttention:
 
     @property
     def context_params(self) -> Any:
-        """The settings of the context. `Llama` sets each field itself, and has only two values for flash attention."""
+        """The settings of the context.
+
+        `Llama` sets each field itself, and knows only on and off for flash attention.
+        """
         params = self.__dict__["context_params"]
         params.flash_attn_type = self._flash_attn_type
         return params

@@ -10,13 +10,13 @@ from ..errors import MissingExtra, missing
 try:
     import llama_cpp
 except ImportError as error:
-    if error.name != "llama_cpp":  # it is installed but broken: show its own message
+    if error.name != "llama_cpp":  # llama_cpp is installed but broken: show its own message
         raise MissingExtra(f"llama-cpp-python does not load: {error}") from error
     raise missing("llama-cpp-python is needed for this", "llama-cpp-python") from None
 
 __all__ = ["llama_cpp"]
 
-OLDEST = (0, 3, 17)  # in older versions the sampler interface has six members, and llama.cpp reads no further
+OLDEST = (0, 3, 17)  # in older versions the struct llama_sampler_i has only the six `_MEMBERS`
 NEWEST = (0, 3, 36)  # the newest version that the tests ran with
 _MEMBERS = ("name", "accept", "apply", "reset", "clone", "free")  # of llama_sampler_i, in every version
 _MOST_MEMBERS = 32  # LZS_LLAMA_MEMBERS of c/llama/abi.h

@@ -1,4 +1,4 @@
-"""`Decoder`: llama_decode for one context, which Ctrl-C can end within a batch."""
+"""`Decoder`: calls llama_decode for one context. Ctrl-C can end the call within a batch."""
 
 import ctypes
 import signal
@@ -20,10 +20,11 @@ _BITS = {
 
 
 class Decoder:
-    """Decodes batches of a context and lives as long as it. Ctrl-C ends a decode in the main thread, `stop` in another.
+    """Decodes batches of a context. Ctrl-C ends a decode of the main thread; `stop` ends a decode of another thread.
 
-    Python runs its handler of SIGINT only when llama_decode returns: seconds later for a batch of a long prompt. So C
-    catches the signal during the call (c/llama/interrupt.c) if the handler raises KeyboardInterrupt (`interrupting`).
+    A `Decoder` must live as long as its context. Python runs its handler of SIGINT only when llama_decode returns,
+    which may be seconds later. So if the handler raises KeyboardInterrupt (`interrupting`), C catches the signal during
+    the call (c/llama/interrupt.c).
     """
 
     def __init__(self, context: Any) -> None:
@@ -33,7 +34,7 @@ class Decoder:
         self._decoder.set_abort_callback = address(llama_cpp.llama_set_abort_callback)
 
     def decode(self, batch: Any) -> int:
-        """Return the status of llama_decode: 2 if it was stopped. Call `check` once the context is in order again."""
+        """Return the status of llama_decode: 2 if it was stopped. Then restore the context, and call `check`."""
         given = ffi.cast("void *", ctypes.addressof(batch))
         several = batch.n_tokens > 1
         catches = sum(_BITS[number] for number in interrupting()) if several else 0
@@ -41,7 +42,7 @@ class Decoder:
             return int(lib.lzs_llama_decode(self._decoder, given, catches))
 
     def stop(self) -> None:
-        """End the decode that another thread is running, or else the next one."""
+        """End the decode that another thread is running. If none is running, end the next decode."""
         self._decoder.stopped = signal.SIGINT
 
     def forget(self) -> None:

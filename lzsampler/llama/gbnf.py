@@ -1,4 +1,4 @@
-"""GBNF, llama.cpp's grammar language, for samplers of lzsampler: llama.cpp reads the grammars and makes the masks."""
+"""GBNF, llama.cpp's grammar language, for samplers of lzsampler. llama.cpp reads the grammars and makes the masks."""
 
 import os
 import tempfile
@@ -22,7 +22,7 @@ _SHOWN = 200  # characters of an error message
 
 
 class LoadedVocabulary(Protocol):
-    """A `Vocabulary`. It must stay open while a grammar uses it, since llama.cpp reads it."""
+    """A `Vocabulary`. While a grammar uses the vocabulary, it must stay open, because llama.cpp reads it."""
 
     n_vocab: int
 
@@ -32,10 +32,10 @@ class LoadedVocabulary(Protocol):
 
 
 def matchers(text: str, vocabulary: LoadedVocabulary, end: int) -> "Callable[[], GbnfMatcher]":
-    """Return a function that makes `GbnfMatcher` objects at the beginning of a grammar.
+    """Return a factory of `GbnfMatcher` objects, each in the grammar's start state.
 
-    ``vocabulary``: one that belongs to the matchers, so that they outlive the model. ``end``: a token that ends a text.
-    ValueError, with llama.cpp's reason, for a text that it cannot read.
+    ``vocabulary``: a vocabulary for these matchers alone, so that they can outlive the model. ``end``: a token that
+    ends a text. ValueError, with llama.cpp's reason, for a text that llama.cpp cannot read.
     """
     _check(text)
     beginning = GbnfMatcher(_sampler_of(text, vocabulary.pointer), vocabulary, end)
@@ -43,18 +43,18 @@ def matchers(text: str, vocabulary: LoadedVocabulary, end: int) -> "Callable[[],
 
 
 class GbnfMatcher:
-    """A place in a GBNF grammar (`lzsampler.constraint.matcher.Matcher`). It frees its llama.cpp sampler at the end."""
+    """A state of a GBNF grammar (`lzsampler.constraint.matcher.Matcher`). It owns a llama.cpp sampler and frees it."""
 
     failed = False
 
     def __init__(self, sampler: Any, vocabulary: LoadedVocabulary, end: int) -> None:
         self._sampler = sampler
-        self._vocabulary = vocabulary  # llama.cpp reads it while the sampler is in use
+        self._vocabulary = vocabulary  # kept alive: llama.cpp reads the vocabulary
         self._end = end
         finalize(self, llama_cpp.llama_sampler_free, sampler)
 
     def copy(self) -> "GbnfMatcher":
-        """Return another matcher at the same place, without reading the grammar again."""
+        """Return another matcher in the same state, without reading the grammar again."""
         return GbnfMatcher(llama_cpp.llama_sampler_clone(self._sampler), self._vocabulary, self._end)
 
     def allows(self, token: int) -> bool:
@@ -62,7 +62,7 @@ class GbnfMatcher:
         return bool(allowed_of(self._sampler, candidates_of([token]))[0])
 
     def take(self, token: int) -> None:
-        """Move past an allowed token; for any other token llama.cpp ends the process."""
+        """Advance by an allowed token. For any other token llama.cpp ends the process."""
         llama_cpp.llama_sampler_accept(self._sampler, token)
 
     def accepts(self) -> bool:

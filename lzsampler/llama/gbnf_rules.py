@@ -1,4 +1,4 @@
-"""The rules of a GBNF grammar, read only as far as needed to find rules that can begin with themselves."""
+"""Checks the rules of a GBNF grammar, mainly to find rules that can begin with themselves."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ..errors import ArgumentError
 
-MOST_NESTED = 250  # groups within groups, which llama.cpp follows by recursion
-MOST_COPIED = 1_000_000  # characters that counts such as {2,9} copy
+MOST_NESTED = 250  # nested groups; llama.cpp follows them by recursion
+MOST_COPIED = 1_000_000  # characters; a count such as {2,9} makes copies of an item's text
 MOST_BEGINNINGS = 20_000_000  # ways in which rules begin: llama.cpp follows each of them
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r\n]+ | \#[^\r\n]*)
@@ -43,10 +43,10 @@ _Rules = dict[str, list[list[_Item]]]
 def check(text: str) -> None:
     """Raise ValueError for a grammar with which llama.cpp would end the process or loop forever.
 
-    The main case is left recursion: a rule that can begin with itself. llama.cpp finds some of these rules. It misses
-    those that begin after a rule that can be empty only through another rule, such as ``ws`` in
-    ``list ::= ws list "," | "a"`` with ``ws ::= " "*``. This check ignores text that is not GBNF, since llama.cpp
-    refuses that itself.
+    The main case is left recursion: a rule that can begin with itself. llama.cpp finds some of these rules. It misses a
+    rule that begins with another rule which can be empty only through a third rule, and then with itself. An example:
+    ``list ::= ws list "," | "a"`` with ``ws ::= " "*``. This check ignores text that is not GBNF, because llama.cpp
+    itself refuses such text.
     """
     rules = _read(text)
     empty = _empty_in(rules)
@@ -89,20 +89,20 @@ def _beginnings(way: list[_Item], empty: set[str]) -> Iterator[str]:
 
 
 def _ordered(edges: Mapping[str, list[str]]) -> tuple[list[str], list[str]]:
-    """Return the names, each after the names that it leads to; and the names along one cycle, if there is a cycle."""
+    """Return (the names, each after the names that it leads to; the names along one cycle, if there is a cycle)."""
     left = {name: set(to) for name, to in edges.items()}
     sources: dict[str, list[str]] = {name: [] for name in left}
     for name, to in left.items():
         for other in to:
             sources[other].append(name)
     order = [name for name, to in left.items() if not to]
-    for name in order:  # the loop appends to it
+    for name in order:  # the loop appends to ``order``
         del left[name]
         for source in sources[name]:
             left[source].discard(name)
             if not left[source]:
                 order.append(source)
-    path = list(left)[:1]  # each remaining rule leads to another remaining one
+    path = list(left)[:1]  # each remaining rule leads to another remaining rule
     while path and path[-1] not in path[:-1]:
         path.append(min(left[path[-1]]))
     return order, path[path.index(path[-1]) : -1] if path else []
@@ -188,7 +188,7 @@ def _has_character(group: str) -> bool:
 
 
 def _count(value: str) -> tuple[int, int]:
-    """Return the least and the greatest count, 1 if there is no greatest one; (1, 1) for text that is not GBNF."""
+    """Return (least count, greatest count or 1 if unlimited); (1, 1) for text that is not GBNF."""
     if value in "*+?":
         return int(value == "+"), 1
     found = _COUNT.fullmatch(_COMMENT.sub("", value))

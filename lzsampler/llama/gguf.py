@@ -144,7 +144,9 @@ class Header:
         return template if isinstance(template, str) and template.strip() else None
 
     def of_architecture(self, key: str) -> int | None:
-        """Return an integer from the architecture's own metadata, such as "context_length"; None if it is missing."""
+        """Return an integer from the metadata of the file's architecture, such as "context_length"; None if it is
+        missing.
+        """
         value = self.metadata.get(f"{self.architecture}.{key}")
         return value if isinstance(value, int) else None
 
@@ -199,7 +201,7 @@ def read(path: str | Path) -> Header:
 
 
 class _Reader:
-    """A position in the file. It checks every read against the end of the file."""
+    """A position in the file. Every read is checked against the end of the file."""
 
     def __init__(self, path: Path, data: mmap.mmap) -> None:
         self.path, self.data, self.size, self.at = path, data, len(data), 4
@@ -254,7 +256,7 @@ class _Reader:
                 (length,) = length_at(data, at)
                 at += 8 + length
                 texts.append(data[at - length : at].decode("utf-8", "replace"))
-        except (struct.error, OverflowError):  # past the end: the length in a damaged file may be any number
+        except (struct.error, OverflowError):  # a damaged file may give any length, past the end of the file
             at = self.size + 1
         self.skip(at - self.at)
         return texts

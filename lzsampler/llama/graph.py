@@ -1,8 +1,8 @@
 """`GraphSampler`: a `Sampler` whose penalties and mask run in llama.cpp's graph, where the logits are.
 
 The operations are in c/llama/graph.c. llama.cpp calls this backend sampling and marks it as experimental. lzsampler
-sets a chain with its sampler in a context. Until lzsampler takes it out, every decode of that context returns edited
-logits, or only the best token, instead of the model's logits.
+sets a chain with its sampler in a context. Until lzsampler takes the chain out, every decode of this context returns
+edited logits, or only the best token, instead of the model's logits.
 """
 
 import ctypes
@@ -69,10 +69,10 @@ def on_device(llm: Any, n_layers: int | None) -> bool:
 class GraphSampler:
     """Runs a sampler in the graph of a model's context, from now on until `close`, or within a ``with`` block.
 
-    During that time one thread at a time uses both; another thread gets an LzsError. Each decode uses the sampler's
-    state at that moment. ``best``: the graph also picks the best token, for temperature 0. ``masked``: masks go into
-    the graph as a row of biases. Without ``masked`` they are applied on the CPU, and with ``best`` there must be none.
-    LzsError if llama.cpp or the device cannot do it.
+    During that time one thread at a time may use model and sampler; other threads get an LzsError. Each decode uses the
+    sampler's current state. ``best``: the graph also picks the best token, for temperature 0. ``masked``: masks go into
+    the graph as a row of biases. Without ``masked``, masks are applied on the CPU; then ``best`` is only possible
+    without masks. LzsError if llama.cpp or the device cannot run the sampler.
     """
 
     def __init__(self, model: Any, sampler: Sampler, *, best: bool, masked: bool) -> None:
@@ -97,7 +97,7 @@ class GraphSampler:
 
     @one_thread
     def close(self) -> None:
-        """Take the sampler out of the context, whose next decode returns logits again."""
+        """Take the sampler out of the context. The next decode returns logits again."""
         if self._chain is None:
             return
         if not self._model.closed:
@@ -114,7 +114,7 @@ class GraphSampler:
 
     @one_thread
     def step_at(self, _: Any) -> tuple[int, bool]:
-        """`Sampler.step_at` with the last output of the last decode; the argument is ignored."""
+        """Like `Sampler.step_at`, for the last output of the last decode. The argument is ignored."""
         status = lib.lzs_graph_step(self.handle, self._context, -1, self._token, self._looping)
         if status:
             self.refuse(status)
@@ -162,10 +162,10 @@ def for_chain(source: Sampler, max_history: int) -> Any:
 
 
 def reserve_outputs(llm: Any, n: int) -> bool:
-    """Make room for ``n`` outputs per decode in the context of a `llama_cpp.Llama`; return whether that made a new one.
+    """Make room for ``n`` outputs per decode of a `llama_cpp.Llama`. Return whether this needed a new context.
 
-    llama.cpp fixes the number of outputs when it makes a context. LzsError if llama.cpp cannot make the new one, which
-    leaves the model without a context, and if llama.cpp has no graph samplers.
+    llama.cpp fixes the number of outputs when it makes a context. If llama.cpp cannot make the new context, LzsError is
+    raised, and the model has no context. LzsError too if llama.cpp has no graph samplers.
     """
     refuse_old_llama()
     params, context = llm.context_params, llm._ctx
@@ -185,7 +185,8 @@ def reserve_outputs(llm: Any, n: int) -> bool:
 def set_chain(context: Any, chain: Any, ours: Any) -> bool:
     """Make a context run as much of a chain as possible in its graph; return whether lzsampler's sampler runs there.
 
-    If it does not, the chain is not set in the context and works on the CPU. A chain can be set only once.
+    If lzsampler's sampler cannot run in the graph, the chain is not set in the context and works on the CPU. A chain
+    can be set only once.
     """
     if llama_cpp.llama_set_sampler(context, _SEQUENCE, chain) and lib.lzs_graph_supported(address(ours)):
         return True
@@ -199,7 +200,7 @@ def unset_chain(context: Any) -> None:
 
 
 class Block:
-    """Drafted tokens for a chain that `set_chain` set: the next decode gets the edits of each of their positions.
+    """Drafted tokens for a chain that `set_chain` set. The next decode gets the edits for the position of each token.
 
     ``ours``: the `for_chain` sampler of the chain. It accepts the tokens later, when the chain accepts them.
     """
@@ -214,9 +215,9 @@ class Block:
 
     @contextmanager
     def of(self, tokens: Sequence[int]) -> Iterator[list[int]]:
-        """Draft ``tokens``, which follow another token, for decodes within a ``with`` block; yield the drafted ones.
+        """Within a ``with`` block, draft ``tokens``, which follow another token, for decodes. Yield the drafted tokens.
 
-        If the grammar forbids one of them, that token is the last one drafted.
+        If the grammar forbids one of the tokens, this token is the last drafted token.
         """
         n = 0
         while n < len(tokens) and lib.lzs_draft_token(self._speculation, tokens[n]) == 0:

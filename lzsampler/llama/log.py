@@ -16,7 +16,7 @@ quiet = RLock()
 
 
 class _Thread(local):
-    """The state of the running thread. ``errors``: the collected messages; None while it does not collect."""
+    """The state of the running thread. ``errors``: the collected messages; None while the thread collects none."""
 
     errors: list[str] | None = None
     level = 0
@@ -30,7 +30,9 @@ _before: tuple[Any, Any] = None, None  # the callback and its data from before t
 
 @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
 def _collect(level: int, text: bytes, _: object) -> None:
-    """Pass a message to the thread that caused it. Never freed: any thread may be running this at any time."""
+    """Add a message to the list of the thread that caused it. This callback is never freed, since any thread may run
+    it.
+    """
     if _thread.errors is None:
         callback, data = _before
         if callback:
@@ -84,7 +86,7 @@ def _end() -> None:
 def _callback() -> tuple[Any, Any]:
     """Return llama.cpp's callback and its data."""
     callback, data = llama_cpp.llama_log_callback(), ctypes.c_void_p()
-    if not hasattr(llama_cpp, "llama_log_get"):  # in an older binding only its own callback can be restored
+    if not hasattr(llama_cpp, "llama_log_get"):  # an older llama-cpp-python can restore only its own callback
         return llama_cpp._logger.llama_log_callback, data
     llama_cpp.llama_log_get(ctypes.byref(callback), ctypes.byref(data))
     return callback, data

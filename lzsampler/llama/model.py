@@ -31,13 +31,14 @@ from .log import captured_log, quiet, reason
 from .marks import CONTROL_MARKS, TOOL_MARKS
 from .vocabulary import Vocabulary, token_bytes, token_classes
 
-DEFAULT_CONTEXT = 4096  # tokens; a key-value cache for a model's whole trained context may not fit in memory
-MAX_UBATCH = 512  # tokens computed together: llama.cpp's default; more only takes more memory
+DEFAULT_CONTEXT = 4096  # tokens; the cache for a model's whole trained context may not fit in memory
+MAX_UBATCH = 512  # tokens computed together: llama.cpp's default; a larger number only takes more memory
 MAX_THREADS = 512  # GGML_MAX_N_THREADS
-# Threads wait for each other at every operation. If each has less work than this, another thread saves nothing, and
-# costs a lot on a busy machine (embedded model, 8 MB, 2 cores with other work: 0.8 ms a token, but 9 to 50 with 2).
+# Bytes of weights for each thread. Threads wait for each other at every operation. With fewer bytes for each thread,
+# one more thread saves no time, and costs much time on a busy machine (embedded model, 8 MB, on 2 cores with other
+# work: 0.8 ms a token with one thread, 9 to 50 ms with two).
 _BYTES_A_THREAD = 32 << 20
-_PIECE_BYTES = 64  # longer than almost every piece; `_piece` asks again for a longer one
+_PIECE_BYTES = 64  # longer than almost every piece; for a longer piece `_piece` calls llama.cpp a second time
 _OF_LLAMA = (
     "llm",
     "_vocab",
@@ -61,20 +62,20 @@ class _Llama(AutoAttention, llama_cpp.Llama):
 class Model:
     """A GGUF model and one llama.cpp context over it, at the start of an empty sequence.
 
-    ``path``: a GGUF file, or as a str the name of a model, such as "smollm2" (`lzsampler.models`).
-    ``n_ctx``: context in tokens; None is the context that the model was trained with, but at most 4096; 0 is all of it.
-    ``n_batch``: number of prompt tokens decoded at once. ``n_threads``: None is one for each physical core, or fewer
-    for a small file. ``n_gpu_layers``: -1 is all layers, if llama-cpp-python was built for a GPU. ``flash_attn``:
-    compute attention by llama.cpp's flash attention. It takes less memory and rounds differently, so a text may differ
-    from one without it. "auto" uses it if the model and the device support it. ``use_mlock``: keep the weights in RAM
-    if the system allows it.
+    ``path``: a GGUF file, or as a str the name of a model, such as "smollm2" (`lzsampler.models`). ``n_ctx``: context
+    in tokens. 0 is the context that the model was trained with. None is the same, but at most 4096. ``n_batch``: number
+    of prompt tokens decoded at once. ``n_threads``: None is one for each physical core, or fewer for a small file.
+    ``n_gpu_layers``: -1 is all layers, if llama-cpp-python was built for a GPU. ``flash_attn``: compute attention by
+    llama.cpp's flash attention. Flash attention takes less memory. It rounds differently, so a text may differ from the
+    text without it. "auto" uses flash attention if the model and the device support it. ``use_mlock``: keep the weights
+    in RAM if the system allows it.
 
     Raises ValueError for an argument out of range or a path that is not a file. Raises LzsError, in one line, for a
     file that is not GGUF, is truncated or has no weights, and if llama.cpp refuses it. Use a model in a ``with``
-    statement, or `close` it: llama-cpp-python's objects refer to each other, so memory otherwise stays in use until the
-    garbage collector runs.
+    statement, or `close` it. Otherwise its memory stays in use until the garbage collector runs, because
+    llama-cpp-python's objects refer to each other.
 
-    One thread at a time uses the context; another thread gets an LzsError meanwhile. Any number of threads may use the
+    One thread at a time may use the context. Meanwhile other threads get an LzsError. Any number of threads may use the
     methods for text and tokens.
     """
 
@@ -112,7 +113,8 @@ class Model:
         self.on_progress: Callable[[int, int], object] | None = None
         self.fragments = _Fragments(self.fragment)
         self._row: npt.NDArray[np.float32] = np.empty(0, np.float32)
-        # Functions that run for each new token go through cffi: such a call costs a fraction of one through ctypes.
+        # Functions that run for each new token are called through cffi. Such a call takes a fraction of the time of a
+        # call through ctypes.
         self._c_vocab = ffi.cast("void *", self._vocab)
         self._to_piece = ffi.cast(
             "int32_t (*)(void *, int32_t, char *, int32_t, int32_t, _Bool)", address(llama_cpp.llama_token_to_piece)
@@ -144,20 +146,20 @@ class Model:
         return llm
 
     def _use_context(self) -> None:
-        """Start with the context that llama-cpp-python's object has now."""
+        """Use the llama.cpp context that ``llm`` has now. It is empty."""
         self.past.clear()
         self._row_at = 0
-        self._kept_logits = False  # whether the logits of the last token are missing
+        self._kept_logits = False  # whether llama.cpp lacks the logits after the last token
         self._context = self.llm.ctx
         self._logits_context = ffi.cast("void *", self._context)
-        self._decoder = self.llm.decoder = Decoder(self._context)  # the context calls it as long as it lives
+        self._decoder = self.llm.decoder = Decoder(self._context)  # kept alive: llama.cpp's context calls it
 
     @one_thread
     def reserve_outputs(self, n: int) -> None:
-        """Make room for ``n`` outputs per decode while a graph sampler is set; this makes a new context if needed.
+        """Make room for ``n`` outputs per decode while a graph sampler is set, in a new context if needed.
 
-        The new context is empty. LzsError if llama.cpp cannot make it, which closes the model, and if llama.cpp has no
-        graph samplers.
+        A new context is empty. If llama.cpp cannot make the new context, the model is closed, and LzsError is raised.
+        LzsError too if this llama.cpp has no graph samplers.
         """
         try:
             is_new = reserve_outputs(self.llm, n)
@@ -171,19 +173,22 @@ class Model:
     @cached_property
     @any_thread
     def on_device(self) -> bool:
-        """Whether a GPU computes its logits."""
+        """Whether a GPU computes the model's logits."""
         layers = self.header.of_architecture("block_count")
         return on_device(self.llm, layers)
 
     def close(self) -> None:
-        """Free the context and the weights. LzsError while something uses them; later uses raise LzsError, too."""
+        """Free the context and the weights.
+
+        LzsError while they are in use. A closed model raises LzsError when used.
+        """
         self.in_use.close(self._free)
 
     def _free(self) -> None:
         if self.closed:
             return
         self._row, self._row_at = np.empty(0, np.float32), 0
-        self.past.clear()  # so that `logits` does not ask for any
+        self.past.clear()  # so that `logits` raises an error and does not call llama.cpp
         self.llm.close()
         for name in _OF_LLAMA:
             del vars(self)[name]
@@ -193,7 +198,7 @@ class Model:
         """Whether the model is closed."""
         return "llm" not in vars(self)
 
-    if not TYPE_CHECKING:  # mypy would take any name for an attribute
+    if not TYPE_CHECKING:  # with `__getattr__`, mypy would accept any attribute name
 
         def __getattr__(self, name: str) -> Any:
             if name in _OF_LLAMA and "header" in vars(self):
@@ -207,7 +212,7 @@ class Model:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how copy and pickle open the file again, with a context of its own."""
+        """Tell copy and pickle to open the file again. The new `Model` has a context of its own."""
         names = ("n_ctx", "n_batch", "n_threads", "n_gpu_layers", "flash_attn", "use_mlock")
         return partial(type(self), **{name: getattr(self, name) for name in names}), (self.path,)
 
@@ -215,15 +220,15 @@ class Model:
 
     @any_thread
     def token_classes(self, params: Params) -> dict[str, Any]:
-        """Return the separators and the usual breakers of DRY, as far as ``params`` make use of them.
+        """Return the separators of LZ and the usual sequence breakers of DRY, if ``params`` use them.
 
-        They are fields of `Params`, for `Params.recommended`.
+        The keys are names of fields of `Params`. `Params.recommended` calls this method.
         """
         return token_classes(self.llm, params)
 
     @any_thread
     def tokenize(self, text: str) -> list[int]:
-        """Return the tokens of a prompt, with special tokens recognised and with one BOS token if the model wants it.
+        """Return the tokens of a prompt, with special tokens recognised. If the model wants a BOS token, there is one.
 
         No EOS token is added, since the text continues. ValueError if ``text`` is not valid Unicode.
         """
@@ -240,15 +245,17 @@ class Model:
     def piece(self, token: int) -> bytes:
         """Return the bytes that a token adds to a text: possibly part of a character.
 
-        A control token adds nothing, b"", except for those that a reader wants to see: the marks of reasoning, such as
-        `<think>`, and of tool calls. A token that ends a text (`is_eog`) adds nothing.
+        A control token adds nothing, b"". The exceptions are control tokens that a reader wants to see: the marks of
+        reasoning, such as `<think>`, and of tool calls. A token that ends a text (`is_eog`) adds nothing.
         """
         fragment = self.fragments[token]
         return b"" if fragment is None else fragment.encode("utf-8") if isinstance(fragment, str) else fragment
 
     @any_thread
     def fragment(self, token: int) -> str | bytes | None:
-        """Return `piece` as a str if it is whole characters, else as bytes; None for a token that ends a text."""
+        """Return the token's `piece`: as a str if it consists of whole characters, else as bytes; None for a token that
+        ends a text.
+        """
         if self.is_eog(token):
             return None
         piece = self._piece(token, special=False)
@@ -261,7 +268,7 @@ class Model:
             return piece
 
     def _piece(self, token: int, *, special: bool) -> bytes:
-        buffer = ffi.new("char[]", _PIECE_BYTES)  # a new one for each call: `generate_many` runs several threads
+        buffer = ffi.new("char[]", _PIECE_BYTES)  # one for each call, since `generate_many` runs several threads
         n = self._to_piece(self._c_vocab, token, buffer, len(buffer), 0, special)
         if n < 0:
             buffer = ffi.new("char[]", -n)
@@ -270,13 +277,13 @@ class Model:
 
     @any_thread
     def is_eog(self, token: int) -> bool:
-        """Return whether a token ends a generation: EOS, the end of a turn, or another such token of the model."""
+        """Return whether a token ends a generation, such as EOS or the end of a turn."""
         return bool(self._is_eog(self._c_vocab, token))
 
     @cached_property
     @any_thread
     def eog_tokens(self) -> tuple[int, ...]:
-        """All tokens that end a generation (`is_eog`), ascending."""
+        """The ids of all tokens that end a generation (`is_eog`), ascending."""
         return tuple(token for token in range(self.n_vocab) if self._is_eog(self._c_vocab, token))
 
     @cached_property
@@ -286,7 +293,7 @@ class Model:
         return token_bytes(self.llm)
 
     def gbnf(self, text: str) -> Callable[[], GbnfMatcher]:
-        """Return a function that makes matchers at the beginning of a GBNF grammar, for `Grammar.gbnf`."""
+        """Return a factory of matchers, each in the start state of a GBNF grammar, for `Grammar.gbnf`."""
         return matchers(text, Vocabulary(self.path), self.token_bytes.end[0])
 
     def asked(self, prompt: Prompt) -> tuple[list[int], str]:
@@ -341,11 +348,12 @@ class Model:
 
     @one_thread
     def decode(self, tokens: Tokens) -> None:
-        """Append tokens, int[n], to the context, ``n_batch`` at a time. `logits` then returns those after the last one.
+        """Append tokens, int[n], to the context, ``n_batch`` at a time. `logits` then returns the logits after the last
+        token.
 
-        On a CPU, Ctrl-C ends the call within a batch if SIGINT has Python's own handler. The context then keeps the
-        finished batches. ValueError if tokens are outside the vocabulary or do not fit in the context; LzsError if
-        llama.cpp fails.
+        On a CPU, if SIGINT has Python's own handler, Ctrl-C interrupts even a batch that is being decoded. The context
+        then keeps the finished batches. ValueError if tokens are outside the vocabulary or do not fit in the context;
+        LzsError if llama.cpp fails.
         """
         array = token_array("tokens", tokens, self.n_vocab)
         for start in range(0, array.size, self.n_batch):
@@ -357,8 +365,8 @@ class Model:
     def decode_rows(self, tokens: Tokens) -> npt.NDArray[np.float32]:
         """Append tokens, int[n], to the context, and return the logits after each of them: float32[n, n_vocab].
 
-        The result is a copy of 4 * n * n_vocab bytes, and llama.cpp needs the same amount again. n is 1..`n_batch`.
-        Raises as `decode`, and ValueError for another number of tokens.
+        n is 1..`n_batch`. The result is a copy of 4 * n * n_vocab bytes, and llama.cpp needs as many bytes again.
+        Raises like `decode`, and ValueError for another n.
         """
         array = token_array("tokens", tokens, self.n_vocab)
         pointer = self.decode_for_rows(array.tolist())
@@ -384,7 +392,10 @@ class Model:
         self._decode(tokens, (ctypes.c_int8 * len(tokens))(*[1] * len(tokens)))
 
     def _decode(self, tokens: list[int], wanted: Any = None) -> None:
-        """Decode one batch. ``wanted``: an int8 for each token, 1 to get its logits; None: only for the last token."""
+        """Decode one batch.
+
+        ``wanted``: an int8 for each token, 1 to get its logits. None gets only the last token's.
+        """
         if self.n_past + len(tokens) > self.n_ctx:
             raise ArgumentError(f"{self.n_past + len(tokens)} tokens do not fit in a context of {self.n_ctx}")
         ids = (llama_cpp.llama_token * len(tokens))(*tokens)
@@ -397,7 +408,7 @@ class Model:
             status = self._decoder.decode(batch)
             if status == 0:
                 self.past += tokens
-        finally:  # also if Ctrl-C came between these two lines
+        finally:  # also if Ctrl-C came after the decode but before ``past`` was extended
             self._kept_logits = self.n_past == before
             if self._kept_logits:  # remove the computed part of the batch
                 with suppress(LzsError):
@@ -410,11 +421,11 @@ class Model:
     def logits(self) -> npt.NDArray[np.float32]:
         """Return the logits after the last decoded token: float32[n_vocab], llama.cpp's own memory, no copy.
 
-        The array is valid until the next `decode`. LzsError before the first one.
+        The array is valid until the next `decode`. LzsError before the first `decode`.
         """
         pointer = self.logits_pointer()
         at = int(ffi.cast("uintptr_t", pointer))
-        if at != self._row_at:  # a new view takes longer than a small model's sampling, and the row seldom moves
+        if at != self._row_at:  # making a view takes longer than sampling, and llama.cpp seldom moves the row
             self._row, self._row_at = row_of(pointer, self.n_vocab), at
         return self._row
 
@@ -422,7 +433,7 @@ class Model:
     def logits_pointer(self) -> Any:
         """Return the logits after the last decoded token as a ``float *`` of `lzsampler._ffi`, for `Sampler.step_at`.
 
-        The pointer is valid until the next `decode`. LzsError before the first one.
+        The pointer is valid until the next `decode`. LzsError before the first `decode`.
         """
         if not self.past:
             raise LzsError("there are no logits before the first decode()")
@@ -443,14 +454,17 @@ class Model:
         return Stepper(self, sampler, graph)
 
     def forget_logits(self) -> None:
-        """Make `logits` unavailable until the next decode: the last decode left a graph sampler's output."""
+        """Make `logits` unavailable until the next decode, because the last decode left a graph sampler's output
+        instead.
+        """
         self._kept_logits = True
 
     @one_thread
     def keep(self, n: int = 0) -> None:
         """Forget all but the first ``n`` tokens of the context; `decode` continues from there.
 
-        A recurrent model cannot go back part of the way: it raises LzsError and empties the context.
+        A recurrent model cannot remove only its last tokens. If 0 < n < `n_past`, it empties the context and raises
+        LzsError.
         """
         n = integer("n", n, 0, self.n_past)
         memory = llama_cpp.llama_get_memory(self._context)
@@ -466,9 +480,9 @@ class Model:
 class Stepper:
     """Decodes a token and picks the next one with a sampler, in one call into C: `Model.decode` and `Sampler.step`.
 
-    A decode pushes everything else out of the CPU caches, so a loop over tokens costs as much as the memory that it
-    touches. So the stepper does not check which thread uses the model. Use it only in a thread that already holds
-    `Model.in_use`, as `generate` does.
+    A decode evicts everything else from the CPU caches. So the less memory the code between two decodes touches, the
+    faster it is. For that reason the stepper does not check which thread uses the model. Use it only in a thread that
+    already holds `Model.in_use`, as `generate` does.
     """
 
     def __init__(self, model: Model, sampler: Sampler, graph: GraphSampler | None) -> None:
@@ -483,7 +497,7 @@ class Stepper:
             self.loop.graph_sampler = graph.handle
 
     def step(self, token: int) -> tuple[int, bool]:
-        """Decode a token of the vocabulary, and return the next one and whether the text now ends in a loop.
+        """Decode a token of the vocabulary. Return (the next token, whether the text now ends in a loop).
 
         The context must have room. LzsError if llama.cpp fails; otherwise raises as `Sampler.step`.
         """
@@ -511,7 +525,7 @@ def _decode_failed(status: int, n_past: int) -> LzsError:
 
 
 class _Fragments(dict[int, str | bytes | None]):
-    """The results of `Model.fragment` so far, by token; a missing one is computed on access."""
+    """A cache of `Model.fragment`: token -> result. A missing result is computed on access."""
 
     def __init__(self, fragment: Callable[[int], str | bytes | None]) -> None:
         self._fragment = fragment
@@ -527,7 +541,10 @@ def refuse_other_model(taker: str, model: object) -> None:
 
 
 def context_length(header: gguf.Header) -> int:
-    """Return the context that the model was trained with, in tokens; LzsError if the file's number is impossible."""
+    """Return the context that the model was trained with, in tokens.
+
+    LzsError if the number in the file is impossible.
+    """
     length = header.of_architecture("context_length")
     if length is None or length == 0:
         return DEFAULT_CONTEXT
@@ -537,9 +554,9 @@ def context_length(header: gguf.Header) -> int:
 
 
 def _refuse_beyond_memory(header: gguf.Header, n_ctx: int, trained: int) -> None:
-    """Raise ValueError for a context beyond the trained one whose cache needs more than the machine's memory.
+    """Raise ValueError if ``n_ctx`` exceeds the trained context and its cache needs more than the machine's memory.
 
-    llama.cpp would try to allocate it. A machine that promises more memory than it has would then come to a halt.
+    llama.cpp would try to allocate the cache. On a machine that overcommits memory, the machine would come to a halt.
     """
     layers, width = header.of_architecture("block_count"), header.of_architecture("embedding_length")
     heads = header.of_architecture("attention.head_count")
@@ -556,7 +573,7 @@ def _refuse_beyond_memory(header: gguf.Header, n_ctx: int, trained: int) -> None
 
 
 def refuse_without_weights(header: gguf.Header) -> None:
-    """Raise LzsError for a file without weights, or without all of them."""
+    """Raise LzsError for a file that has no weights or lacks a part of them."""
     if not header.tensors and header.parts == 1:
         raise LzsError(
             f"{header.path} holds a vocabulary without weights, so it cannot generate (lzs info shows what is in it)"

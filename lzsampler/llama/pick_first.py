@@ -33,7 +33,9 @@ def candidates_of(tokens: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def allowed_of(sampler: Any, candidates: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return which candidates llama.cpp's sampler for a grammar allows next, bool[n]; this changes their logits."""
+    """Return which candidates llama.cpp's sampler for a grammar allows next, bool[n]. The candidates' logits are
+    overwritten.
+    """
     candidates["logit"] = 0
     data = candidates.ctypes.data_as(ctypes.POINTER(llama_cpp.llama_token_data))
     array = llama_cpp.llama_token_data_array(data, candidates.size, -1, False)
@@ -45,7 +47,7 @@ def allows_other(llm: Any, grammar: Any, tokens: Sequence[int], forbidden: Itera
     """Return whether, after ``tokens``, a `LlamaGrammar` allows any token (or the end) that is not forbidden."""
     sampler = _sampler_of(llm, grammar)
     if not sampler:
-        return True  # the error appears when the grammar is used
+        return True  # the error is reported when the grammar is used
     try:
         for token in tokens:
             llama_cpp.llama_sampler_accept(sampler, token)
@@ -58,9 +60,10 @@ def allows_other(llm: Any, grammar: Any, tokens: Sequence[int], forbidden: Itera
 class PickFirst:
     """Replaces a `LlamaSampler`: a chain without a grammar, and a grammar beside it (c/llama/grammar.c).
 
-    ``n_head``: the number of samplers at the beginning of the chain that only change logits. ``penalties``:
-    lzsampler's sampler among these, if the others change nothing, else None. ``n_best``: the number of candidates that
-    the next sampler keeps, 0 if unknown. `close` frees ``chain``. LzsError if llama.cpp does not accept the grammar.
+    ``n_head``: the number of samplers at the beginning of the chain that only change logits. ``penalties``: lzsampler's
+    sampler among these ``n_head``, if the other samplers change nothing, else None. ``n_best``: the number of
+    candidates that the next sampler keeps, 0 if unknown. `close` frees ``chain``. LzsError if llama.cpp does not accept
+    the grammar.
     """
 
     def __init__(self, llm: Any, chain: Any, grammar: Any, penalties: Any, n_head: int, n_best: int) -> None:

@@ -1,8 +1,8 @@
 """`rounding`: how much a model's logits depend on the number of tokens that are decoded together.
 
-If they do not depend on it, a text with a draft equals the one without it. llama.cpp has different kernels for one
-token and for several: for some types of weights, and for attention other than flash attention. On a processor also for
-a longer context: several threads share it, but only for a single token.
+If the logits do not depend on this number, a text with a draft equals the text without a draft. llama.cpp has different
+kernels for one token and for several tokens, for some types of weights and for attention other than flash attention. On
+a CPU, with a longer context, several threads share the context only when a single token is decoded.
 """
 
 import ctypes
@@ -26,9 +26,10 @@ _SEED = 11
 
 
 class Rounding(NamedTuple):
-    """The greatest difference between logits, ``most``; 0 if all bits are equal. ``positions``: how many were compared.
+    """The greatest difference between logits, ``most``; 0 if all bits are equal. ``positions``: number of compared
+    positions.
 
-    ``begin``: the length of context, in tokens, from which on they differed: 0 or `FAR`.
+    ``begin``: the length of context, in tokens, from which on the logits differed: 0 or `FAR`.
     """
 
     most: float
@@ -37,14 +38,15 @@ class Rounding(NamedTuple):
 
 
 class RoundingWarning(UserWarning, LzsError):  # noqa: N818
-    """Warns that a text with a draft may differ from the one without it. As an error it is an `LzsError`."""
+    """Warns that a text with a draft may differ from the text without it. As an exception it is an `LzsError`."""
 
 
 _known: WeakKeyDictionary[Any, dict[tuple[int, bool, int], Rounding]] = WeakKeyDictionary()
 
 
 def rounding(llm: Any, together: int, n_ctx: int, n_threads: int | None = None) -> Rounding:
-    """Compare the logits of 2 to ``together`` tokens decoded in one call with those of one token at a time.
+    """Compare the logits of 2 to ``together`` tokens decoded in one call with the logits of tokens decoded one at a
+    time.
 
     ``llm``: a `llama_cpp.Llama`. Its own context stays unchanged: a small second context decodes arbitrary tokens, once
     for each model and length. ``n_ctx``: the most tokens that texts will have. ``n_threads``: None is the model's
@@ -73,7 +75,9 @@ def warn_of_rounding(
 
 
 def may_differ(llm: Any, found: Rounding) -> bool:
-    """Return whether logits may depend on the number of tokens decoded together: measured, or no flash attention.
+    """Return whether logits may depend on the number of tokens decoded together.
+
+    They do if `rounding` found a difference, and may if there is no flash attention.
 
     Weights such as Q8_0 hide different sums until one changes a rounding, which can take 180 tokens or more.
     """

@@ -101,14 +101,14 @@ def _refusal(path: Path, reason: str) -> LzsError:
 
 
 def _compare(made: Spelling, loaded: Tokenizer, path: Path) -> None:
-    """Raise LzsError if the tokenizer writes something that the spelling forbids, or does not write what it allows."""
+    """Raise LzsError if the spelling forbids what the tokenizer writes, or allows what the tokenizer does not write."""
     for text in TEXTS:
         ids = loaded.tokenize(text)[0]
         at = made.wrong(ids)
         if at is not None:
             piece = made.token_bytes.pieces[int(ids[min(at, ids.size - 1)])]
             raise _refusal(path, f"in a sample it writes {piece!r} where its merges and pre-tokenizer do not")
-    # SentencePiece may put a space before a text. The line feed keeps it away from the tokens in question.
+    # SentencePiece may put a space before a text. The line feed separates this space from the compared tokens.
     before = "\n" if made.words == "none" else ""
     prefix = loaded.tokenize(before)[0].tolist()
     for pair in _pairs(made):

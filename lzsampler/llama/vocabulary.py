@@ -45,7 +45,7 @@ class Vocabulary:
             raise LzsError(
                 f"llama.cpp cannot load the vocabulary of {self.path}: {reason(errors) or 'no reason given'}"
             )
-        # Runs when nothing refers to this object any more, or when Python ends. Later, llama_cpp itself may be gone.
+        # Runs when nothing refers to this object any more, or when Python ends, before llama_cpp itself is unloaded.
         self._freed = finalize(self, llama_cpp.llama_model_free, self._model)
         self.in_use = InUse(f"this Vocabulary ({self.path.name})", "open the file again")
         self.n_vocab = int(llama_cpp.llama_vocab_n_tokens(self.pointer))
@@ -65,7 +65,7 @@ class Vocabulary:
         return _token_bytes(self.pointer, self.path)
 
     def gbnf(self, text: str) -> Callable[[], GbnfMatcher]:
-        """Return a function that makes matchers at the beginning of a GBNF grammar, for `Grammar.gbnf`."""
+        """Return a factory of matchers, each in the start state of a GBNF grammar, for `Grammar.gbnf`."""
         return matchers(text, Vocabulary(self.path), self.token_bytes.end[0])
 
     @any_thread
@@ -75,7 +75,7 @@ class Vocabulary:
         return [i for i in range(self.n_vocab) if llama_cpp.llama_vocab_get_attr(vocab, i) & attribute]
 
     def close(self) -> None:
-        """Free the vocabulary. LzsError while something uses it; later uses raise LzsError, too."""
+        """Free the vocabulary. LzsError while it is in use. A closed vocabulary raises LzsError when used."""
         self.in_use.close(self._free)
 
     def _free(self) -> None:
@@ -217,14 +217,15 @@ def dry_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[
     """Return the ids of all tokens whose text contains one of the strings, for `Params.dry_breakers`.
 
     ``source``: a `llama_cpp.Llama` or a `Vocabulary`. The first call reads the texts of all its tokens (half a second
-    for 262,144). ``strings``: None means llama.cpp's own (a line break, a colon, a double quote and an asterisk); those
-    that no token contains are skipped. The text of a special token is its name.
+    for 262,144). ``strings``: None means llama.cpp's own strings (a line break, a colon, a double quote and an
+    asterisk). Of these, a string that no token contains is skipped. The text of a special token is its name.
 
-    For a string of one character these are the tokens at which llama.cpp stops. For a longer string llama.cpp also
-    stops if several tokens together spell it, which a set of single tokens cannot express.
+    For a string of one character, these are the tokens at which llama.cpp's DRY ends a repetition. For a longer string,
+    llama.cpp also ends a repetition where several tokens together spell the string. A set of token ids cannot express
+    this.
 
     Raises TypeError for another ``source`` and for anything but a list of strings, ValueError for an empty string and
-    for one that no token contains.
+    for a string that no token contains.
     """
     if strings is not None:
         _check_strings(strings)
@@ -249,9 +250,10 @@ def lz_separators(source: Any) -> dict[str, Any]:
 
 
 def token_classes(source: Any, params: Params, breakers: Sequence[str] | None = None) -> dict[str, Any]:
-    """Return the separators and the ``dry_breakers`` of a vocabulary, as far as ``params`` make use of them.
+    """Return the separators and the ``dry_breakers`` of a vocabulary, if ``params`` use them.
 
-    They are fields of `Params`. ``breakers``: strings, for `dry_breaker_ids`. Raises as that does.
+    The keys are names of fields of `Params`. ``breakers``: strings for `dry_breaker_ids`. Raises like
+    `dry_breaker_ids`.
     """
     made: dict[str, Any] = {**lz_separators(source)} if uses_separators(params) else {}
     if params.dry_multiplier > 0:

@@ -1,7 +1,7 @@
 """`four`: compares four ways to run a model: as it is, in MXFP4, with a draft, and with both (`lzs bench --four`).
 
-A post on speculative decoding and microscaling formats (docs/sources.md) compares the same four on an accelerator, in
-its Figures 7 and 8. Its models have 7 billion weights, its drafts 350 and 115 million. It uses blocks of 7 tokens,
+A post on speculative decoding and microscaling formats (docs/sources.md) compares the same four ways on an accelerator,
+in its Figures 7 and 8. Its models have 7 billion weights, its drafts 350 and 115 million. It uses blocks of 7 tokens,
 MXFP6 for the target, and FP16 as the base. `ARTICLE` has its figures.
 """
 
@@ -30,7 +30,7 @@ from .quantize import quantize
 WAYS = ("base", "MX", "speculation", "both")
 MICROSCALED = "mxfp4"
 ARTICLE = {"base": (1.0, 1.0), "MX": (2.0, 2.0), "speculation": (1.5, 2.0), "both": (4.0, 4.0)}
-"""The speed of each way relative to its base, about, in the post: (least, most) over its models."""
+"""The approximate speed of each way in the post, relative to the base: (least, most) over the models."""
 
 _FULL = ("BF16", "F16")
 _READ_BYTES = 64 << 20  # for each thread; more than a cache holds
@@ -93,11 +93,11 @@ def four(
     ``n_max``: tokens of a block, 1..32. ``prompts`` and ``pairs``: see `compare`. ``max_tokens``: the tokens of every
     text, even past its end, since the base and MXFP4 write different texts. ``n_ctx`` to ``flash_attn``: see `Model`;
     all ways share them. ``on_progress``: called with the name of the step, the work done and the work in all.
-    ``on_note``: called before the measurement with a remark on the draft: that it is as large as a target. Intermediate
-    files are in the system's folder for temporary files and are removed at the end.
+    ``on_note``: called before the measurement with a remark if the draft is as large as a target. Intermediate files
+    are in the system's folder for temporary files and are removed at the end.
 
-    Raises what `quantize`, `Model` and `generate` raise, before it measures anything. LzsError for a target of which no
-    matrix can have type MXFP4.
+    Raises what `quantize`, `Model` and `generate` raise, before it measures anything. LzsError if no matrix of the
+    target can have type MXFP4.
     """
     n_max = integer("n_max", n_max, 1, MAX_DRAFT)
     check_counts(pairs, max_tokens)
@@ -121,7 +121,7 @@ def four(
         large = large or too_large(mx.header, small.header, f"{header.path.name} in MXFP4")
         if on_note is not None and large is not None:
             on_note(large)
-        for path in {source, scaled} - {header.path}:  # llama.cpp has them in memory, so the files can go
+        for path in {source, scaled} - {header.path}:  # llama.cpp has loaded these files, so they can be removed
             with suppress(OSError):  # a system that keeps open files: they go at the end, with their folder
                 path.unlink()
         params = Params.recommended(base, temperature=0.0) if params is None else params
@@ -162,7 +162,8 @@ def four(
 def read_bytes(header: gguf.Header) -> int:
     """Return the number of bytes of weights that a decode of one token reads.
 
-    It reads one row of the embeddings, unless they are also the output, and only the used experts of a mixture.
+    A decode reads one row of the embeddings, but all rows if they are also the output. Of a mixture it reads only the
+    used experts.
     """
     experts, used = (header.of_architecture(key) or 1 for key in ("expert_count", "expert_used_count"))
     own_output = any(tensor.name == "output.weight" for tensor in header.tensors)
@@ -174,7 +175,10 @@ def read_bytes(header: gguf.Header) -> int:
 
 
 def memory_bandwidth(n_threads: int) -> float:
-    """Return the bytes a second that threads together read from memory: the best of several reads of 64 MB by each."""
+    """Return the bytes a second that all threads together read from memory.
+
+    Each thread reads 64 MiB several times; the best time counts.
+    """
     integer("n_threads", n_threads, 1, 512)
     parts = [np.ones(_READ_BYTES // 8, np.int64) for _ in range(n_threads)]
     best = float("inf")

@@ -1,8 +1,9 @@
 """`quantize`: writes a model file with fewer bits a weight, with llama.cpp's own quantizer.
 
 In microscaling types, blocks of 32 weights share a scale (Open Compute Project, MX Specification 1.0). By default,
-llama.cpp writes MXFP4 only for the experts of a mixture. Here all matrices of the layers get it; embeddings and output
-get Q8_0, since coarse ones harm a small model. MXFP6 only serves to judge its quality (`mxfp6`).
+llama.cpp writes MXFP4 only for the experts of a mixture. Here all matrices of the layers get MXFP4. Embeddings and
+output get Q8_0, because fewer bits there harm a small model. MXFP6 only serves to judge the quality of that format
+(`mxfp6`).
 """
 
 import json
@@ -81,19 +82,20 @@ def quantize(
     n_threads: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> Quantized:
-    """Write a GGUF model with the weights of another in fewer bits; return a description of the new file.
+    """Write a GGUF model with the weights of another model in fewer bits. Return a description of the new file.
 
     ``source``: a GGUF file, or the name of a model (`lzsampler.models`). ``type``: one of `TYPES`. "mxfp4" and "nvfp4"
     are the type of the layers' matrices; embeddings and output get Q8_0. "mxfp6-e2m3" and "mxfp6-e3m2" store the
     layers' matrices as BF16, with the values that MXFP6 would keep. Any other name is llama.cpp's type of that name.
 
-    ``requantize``: allow a source that is already quantized; its errors stay in the weights. ``overwrite``: allow a
-    ``target`` that exists. ``n_threads``: None means one for each physical core. ``on_progress``: called with the
-    number of finished tensors and the number of all.
+    ``requantize``: allow a source that is already quantized. Its rounding errors stay in the weights. ``overwrite``:
+    allow a ``target`` that exists. ``n_threads``: None means one for each physical core. ``on_progress``: called with
+    the number of finished tensors and the number of all.
 
-    ``target`` appears whole or not at all. First, lzsampler compares the size of the new file with its header, and
-    llama.cpp loads it and decodes a token. Raises ValueError for bad arguments or an impossible target; LzsError, in
-    one line, for an unusable source, a full disk, or a refusal of llama.cpp; ImportError without llama-cpp-python.
+    ``target`` appears whole or not at all. Before it appears, lzsampler compares the size of the new file with its
+    header, and llama.cpp loads the file and decodes a token. Raises ValueError for bad arguments or an impossible
+    target; LzsError, in one line, for an unusable source, a full disk, or a refusal of llama.cpp; ImportError without
+    llama-cpp-python.
     """
     if type not in TYPES:
         raise ArgumentError(_unknown(type))
@@ -101,7 +103,7 @@ def quantize(
     boolean("overwrite", overwrite)
     threads = physical_cores() if n_threads is None else integer("n_threads", n_threads, 1, 512)
     target = Path(target)
-    remove_leftovers(target.parent)  # even if a check below fails; and the check of the disk needs their space
+    remove_leftovers(target.parent)  # first, even if a check fails: the check of the disk needs their space
     header = gguf.read(source)
     _check_source(header, requantize)
     _check_target(header, target, overwrite)
@@ -184,7 +186,7 @@ def _in_layers(tensor: gguf.Tensor) -> bool:
 
 
 def _computed_size(made: gguf.Header) -> int:
-    """Return the size that a file with MXFP6 values would have if each took 6.25 bits."""
+    """Return the size that a file with MXFP6 values would have if each value took 6.25 bits."""
     return made.file_bytes - sum(
         int(tensor.elements * (16 - BITS) / 8) for tensor in made.tensors if _in_layers(tensor)
     )
@@ -231,7 +233,7 @@ def _run(
     fallbacks: list[Fallback] = []
     error = None
     with (
-        tempfile.TemporaryFile() as said,  # not a pipe: nothing would empty it while the worker runs
+        tempfile.TemporaryFile() as said,  # not a pipe, which nothing would read while the worker runs
         subprocess.Popen(
             [sys.executable, "-c", code, json.dumps(job)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said,  # stdin closes when this process ends

@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def _end_with_caller(target: str) -> None:
-    """Wait until the caller has ended, then end this process, since nothing else stops the quantizer."""
+    """Wait until the caller has ended, then end this process, because nothing else stops the quantizer."""
     while os.read(0, 1):
         pass
     with suppress(OSError):

@@ -25,7 +25,7 @@ ACTIONS: dict[str, type[LoopAction]] = {action.name: action for action in (Off, 
 
 
 def names(of: str, wanted: bool = True) -> str:
-    """Return, for messages, the names of the actions whose attribute ``of`` is ``wanted``; "off" is left out."""
+    """Return the names of the actions whose attribute ``of`` equals ``wanted``, for messages. "off" is left out."""
     listed = [each.name for each in ACTIONS.values() if each is not Off and getattr(each, of) == wanted]
     return f"{', '.join(listed[:-1])} or {listed[-1]}" if len(listed) > 1 else "".join(listed)
 

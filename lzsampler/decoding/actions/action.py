@@ -1,4 +1,4 @@
-"""`LoopAction`, an action on a loop; the `LoopingText` that it gets, its `Decision`, and its record `ActionTaken`."""
+"""`LoopAction`: an action on a loop. It gets a `LoopingText` and returns a `Decision`; `ActionTaken` records it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -13,12 +13,13 @@ from ...params import Params
 class LoopingText:
     """A text at the token that completes a loop.
 
-    ``tokens``: the text so far. ``copy``: the place where the second copy of the loop begins. ``line``: the place where
-    the first line in that copy begins, or else its first sentence. ``word``: the place of the first word of that line
-    or sentence. Without a line or sentence, ``line`` and ``word`` equal ``copy``. ``room``: the most tokens that the
-    text can have. ``whole`` takes a place and returns the first place from there on that is not inside a character.
-    ``closing`` takes a number of tokens and returns the tokens that end the thinking after them; it returns no tokens
-    if the text is not thinking there. ``spell`` returns the tokens that continue the text with some words.
+    ``tokens``: the text so far. A place is a number of tokens from the beginning of the text. ``copy``: where the
+    second copy of the loop begins. ``line``: where the first line in the second copy begins, or else its first
+    sentence. ``word``: where the first word of this line or sentence begins. If no line or sentence begins in the copy,
+    ``line`` and ``word`` equal ``copy``. ``room``: the most tokens that the text can have. ``whole`` takes a place and
+    returns the first place, from the given place on, that is not inside a character. ``closing`` takes a place and
+    returns the tokens that end the thinking at this place. If the text is not thinking there, ``closing`` returns no
+    tokens. ``spell`` returns the tokens that continue the text with some words.
     """
 
     tokens: Sequence[int]
@@ -39,7 +40,7 @@ class LoopingText:
 class Decision:
     """What to do with a text: cut it to ``keep`` tokens, append the tokens ``write``, then ``end`` it or continue it.
 
-    ``forbidden``: the tokens that the sampler may not pick at that place, the newest last.
+    ``forbidden``: the tokens that the sampler may not pick after the cut, the newest last.
     """
 
     keep: int
@@ -50,24 +51,27 @@ class Decision:
 
 @dataclass(frozen=True)
 class Draw:
-    """A way to draw the next token that replaces the text's own settings: among the ``top_k`` likeliest tokens."""
+    """How to draw the next token instead of by the text's own settings: among the ``top_k`` likeliest tokens."""
 
     temperature: float
     top_k: int
 
     def params(self, params: Params) -> Params:
-        """Return the settings with this draw. The temperature comes first, or truncation would leave only the loop."""
+        """Return the settings with this draw. Temperature comes before truncation, which would otherwise leave only the
+        token that continues the loop.
+        """
         top_k = min(params.top_k or self.top_k, self.top_k)
         return replace(params, temperature=self.temperature, temperature_last=False, top_k=top_k)
 
 
 @dataclass(frozen=True)
 class ActionTaken:
-    """The record of an action on a loop, in `Generation.actions`. Places and counts are those of the text at that time.
+    """The record of an action on a loop, in `Generation.actions`. Places and counts refer to the text at the time of
+    the action.
 
-    ``name``: the action's name, or "stop" if another action could do nothing more. ``at``: how many tokens the text
-    had. ``found``: the `Loop` or `Stuck`. ``keep``: how many tokens stayed. ``cut``: the tokens that were removed.
-    ``forbidden``: the tokens that the sampler could not pick at this place, the newest last. ``written``: tokens that
+    ``name``: the action's name, or "stop" if the policy's action could do nothing more. ``at``: how many tokens the
+    text had. ``found``: the `Loop` or `Stuck`. ``keep``: how many tokens stayed. ``cut``: the tokens that were removed.
+    ``forbidden``: the tokens that the sampler could not pick after the cut, the newest last. ``written``: tokens that
     lzsampler wrote instead of the model. ``until``: how many tokens the text had when a changed draw ended; None if the
     text ended first.
     """
@@ -83,7 +87,7 @@ class ActionTaken:
 
     @property
     def loop(self) -> str:
-        """The detected loop in words; tokens count from 0 at the first new one."""
+        """The detected loop in words. Tokens count from 0 at the first new token."""
         found = self.found
         if isinstance(found, Loop):
             return f"{found.count} copies of {counted(found.period, 'token')} from token {found.start}"
@@ -106,7 +110,7 @@ class LoopAction:
     - ``steers``: whether the action changes how a later token is picked.
     - ``random``: whether the text depends on the seed even at temperature 0.
     - ``writes``: whether the action writes tokens in the model's place, which a grammar may refuse.
-    - ``needs_template``: whether these tokens are the mark that ends the thinking, so that an answer follows.
+    - ``needs_template``: whether the written tokens are the mark that ends the thinking, so that an answer follows.
 
     Attributes of an object:
 

@@ -1,22 +1,24 @@
-"""`Boost`: the temperature rises until the text is new again."""
+"""`Boost`: the temperature rises until the text no longer repeats."""
 
 from collections.abc import Sequence
 
 from .action import ActionTaken, Decision, Draw, LoopAction, LoopingText
 
-# A boost ends after this many new tokens in a row. A token is new if the n-gram that it completes did not occur before.
+# A boost ends after this many consecutive new tokens. A token is new if the n-gram that it completes did not occur
+# before.
 _NEW_TOKENS, _NGRAM = 16, 4
-_LONGEST = 256  # tokens; then the text ends
+_LONGEST = 256  # tokens; if a boost takes longer, the text ends
 _COLDEST, _WARMER, _HOTTEST = 1.0, 0.25, 4.0  # temperatures: the lowest, the step for each repeated token, the highest
 _TOP_K = 40  # so that even the hottest draw takes a plausible word
 
 
 class Boost(LoopAction):
-    """Raises the temperature until the text is new; it removes no text.
+    """Raises the temperature until the text no longer repeats. It removes no text.
 
-    The temperature rises to 1.0, or to the settings' own if that is higher. Each token that repeats adds 0.25, up to
-    4.0. The draw is among the 40 likeliest tokens. The text is new when each of the last 16 tokens completed a 4-gram
-    that had not occurred before. A boost that does not end within 256 tokens ends the text.
+    The temperature rises to 1.0, or stays at the temperature of the settings if that is higher. Each token that repeats
+    adds 0.25, up to 4.0; a new token resets the temperature. The draw is among the 40 likeliest tokens. The boost ends
+    when each of the last 16 tokens completed a 4-gram that had not occurred before. A boost that does not end within
+    256 tokens ends the text.
     """
 
     name = "boost"

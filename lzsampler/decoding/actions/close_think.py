@@ -6,7 +6,7 @@ from .action import ActionTaken, Decision, LoopAction, LoopingText
 class CloseThink(LoopAction):
     """Cuts the text where a line or sentence begins in the second copy, and writes the mark that ends the thinking.
 
-    It acts once in a text. If the model's mark has no visible text, the text would still look as if it was thinking.
+    It acts only once in a text, because after a mark without visible text the text would still look like thinking.
     """
 
     name = "close-think"

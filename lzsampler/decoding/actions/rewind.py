@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from .action import ActionTaken, Decision, LoopAction, LoopingText
 
-_CONTEXT = 8  # after the same 8 tokens the word stays forbidden; otherwise the loop would return one copy later
+_CONTEXT = 8  # after the same 8 tokens the word stays forbidden, or the loop would return one copy later
 
 
 class Rewind(LoopAction):

@@ -1,4 +1,4 @@
-"""`Trim`: lzsampler ends the text and keeps only the first copy."""
+"""`Trim`: lzsampler ends the text and keeps only the first copy of the loop."""
 
 from ...detection import Loop
 from .action import ActionTaken, Decision, LoopAction, LoopingText
