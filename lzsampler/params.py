@@ -218,7 +218,9 @@ class Params:
             off = penalty.off(self)
             value = off if given is None else number(name, given, -FLOAT_MAX, FLOAT_MAX)
             if getattr(self, penalty.method) == "multiplicative" and value < FLOAT_MIN and value != off:
-                raise ArgumentError(f"{name} must be at least {FLOAT_MIN:.3g} when multiplicative, got {shown(value)}")
+                raise ArgumentError(
+                    f"{name} must be above 0 (at least {FLOAT_MIN:.3g}) when multiplicative, got {shown(value)}"
+                )
             normal(name, value)
         normal("penalty_window", integer("penalty_window", self.penalty_window, 0, INT32_MAX))
         normal("exempt", token_ids("exempt", self.exempt, hint="exempt_ids"))

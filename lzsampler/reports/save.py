@@ -10,8 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .._check import INT32_MAX, integer
-from .._values import shown
+from .._values import INT32_MAX, integer, shown
 from ..errors import ArgumentError, ArgumentTypeError, LzsError, missing
 from ..util.json_text import write_json
 
