@@ -45,7 +45,8 @@ class Sampler:
     ``n_vocab``: number of logits in a row. ``settings``: fields of `Params` by name, as in ``Sampler(n_vocab,
     lz_penalty=0.3, temperature=0.7)``; if ``params`` is given too, they replace its fields. With neither there is no
     penalty, and the seed is 0. The same history, logits, params and seed give the same token. `sample` does not change
-    the sampler; `accept` does. Samplers made without a seed draw with the same noise. For several independent texts,
+    the sampler; `accept` does. Samplers made without a seed have the same default seed, so they draw with the same
+    noise. For several independent texts,
     give each text its own seed (`sequence_seed`).
 
     `copy.copy` and `copy.deepcopy` return a `clone`. Pickling keeps the settings and tokens, and raises

@@ -102,7 +102,7 @@ typedef struct lzs_figures {
     uint64_t extensible; /* words that follow 4 contiguous words which occurred before as a 4-gram */
     uint64_t extended;   /* extensible words that also followed the 4-gram before, so that they make the repetition
                           * longer */
-    uint64_t frequent;   /* distinct 30-grams of words that occur 20 times or more */
+    uint64_t frequent;   /* distinct word 30-grams that each occur 20 times or more */
 } lzs_figures;
 
 /* Computes the figures of a text of fewer than 2^32 bytes. `words` holds spans in ascending order that do not overlap,

@@ -329,9 +329,9 @@ def _repeating(
 ) -> Runs:
     """Return the runs of a text that may count: the long ones, the short ones, or both.
 
-    A long run has at least `Rules.length` units, and at least ``copies`` or ``length_copies`` copies, whichever number
-    is smaller. ``known``: the long runs, if the prefilter has found them already. A short run has at least ``copies``
-    copies, and a period so short that ``copies`` copies have fewer than `Rules.length` units.
+    A long run has at least `Rules.length` units, and at least min(``copies``, ``length_copies``) copies. ``known``: the
+    long runs, if the prefilter has found them already. A short run has at least ``copies`` copies, and a period so
+    short that ``copies`` copies have fewer than `Rules.length` units.
     """
     found = []
     longest = (rules.length - 1) // copies  # the longest period of a short run

@@ -10,7 +10,7 @@ from .._ffi import ffi, lib
 from ..errors import ArgumentError
 
 _UINT64_MAX = 2**64 - 1
-_ROOM = 1024  # runs of the first scan; more are rare and need a second scan
+_ROOM = 1024  # how many runs the first scan can return; a text with more, which is rare, is scanned again
 
 Text = bytes | bytearray | memoryview | npt.NDArray[np.uint8] | npt.NDArray[np.int32]
 

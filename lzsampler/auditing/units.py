@@ -18,7 +18,7 @@ _BETWEEN = re.compile(
 )
 _PUNCTUATION = ".,;:!?\u2026\"'\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb"
 _WORD = re.compile(rf"(?<!\S)[{_PUNCTUATION}]*([{_LETTER}]+(?:['\u2019-][{_LETTER}]+)*)[{_PUNCTUATION}]*(?!\S)")
-_WIDE_LETTERS = 3  # letters for which one wide character counts
+_WIDE_LETTERS = 3  # one wide character counts as this many letters
 _EMOJI = "\U0001f000"  # the first emoji; all characters from here on count as emoji
 _SPACE = re.compile(r"\s+")
 _DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+")

@@ -58,9 +58,9 @@ class Request:
     """One text to write, as `generate` writes it. ``id``: any object by which the caller recognises the request.
 
     ``config``: the settings of the text. The seed is that of ``config.params``. Texts of different prompts with the
-    same seed are drawn with the same noise. For independent texts, use `sequence_seed` of the seed and the number of
-    the prompt. Each context has its own copy of the grammar, and every token is sampled. ``config`` must have no draft,
-    because `generate_many` takes one for all texts. Penalties are applied on the CPU.
+    same seed are drawn with the same noise. For independent texts, use `sequence_seed(seed, number of the prompt)`.
+    Each context has its own copy of the grammar, and every token is sampled. ``config`` must have no draft, because
+    `generate_many` takes one for all texts. Penalties are applied on the CPU.
 
     ``on_text`` may be called from another thread. ``sampler``: a function that is called when the text begins and
     returns a sampler. This sampler replaces the one that ``config.params`` describe.

@@ -157,7 +157,7 @@ class Pace:
             of.plain += seconds
 
     def passed(self) -> None:
-        """Record a call without a drafted token that was not timed. It counts as a call of typical time."""
+        """Record an untimed call that had no drafted token. It counts as a call of typical time."""
         self._tokens += 1
         self._n_calls[1] += 1
         for of in self._kinds.values():

@@ -539,8 +539,8 @@ def attach(
     ``params``: the LZ penalty and the others of `Params`, ``history``, ``exempt``, ``logit_bias`` and
     ``repetition_detection``. ``penalties``: the same fields as keywords, which replace those of ``params``. Without
     ``params`` they start from the default penalty (``PRESETS["default"]``; ``**PRESETS["paper"]`` is the paper's). As
-    keywords, ``exempt`` and ``dry_breakers`` may hold strings as well as token ids. Unless you give others, LZ gets the
-    separators of the model's vocabulary, and DRY llama.cpp's sequence breakers. The settings that llama-cpp-python
+    keywords, ``exempt`` and ``dry_breakers`` may hold strings as well as token ids. Unless you give others, LZ uses the
+    separators of the model's vocabulary, and DRY uses llama.cpp's sequence breakers. The settings that llama-cpp-python
     handles (temperature, top-k, top-p, min-p, seed) stay arguments of its calls. Our chain sampler comes after its
     `penalties` and before grammar and truncation.
 

@@ -413,7 +413,8 @@ def _together(without: Answer, with_it: Answer) -> tuple[list[tuple[dict[str, fl
 
 
 def _first_moved(without: Answer, with_it: Answer) -> int | None:
-    """Return the first token whose log-probabilities move; -1 if the texts differ without that; None if unknown."""
+    """Return the index of the first token whose log-probabilities differ; -1 if only the texts differ; None if
+    unknown."""
     steps, parted = _together(without, with_it)
     for i, (a, b) in enumerate(steps):
         if set(a) != set(b) or any(abs(b[token] - a[token]) > _CLOSE for token in a):

@@ -357,7 +357,7 @@ def _decades(value: float) -> float:
 
 
 def _round_up(n: int) -> int:
-    """Return a round number of at least ``n`` whose half is round too."""
+    """Return the end of an axis: a number of at least ``n`` that is round and has a round half, such as 200."""
     if n <= 10:
         return max(2, n + n % 2)
     step = int(10 ** (len(str(n)) - 2))
