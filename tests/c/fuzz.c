@@ -85,35 +85,29 @@ static const int32_t *history(int32_t *n) {
     return with_prompt ? f.text : f.text + f.n_prompt;
 }
 
-/* What DRY says by its index and by a direct comparison, in a sampler that has no other penalty. */
+/* What DRY says by its index and by a direct comparison. `find` is called apart, since all penalties share the table of
+ * the edits. */
 static void check_dry(void) {
     static int32_t lengths[MAX_VOCAB];
+    lzs_token_table found = {0};
+    const lzs_sampler *s = f.samplers[0];
+    const lzs_history *h = &s->state.history;
     if (f.params.dry_multiplier == 0.0f || f.params.dry_penalty_last_n == 0) return;
     int32_t n_text;
     const int32_t *text = history(&n_text);
     dry_lengths(&f.params, text, n_text, f.n_vocab, lengths);
-    lzs_params alone;
-    lzs_params_init(&alone);
-    alone.dry_multiplier = f.params.dry_multiplier;
-    alone.dry_base = f.params.dry_base;
-    alone.dry_allowed_length = f.params.dry_allowed_length;
-    alone.dry_penalty_last_n = f.params.dry_penalty_last_n;
-    alone.dry_breakers = f.params.dry_breakers;
-    alone.n_dry_breakers = f.params.n_dry_breakers;
-    alone.history = LZS_HISTORY_ALL;
-    lzs_sampler *s;
-    size_t n;
-    CHECK(lzs_sampler_new(f.n_vocab, &alone, &s) == LZS_OK && lzs_prime(s, text, (size_t)n_text) == LZS_OK);
-    lzs_edits(s, &n);
+    CHECK(lzs_token_table_reserve(&found, MAX_VOCAB) == LZS_OK);
+    lzs_token_table_clear(&found);
+    if (h->watches[LZS_WATCH_dry].index.window) lzs_penalty_dry.find(&found, h, &s->params, s->log2_vocab);
     for (int32_t t = 0; t < f.n_vocab; t++) {
-        int32_t at = lzs_token_table_find(&s->edits.found, t);
-        CHECK((at < 0 ? 0 : s->edits.found.entries[at].count) == lengths[t]);
+        int32_t at = lzs_token_table_find(&found, t);
+        CHECK((at < 0 ? 0 : found.entries[at].count) == lengths[t]);
     }
-    lzs_sampler_free(s);
+    lzs_token_table_free(&found);
 }
 
-/* What the default rule of LZ says by its watch and by its definition: in the edits of a sampler that has no other penalty, and in the
- * explanations of this one. */
+/* What the default rule of LZ says by its watch and by its definition: in the edits of a sampler that has no other
+ * penalty, and in the explanations of this one. */
 static void check_lz(void) {
     static lz_direct_price prices[MAX_VOCAB];
     static float bias[MAX_VOCAB];

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "all_texts.h"
 #include "check.h"
 #include "penalty/dry.h"
 #include "penalty/penalty.h"
@@ -46,21 +47,7 @@ static void test_all_texts(int32_t n_letters, int32_t length, int32_t window, in
     p.n_dry_breakers = n_breakers;
     lzs_sampler *s;
     CHECK(lzs_sampler_new(n_letters, &p, &s) == LZS_OK);
-    int32_t text[16] = {0}, at = 0;
-    for (;;) { /* all texts in the order of a dictionary: from one to the next by rewinding to where they differ */
-        while (at < length) {
-            CHECK(lzs_accept(s, text[at]) == LZS_OK);
-            at++;
-            check_edits(s, text, at, n_letters);
-        }
-        int32_t same = length;
-        while (same > 0 && text[same - 1] == n_letters - 1) text[--same] = 0;
-        if (same == 0) break;
-        text[--same]++;
-        CHECK(lzs_rewind(s, (size_t)(length - same)) == LZS_OK);
-        at = same;
-        check_edits(s, text, at, n_letters);
-    }
+    walk_all_texts(s, n_letters, length, check_edits);
     lzs_sampler_free(s);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "all_texts.h"
 #include "backend/arithmetic.h"
 #include "on_kernels.h"
 #include "penalty/price.h"
@@ -53,21 +54,7 @@ static void test_all_texts(int32_t n_letters, int32_t length, int32_t window, in
     p.lz_run_penalty = 0.25f;
     p.lz_run_allowance = window % 4;
     lzs_sampler *s = sampler_on(&p, n_letters, lzs_kernels_best());
-    int32_t text[16] = {0}, at = 0;
-    for (;;) { /* all texts in the order of a dictionary: from one to the next by rewinding to where they differ */
-        while (at < length) {
-            CHECK(lzs_accept(s, text[at]) == LZS_OK);
-            at++;
-            check_edits(s, text, at, n_letters);
-        }
-        int32_t same = length;
-        while (same > 0 && text[same - 1] == n_letters - 1) text[--same] = 0;
-        if (same == 0) break;
-        text[--same]++;
-        CHECK(lzs_rewind(s, (size_t)(length - same)) == LZS_OK);
-        at = same;
-        check_edits(s, text, at, n_letters);
-    }
+    walk_all_texts(s, n_letters, length, check_edits);
     lzs_sampler_free(s);
 }
 
