@@ -185,9 +185,8 @@ class Client:
 
     def _failure(self, response: httpx.Response) -> LzsError:
         status = response.status_code
-        if (
-            300 <= status < 400
-        ):  # not followed: a key stays with its server, and the probe tests the server that is named
+        if 300 <= status < 400:
+            # Not followed: a key stays with its server, and the probe tests the server that is named.
             there = response.headers.get("Location") or "another address"
             return LzsError(f"{self.shown} redirects to {_clean(there)}: give the address of the server itself")
         if status in (401, 403):
