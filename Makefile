@@ -69,12 +69,15 @@ build/test_cuda: tests/c/test_cuda.c $(C_SOURCES) $(wildcard c/backend/cuda/*.[c
 	mkdir -p build
 	$(CC) -std=c11 -Wall -Wextra -Werror -O2 $(C_INCLUDE) $< c/backend/cuda/settings.c c/backend/cuda/twin.c $(C_SOURCES) -lm -o $@
 
-# On a machine with a GPU and torch: difficult rows against the CPU, bit for bit, then the times. PYTHON has torch, and lzsampler, or it is
-# installed in an environment on top of it. Without a GPU: one line, and status 2.
+# On a machine with a GPU and torch: difficult rows against the CPU, bit for bit, then the times. PYTHON has torch. If it lacks lzsampler,
+# that is installed in an environment that also sees PYTHON's packages. (--system-site-packages shows those of the system, and PYTHON may
+# be of an environment.) Without a GPU: one line, and status 2.
 cuda-check: export LZS_CUDA_LIBRARY := $(CURDIR)/build/cuda/liblzsampler_cuda.so
 cuda-check: cuda
 	if $(PYTHON) -c "import lzsampler.cuda" 2>/dev/null; then $(PYTHON) bench/cuda.py; else \
-	  $(PYTHON) -m venv --system-site-packages build/cuda/check && \
+	  $(PYTHON) -m venv build/cuda/check && \
+	  $(PYTHON) -c 'import site; print(*site.getsitepackages(), sep="\n")' \
+	    >"$$(build/cuda/check/bin/python -c 'import site; print(site.getsitepackages()[0])')/packages.pth" && \
 	  build/cuda/check/bin/python -m pip --disable-pip-version-check install --quiet . && \
 	  build/cuda/check/bin/python bench/cuda.py; fi
 
