@@ -73,7 +73,7 @@ BAD = [
     ({"lz_penalty": -1}, "lz_penalty must be at least 0, got -1"),
     ({"lz_penalti": 1}, "lzsampler has no setting 'lz_penalti'; did you mean 'lz_penalty'?"),
     ({"lzsampler": {"temperature": 0.5}}, "vLLM does the rest: leave out temperature"),
-    ({"lzsampler": "papers"}, "or one of default, paper, got 'papers'"),
+    ({"lzsampler": "papers"}, "or one of default, guard, paper, got 'papers'"),
 ]
 
 
