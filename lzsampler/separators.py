@@ -1,56 +1,36 @@
-"""Which tokens are separators of the LZ penalty. Only the text of a token decides.
+"""Which tokens are separators of the LZ penalty: c/include/lzsampler_separators.h has the rule."""
 
-A separator restarts the count of matching tokens (`lzsampler.Params`), so that short building blocks of a text may
-recur without a penalty. A separator is a token without a letter: a line break, a bracket, a number, a space. Sentence
-marks are not separators, since repeated sentences are what the penalty is for. A comma is a separator only in lists,
-between short items.
-"""
-
-import unicodedata
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
+from ._check import check
+from ._ffi import ffi, lib
 from ._values import shown
 from .errors import ArgumentTypeError
 
-SENTENCE_MARKS = frozenset(".,!?;'-\"‘’‚“”„«»¿¡。．｡，、！？；「」『』،؛؟۔।॥։՞።፣၊။")
-COMMAS = frozenset(",，、،")
 
-
-def is_letter(character: str) -> bool:
-    """Return whether a character is a letter in Unicode, or a mark that belongs to a letter, such as a Hindi vowel.
-
-    U+FFFD counts as a letter: it stands for a piece of a character.
-    """
-    return unicodedata.category(character)[0] in "LM" or character == "\ufffd"
-
-
-def is_separator(text: str) -> bool:
-    """Return whether a token with this text is a separator everywhere."""
-    within = text.strip(" ")
-    return not any(map(is_letter, text)) and not (within and SENTENCE_MARKS.issuperset(within))
-
-
-def is_comma(text: str) -> bool:
-    """Return whether a token with this text is a separator after the short items of a list."""
-    return not COMMAS.isdisjoint(text) and not any(map(is_letter, text))
-
-
-def separators_of(texts: Iterable[str]) -> dict[str, Any]:
+def separators_of(texts: Iterable[str | bytes]) -> dict[str, Any]:
     """Return the separators of a vocabulary as the fields ``lz_separators`` and ``lz_commas`` of `Params`.
 
-    ``texts``: the text of each token, in the order of the token ids. An incomplete character must be U+FFFD, as
-    ``bytes.decode("utf-8", "replace")`` writes them. TypeError if an element is not a string.
+    ``texts``: the text of each token, in the order of the token ids, as a string or as UTF-8. U+FFFD and bytes that are
+    not UTF-8 count as pieces of a character. TypeError if an element is neither a string nor bytes.
     """
-    listed = list(texts)
-    wrong = [texts] if isinstance(texts, str) else [text for text in listed if not isinstance(text, str)]
-    if wrong:
-        raise ArgumentTypeError(f"texts must be a list of strings, got {shown(wrong[0])}")
-    return {"lz_separators": _bits(map(is_separator, listed)), "lz_commas": _bits(map(is_comma, listed))}
-
-
-def _bits(of: Iterable[bool]) -> bytes:
-    packed = np.packbits(np.fromiter(of, bool), bitorder="little").tobytes()
-    return packed + bytes(-len(packed) % 4)
+    if isinstance(texts, str | bytes):
+        raise ArgumentTypeError(f"texts must be a list of strings or bytes, got {shown(texts)}")
+    pieces = [text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text for text in texts]
+    for piece in pieces:
+        if not isinstance(piece, bytes):
+            raise ArgumentTypeError(f"texts must be a list of strings or bytes, got {shown(piece)}")
+    begins = np.array([0, *accumulate(map(len, pieces))], np.uintp)
+    sets = np.zeros((2, (len(pieces) + 31) // 32), np.uint32)
+    status = lib.lzs_separators_of(
+        b"".join(pieces),
+        ffi.cast("size_t *", begins.ctypes.data),
+        len(pieces),
+        *(ffi.cast("uint32_t *", row.ctypes.data) for row in sets),
+    )
+    check(status)
+    return {"lz_separators": sets[0].tobytes(), "lz_commas": sets[1].tobytes()}

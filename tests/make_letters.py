@@ -1,4 +1,4 @@
-"""Writes c/constraint/letters.h: the letters and numbers of Unicode, which pre-tokenizers are about.
+"""Writes c/letters.h: the letters, marks and numbers of Unicode, for pre-tokenizers and for separators.
 
 python tests/make_letters.py
 """
@@ -7,9 +7,9 @@ import sys
 import unicodedata
 from pathlib import Path
 
-HEADER = Path(__file__).parents[1] / "c" / "constraint" / "letters.h"
+HEADER = Path(__file__).parents[1] / "c" / "letters.h"
 
-BEFORE = """/* letters.h - the letters and numbers of Unicode {version}. Written by tests/make_letters.py. */
+BEFORE = """/* letters.h - the letters, marks and numbers of Unicode {version}. Written by tests/make_letters.py. */
 #ifndef LZS_LETTERS_H
 #define LZS_LETTERS_H
 
@@ -72,4 +72,4 @@ def table(name: str, kind: str) -> str:
 
 if __name__ == "__main__":
     text = BEFORE.format(version=unicodedata.unidata_version)
-    HEADER.write_text(text + table("letter", "L") + table("number", "N") + AFTER, encoding="utf-8")
+    HEADER.write_text(text + table("letter", "L") + table("mark", "M") + table("number", "N") + AFTER, encoding="utf-8")

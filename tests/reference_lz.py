@@ -1,6 +1,7 @@
 """The LZ penalty as docs/penalties.md defines it, slowly: a part of reference.py, which has what it is for."""
 
 import math
+import unicodedata
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -79,6 +80,31 @@ def lz_bits(history: Tokens, n_vocab: int, window: int, buffer: int, formula: st
 
 
 # ---- the default rule ----
+
+
+# ---- separators ----
+
+SENTENCE_MARKS = frozenset(".,!?;'-\"‘’‚“”„«»¿¡。．｡，、！？；「」『』،؛؟۔।॥։՞።፣၊။")
+COMMAS = frozenset(",，、،")
+
+
+def is_letter(character: str) -> bool:
+    """Return whether a character is a letter in Unicode, or a mark that belongs to a letter, such as a Hindi vowel.
+
+    U+FFFD counts as a letter: it stands for a piece of a character.
+    """
+    return unicodedata.category(character)[0] in "LM" or character == "\ufffd"
+
+
+def is_separator(text: str) -> bool:
+    """Return whether a token with this text is a separator everywhere."""
+    within = text.strip(" ")
+    return not any(map(is_letter, text)) and not (within and SENTENCE_MARKS.issuperset(within))
+
+
+def is_comma(text: str) -> bool:
+    """Return whether a token with this text is a separator after the short items of a list."""
+    return not COMMAS.isdisjoint(text) and not any(map(is_letter, text))
 
 
 def tokens_in(bits: bytes) -> set[int]:

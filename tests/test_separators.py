@@ -1,14 +1,18 @@
 """Which tokens are separators, in the writings of eight languages, and what that does to texts."""
 
 import re
+import sys
+import unicodedata
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lzsampler import Params, Sampler
 from lzsampler.params import PRESETS
-from lzsampler.separators import is_comma, is_separator, separators_of
-from reference_lz import tokens_in
+from lzsampler.separators import separators_of
+from reference_lz import is_comma, is_separator, tokens_in
 
 WORDS = {
     "English": ["the", " Apple", "don't", " co-op", "A1", " 3rd"],
@@ -72,6 +76,32 @@ def test_bit_sets_of_a_vocabulary() -> None:
     assert separators_of([]) == {"lz_separators": b"", "lz_commas": b""}
 
 
+def agrees(texts: list[str]) -> bool:
+    made = separators_of(texts)
+    return tokens_in(made["lz_separators"]) == {token for token, text in enumerate(texts) if is_separator(text)} and (
+        tokens_in(made["lz_commas"]) == {token for token, text in enumerate(texts) if is_comma(text)}
+    )
+
+
+@pytest.mark.skipif(unicodedata.unidata_version != "14.0.0", reason="c/letters.h is of Unicode 14")
+def test_every_character_is_what_the_reference_says() -> None:
+    assert agrees([chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000])
+
+
+@given(st.lists(st.text(st.sampled_from(" ,.!?，、\n1)(aßक\u093f\ufffd।'\""), max_size=4), max_size=70))
+def test_short_texts_are_what_the_reference_says(texts: list[str]) -> None:
+    assert agrees(texts)
+
+
+def test_bytes_are_utf_8_and_those_that_are_not_count_as_letters() -> None:
+    assert tokens_in(separators_of([b"\n", b"\xff", b"\xe2\x86", "→".encode(), "→", b""])["lz_separators"]) == {
+        0,
+        3,
+        4,
+        5,
+    }
+
+
 # ---- texts ----
 
 
@@ -124,7 +154,7 @@ def test_short_items_between_commas_are_a_list_and_clauses_are_none() -> None:
     assert any(steps(clause * 3, "default"))
 
 
-@pytest.mark.parametrize("texts", ["ab", b"ab", [b"a"], ["a", None], [1]])
-def test_texts_are_strings(texts: Any) -> None:
-    with pytest.raises(TypeError, match="texts must be a list of strings, got "):
+@pytest.mark.parametrize("texts", ["ab", b"ab", ["a", None], [1]])
+def test_texts_are_strings_or_bytes(texts: Any) -> None:
+    with pytest.raises(TypeError, match="texts must be a list of strings or bytes, got "):
         separators_of(texts)

@@ -1,7 +1,7 @@
 /* inner.c - how many characters of inner tokens (vocabulary.h) a state allows. */
 #include "inner.h"
 
-#include "utf8.h"
+#include "../utf8.h"
 
 enum { INNER_PLACES = 16 }; /* the most places of a state that is examined */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "regex.h"
-#include "utf8.h"
+#include "../utf8.h"
 #include "vocabulary.h"
 
 /* A node under construction: the operation `next` that it leads to, and how much of it is built. */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "utf8.h"
+#include "../utf8.h"
 
 typedef struct group {
     size_t base;   /* the group's first node on the stack */

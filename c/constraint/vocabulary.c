@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../plan/plan.h"
-#include "utf8.h"
+#include "../utf8.h"
 
 typedef struct text {
     const uint8_t *bytes;

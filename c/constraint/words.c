@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "letters.h"
+#include "../letters.h"
 #include "tree.h"
 
 /* ---- classes of characters ---- */

@@ -305,8 +305,7 @@ class _TokenTexts:
     @cached_property
     def separators(self) -> dict[str, Any]:
         """The separators of the LZ penalty, and the commas."""
-        texts = (self._joined[begin:end] for begin, end in pairwise([0, *self._ends]))
-        return separators_of(text.decode("utf-8", "replace") for text in texts)
+        return separators_of(self._joined[begin:end] for begin, end in pairwise([0, *self._ends]))
 
     def _with_part(self, part: bytes) -> list[int]:
         """Return the tokens whose text contains the given bytes."""

@@ -11,7 +11,7 @@
  */
 #include <time.h>
 
-#include "constraint/utf8.h"
+#include "utf8.h"
 #include "spelled_case.h"
 
 enum { STEPS = 6, MAX_PATTERN = 2000 };
