@@ -33,6 +33,7 @@ LAYERS = {  # each folder, and the folders that it may know besides itself and t
     ".": ("plan", "constraint", "state", "penalty", "backend"),
     "verify": ("plan", "state", "backend", "."),
     "llama": ("plan", "backend", "verify", "."),
+    "preload": ("llama",),
 }
 
 
