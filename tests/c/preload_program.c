@@ -59,7 +59,7 @@ static void apply(struct llama_sampler *chain, int prints) {
     llama_token_data_array candidates = zeros();
     llama_sampler_apply(chain, &candidates);
     for (size_t i = 0; prints && i < candidates.size; i++) {
-        if (candidates.data[i].logit != 0) printf("%d:%.9g ", candidates.data[i].id, candidates.data[i].logit);
+        if (candidates.data[i].logit != 0) printf("%d:%.17g ", candidates.data[i].id, candidates.data[i].logit);
     }
     if (prints) printf("\n");
     free(candidates.data);
