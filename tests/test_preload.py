@@ -15,6 +15,7 @@ from lzsampler.llama.vocabulary import Vocabulary, with_token_classes
 from lzsampler.models import default_model
 from lzsampler.params import PRESETS
 from native import ROOT, compiler, llama_cpp_version, llama_include, run
+from reference_lz import tokens_in
 
 pytestmark = pytest.mark.skipif(os.uname().sysname != "Linux", reason="LD_PRELOAD of glibc")
 
@@ -171,8 +172,13 @@ def test_dry_keeps_its_breakers_and_its_penalty(preloaded: Runs, library: Path) 
 
 def test_another_model_has_other_separators(preloaded: Runs) -> None:
     tale = default_model()
-    words = [Vocabulary(tale).tokenize(text)[0].tolist() for text in ("the fox ", "1 2 3 4 5 6 7 8 9 ")]
-    history = [*words[0] * 4, *words[1] * 4]
+    spm_set, tale_set = (
+        tokens_in(with_token_classes(Vocabulary(path), Params(lz_penalty=1)).lz_separators) for path in (SPM, tale)
+    )
+    letters = [token for token in range(300, 400) if token not in spm_set | tale_set][:6]
+    breaks = min(token for token in tale_set - spm_set if token >= 200)  # in the second vocabulary only
+    unit = [*letters[:3], breaks, *letters[3:]]
+    history = [*unit, *unit, *unit[:-1]]
     made = ["new=x", "apply", accept(history), "apply"]
     expected = edits(history, tale, **PRESETS["default"])
     commands = [*made, f"model={tale}", *made, f"model={SPM}", *made]
