@@ -10,7 +10,7 @@ SOURCES := CMakeLists.txt $(shell find c cli lzsampler -type f -not -path '*/__p
 # native build by GCC 12 crashes on CPUs with AMX (https://github.com/ggml-org/llama.cpp/issues/20824).
 LLAMA_BUILD := CMAKE_ARGS="$(or $(CMAKE_ARGS),-DGGML_NATIVE=OFF)"
 
-.PHONY: demo test lint ctest instructions docs pytest coverage real hf cross noise draws plans fuzz fuzz_grammar cuda cuda-rows cuda-check engines peers versions pipelines bench pictures wheels clean
+.PHONY: demo test lint ctest instructions docs pytest coverage real hf cross noise draws plans fuzz fuzz_grammar cuda cuda-rows cuda-check engines servers peers versions pipelines bench pictures wheels clean
 
 demo: $(VENV)/.ready
 	$(BIN)/lzs demo
@@ -172,6 +172,10 @@ hf: $(VENV)/.built
 # The processors for vLLM, SGLang and transformers with the real ones, in build/engines; without a GPU. Says of each what passed, or why it was not tested.
 engines: build/versions/wheels/.built
 	PYTHON=$(PYTHON) .ci/engines
+
+# The preloaded library in real llama-servers. Outside `make test` and CI: it builds llama.cpp twice.
+servers: $(VENV)/.ready
+	BIN=$(BIN) .ci/servers
 
 # llama-cpp-python's own tests with LZLlama in the place of Llama, penalties off and default, beside Llama itself. Their sdist (75 MB) goes to
 # build/peers.
