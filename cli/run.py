@@ -1,6 +1,7 @@
 """`lzs run`: starts a program of llama.cpp with lzsampler's penalties in its samplers."""
 
 import os
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -62,6 +63,8 @@ def run(options: RunOptions, command: tuple[str, ...]) -> None:
     for name in ("LD_PRELOAD", "LZSAMPLER"):
         console.detail(f"{name}={environment[name]}")
     if not options.dry_run:
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and PROGRAM would inherit that
+            signal.signal(number, signal.SIG_DFL)
         os.execve(program.path, command, environment)
     from lzsampler.serving.linkage import linkage
 
@@ -99,5 +102,6 @@ def _parts(program: "Program", found: "Linkage", environment: dict[str, str]) ->
             grid.add_row(title, visible(value, _LONGEST))
     if not console.quiet:
         yield grid
-    said = f"cannot work: {visible(found.problem, _LONGEST)}" if found.problem else "works"
+    works = f"works: its calls of {INIT_DRY} come to lzsampler"
+    said = f"cannot work: {visible(found.problem, _LONGEST)}" if found.problem else works
     yield Text(said, "bold red" if found.problem else "bold green")

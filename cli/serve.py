@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Lock
 
 import click
 
@@ -12,9 +12,6 @@ from .console import console, general_options
 from .fields import opt, takes
 from .help import GroupedCommand, ModelFile
 from .preload_options import PreloadOptions
-
-if TYPE_CHECKING:
-    from lzsampler.serving.engine import Run
 
 _SERVER = "Server"
 _FROM_US = "lzsampler: "  # how lines of the preloaded library begin
@@ -44,8 +41,8 @@ class _Serve(GroupedCommand):
 class ServeOptions:
     """The options of `lzs serve`."""
 
-    path: Path = opt(
-        _SERVER, "-m", "--model", type=ModelFile(), metavar="FILE", required=True,
+    path: Path | None = opt(
+        _SERVER, "-m", "--model", type=ModelFile(), metavar="FILE",
         help="GGUF model, or the name smollm2 (docs/install.md)",
     )  # fmt: skip
     server: str | None = opt(
@@ -62,7 +59,10 @@ class ServeOptions:
 @click.command(cls=_Serve, epilog=_EPILOG)
 @click.argument("arguments", metavar="[-- SERVER ARGS...]", nargs=-1, type=click.UNPROCESSED)
 @takes(ServeOptions)
-@general_options(quiet="leave out the server's log", verbose="also print the command, and the log of the start")
+@general_options(
+    quiet="leave out the server's log unless it does not start",
+    verbose="also print the command, and the log of the start",
+)
 def serve(options: ServeOptions, arguments: tuple[str, ...]) -> None:
     """Start a server for clients of OpenAI's API, with the LZ penalty in its samplers.
 
@@ -71,6 +71,8 @@ def serve(options: ServeOptions, arguments: tuple[str, ...]) -> None:
     """
     from lzsampler.serving.engine import Run, find_engine, free_address
 
+    if options.path is None:
+        raise click.UsageError("lzs serve takes a model: lzs serve -m model.gguf, or -m smollm2")
     if not options.path.is_file():
         raise click.UsageError(f"{options.path} does not exist: give -m the path of a .gguf file, or smollm2")
     settings = options.penalties.settings()
@@ -78,9 +80,10 @@ def serve(options: ServeOptions, arguments: tuple[str, ...]) -> None:
     address = free_address(options.host, options.port, is_https=is_https)
     engine = find_engine(options.server, options.path, address, settings, api_key=options.api_key, arguments=arguments)
     console.detail(" ".join(engine.command))
+    log = _Log()
+    run = Run(engine, address, log.add)
     version = f", llama.cpp {engine.version}" if engine.version else ""
-    run = Run(engine, address, _show)
-    status = run.wait(lambda: console.error(f"{address.url} is ready: {engine.name}{version}"))
+    status = run.wait(lambda: log.begin(f"{address.url} is ready: {engine.name}{version}"))
     if not run.is_ready and not run.signalled:
         if not console.verbose:
             for line in run.lines:
@@ -92,10 +95,29 @@ def serve(options: ServeOptions, arguments: tuple[str, ...]) -> None:
     raise click.exceptions.Exit(status)
 
 
-def _show(run: "Run", line: str) -> None:
-    """Print a line of the server's log, once the server is ready; what the preloaded library says, always."""
-    if line.startswith(_FROM_US) or (not console.quiet if run.is_ready else console.verbose):
-        _print(line)
+class _Log:
+    """The server's log on stderr: of its start only what the preloaded library says, unless -v was given."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._has_begun = False
+        self._from_us: list[str] = []
+
+    def add(self, line: str) -> None:
+        """Print a line, or keep it until the server is ready."""
+        with self._lock:
+            if not self._has_begun and not console.verbose and line.startswith(_FROM_US):
+                self._from_us.append(line)
+            if console.verbose or (self._has_begun and not console.quiet):
+                _print(line)
+
+    def begin(self, said: str) -> None:
+        """Print that the server is ready."""
+        with self._lock:
+            self._has_begun = True
+            for line in self._from_us:
+                _print(line)
+            console.error(said)
 
 
 def _print(line: str) -> None:

@@ -83,6 +83,8 @@ def find_engine(
             raise ArgumentError(
                 f"server takes no {argument.partition('=')[0]} after --: give it to lzs serve, before --"
             )
+    if api_key == "":
+        raise ArgumentError("api_key must not be empty: leave it out for a server without a key")
     environment = dict(os.environ)
     found = server or (_installed() if sys.platform == "linux" else None) or OF_PYTHON
     if found == OF_PYTHON:
@@ -140,7 +142,7 @@ def free_address(host: str, port: int, *, is_https: bool = False) -> Address:
 class Run:
     """An engine that runs. ``lines``: the last of its log. ``is_ready``: whether it has answered a request."""
 
-    def __init__(self, engine: Engine, address: Address, on_line: Callable[["Run", str], None]) -> None:
+    def __init__(self, engine: Engine, address: Address, on_line: Callable[[str], None]) -> None:
         self.lines: deque[str] = deque(maxlen=LAST_LINES)
         self.is_ready = False
         self.signalled = False
@@ -186,7 +188,7 @@ class Run:
         for line in iter(lambda: log.readline(_LINE), b""):
             text = line.decode("utf-8", "replace").rstrip("\r\n")
             self.lines.append(text)
-            self._on_line(self, text)
+            self._on_line(text)
 
     @contextmanager
     def _forwarded(self) -> Iterator[None]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _LOADERS = ("ld-linux", "ld64.so", "ld.so")  # how the file names of glibc's dynamic loaders begin
 _SCRIPT = b"#!"
 _FIRST_LINE = 256  # bytes that Linux reads of a script's first line
+_OF_DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, OSError)  # what pyelftools raises
 _SCRIPTS = 5  # Linux follows no more interpreters that are scripts
 
 
@@ -105,7 +106,7 @@ def open_elf(path: Path) -> "Iterator[ELFFile]":
     with path.open("rb") as file:
         try:
             yield ELFFile(file)
-        except (ELFError, ConstructError, ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        except (ELFError, ConstructError, *_OF_DAMAGE) as error:
             raise LzsError(
                 f"{path} is neither a program that Linux can load nor a script that begins with #!: give another"
             ) from error
@@ -113,12 +114,13 @@ def open_elf(path: Path) -> "Iterator[ELFFile]":
 
 def _loader(path: Path, said: str) -> Path:
     """Return the dynamic loader that an ELF program names, after all checks of the program."""
-    with open_elf(path) as elf, open_elf(preload_library()) as ours:
-        if _machine(elf) != _machine(ours):
-            raise LzsError(
-                f"{said} is for {_machine(elf)}, and this lzsampler for {_machine(ours)}: use one for this machine"
-            )
+    with open_elf(preload_library()) as elf:
+        ours = _machine(elf)
+    with open_elf(path) as elf:
+        theirs = _machine(elf)
         names = [segment.get_interp_name() for segment in elf.iter_segments("PT_INTERP")]
+    if theirs != ours:
+        raise LzsError(f"{said} is for {theirs}, and this lzsampler for {ours}: use a program for this machine")
     if not names:
         raise LzsError(
             f"{said} is linked statically, so no library can be preloaded: use a build with shared libraries "
