@@ -87,9 +87,10 @@ Start with:
   lzs audit transcripts.jsonl -o report.html
 \b
 Exit status: 0 success; 1 something was found (a limit of --fail-over is
-exceeded, B loops more than A, a server does not do as asked, a draft
-changes texts, or a text does not match); 2 an error; 130 Ctrl-C,
-143 SIGTERM, 129 SIGHUP."""
+exceeded, B loops more than A, a server does not start or does not do as
+asked, a program cannot have penalties, a draft changes texts, or a text does
+not match); 2 an error; 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP. lzs run and
+lzs serve end with the status of their program."""
 
 
 @click.group(

@@ -93,14 +93,14 @@ def find_engine(
         environment |= {"HOST": address.host, "PORT": str(address.port)}  # the server prefers them to its arguments
         key = "API_KEY"
     else:
-        program = find_program(found)
         environment = preloaded(settings, environment)
+        program = find_program(found)
         version = None
         if not program.is_script:  # a script's own program cannot be foreseen
             linked = linkage(program, environment)
             version = linked.version
             if linked.problem:
-                raise LzsError(f"{program.path} would have no penalties: {linked.problem}")
+                raise LzsError(f"{program.path} would have no penalties: {linked.problem}, or --server {OF_PYTHON}")
         name, start, key = str(program.path), [str(program.path)], "LLAMA_API_KEY"
     if api_key is not None:  # in the environment, because everybody can read the arguments of a process
         environment[key] = api_key
@@ -174,8 +174,8 @@ class Run:
             reader = threading.Thread(target=self._read, args=(process.stdout,), daemon=True)
             reader.start()
             while process.poll() is None and not self.is_ready:
-                self.is_ready = _answers(self._address)
-                if self.is_ready and process.poll() is None:
+                if _answers(self._address) and process.poll() is None:
+                    self.is_ready = True
                     on_ready()
                 else:
                     with suppress(subprocess.TimeoutExpired):

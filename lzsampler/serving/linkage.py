@@ -6,14 +6,11 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import LzsError
 from .preloading import preload_library
 from .program import Program, open_elf
-
-if TYPE_CHECKING:
-    from elftools.elf.elffile import ELFFile
 
 INIT_DRY = "llama_sampler_init_dry"  # the function that every default chain of llama.cpp calls
 _VERSION = "llama_version"
@@ -144,12 +141,12 @@ def _symbols(path: Path) -> _Symbols | None:
         )
 
 
-def _named(elf: "ELFFile", section: str, name: str) -> list[Any]:
+def _named(elf: Any, section: str, name: str) -> list[Any]:
     table = elf.get_section_by_name(section)
     return (table.get_symbol_by_name(name) or []) if table is not None else []
 
 
-def _is_symbolic(elf: "ELFFile") -> bool:
+def _is_symbolic(elf: Any) -> bool:
     for segment in elf.iter_segments("PT_DYNAMIC"):
         for tag in segment.iter_tags():
             if tag.entry.d_tag == "DT_SYMBOLIC" or (tag.entry.d_tag == "DT_FLAGS" and tag.entry.d_val & _DF_SYMBOLIC):

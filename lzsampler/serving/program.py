@@ -7,13 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ..errors import LzsError
 from .preloading import preload_library
-
-if TYPE_CHECKING:
-    from elftools.elf.elffile import ELFFile
 
 _LOADERS = ("ld-linux", "ld64.so", "ld.so")  # how the file names of glibc's dynamic loaders begin
 _SCRIPT = b"#!"
@@ -97,8 +94,8 @@ def _has_capabilities(path: Path) -> bool:
 
 
 @contextmanager
-def open_elf(path: Path) -> "Iterator[ELFFile]":
-    """Open a program or library. LzsError if the file is something else, or damaged."""
+def open_elf(path: Path) -> Iterator[Any]:
+    """Open a program or library as an ELFFile of pyelftools. LzsError if the file is something else, or damaged."""
     from elftools.common.exceptions import ELFError
     from elftools.construct import ConstructError
     from elftools.elf.elffile import ELFFile
@@ -134,5 +131,5 @@ def _loader(path: Path, said: str) -> Path:
     return loader
 
 
-def _machine(elf: "ELFFile") -> str:
+def _machine(elf: Any) -> str:
     return f"{elf.get_machine_arch()}, {elf.elfclass} bits{'' if elf.little_endian else ', big-endian'}"
