@@ -49,6 +49,11 @@ def opt(group: str, *names: str, help: str, low: int | None = None, **settings: 
     return field(metadata={_OPTION: Declared(group, names, low, {"help": help, **settings})})
 
 
+def same_as(kind: Any, name: str) -> Any:
+    """Return a field with the option of a field of another dataclass."""
+    return field(metadata=next(row.metadata for row in fields(kind) if row.name == name))
+
+
 def takes(
     kind: type[Options],
 ) -> Callable[[Callable[Concatenate[Options, Given], Result]], Callable[Given, Result]]:

@@ -31,6 +31,8 @@ COMMANDS = {
     "audit": ("audit", "audit", "Find loops in saved model output: how many, where, how bad."),
     "diff": ("diff", "diff", "Compare two audits: does B loop more than A on the same prompts?"),
     "eval": ("eval", "evaluate_command", "Measure a model's loop rate and accuracy over many settings."),
+    "run": ("run", "run", "Start a program of llama.cpp, such as llama-server, with the LZ penalty in it."),
+    "serve": ("serve", "serve", "Start an OpenAI-compatible server with the LZ penalty."),
     "probe": ("probe", "probe_command", "Check a server: does it apply penalties, to what, does a seed repeat?"),
     "cost": ("cost", "cost", "Measure what penalties cost on reference texts."),
     "spec-check": ("spec_check", "spec_check_command", "Check that a draft leaves a model's texts as they are."),
@@ -85,9 +87,10 @@ Start with:
   lzs audit transcripts.jsonl -o report.html
 \b
 Exit status: 0 success; 1 something was found (a limit of --fail-over is
-exceeded, B loops more than A, a server does not do as asked, a draft
-changes texts, or a text does not match); 2 an error; 130 Ctrl-C,
-143 SIGTERM, 129 SIGHUP."""
+exceeded, B loops more than A, a server does not start or does not do as
+asked, a program cannot have penalties, a draft changes texts, or a text does
+not match); 2 an error; 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP. lzs run and
+lzs serve end with the status of their program."""
 
 
 @click.group(

@@ -78,7 +78,7 @@ def number(name: str, value: object, low: float, high: float) -> float:
     given = value if isinstance(value, int) else float(value)  # an int may be too large for a float
     if not low <= given <= high:
         only_low = given < low and high == FLOAT_MAX and low > -high
-        bounds = f"at least {low:g}" if only_low else f"from {low:.2g} to {high:.2g}"
+        bounds = f"at least {low:g}" if only_low else f"from {low:.2g} to {high:.3g}"
         raise ArgumentError(f"{name} must be {bounds}, got {shown(value)}")
     return float(given)
 

@@ -19,6 +19,8 @@ COMMANDS = (
     "audit",
     "diff",
     "eval",
+    "run",
+    "serve",
     "probe",
     "cost",
     "spec-check",

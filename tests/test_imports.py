@@ -195,6 +195,7 @@ def test_the_scan_sees_what_it_should(tmp_path: Path) -> None:
         ("transformers", None),
         ("httpx", "probing/client"),
         ("jinja2", "reports/page"),
+        ("elftools", None),
         ("vllm", "integrations/vllm"),
         ("sglang", "integrations/sglang"),
     ],
@@ -239,6 +240,7 @@ LAYERS = {
     "reports": {"util", "constraint", "decoding", "quantizing", "auditing", "evaluation"},
     "probing": {"util"},
     "integrations": {"util"},
+    "serving": {"dropin"},
 }
 
 
