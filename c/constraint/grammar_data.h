@@ -60,7 +60,7 @@ struct lzs_grammar {
     lzs_grammar_engine engine;
 };
 
-/* Nodes where a part may end. They have children and are at least min_depth bytes deep. */
+/* The nodes with children where a part may end. A walk adds only nodes that are at least min_depth bytes deep. */
 typedef struct lzs_exits {
     uint32_t *nodes;
     size_t n, room;

@@ -1,13 +1,15 @@
-/* merges.h - the rules by which a tokenizer joins tokens, and the pairs of tokens that it therefore never writes side
+/* merges.h - the rules by which a tokenizer joins tokens, and the pairs of tokens that the tokenizer never writes side
  * by side.
  *
- * Byte pair encoding begins with the leaves of a text (its bytes or characters). It keeps applying the rule of the
- * lowest rank that fits somewhere, the leftmost first. The last rule that makes a token joins its left and its right
- * part. Whether the tokenizer writes two tokens side by side is decided at the edge where they meet: Suppose that a
- * rule joins a part on the right edge of the first token with a part on the left edge of the second token, before
- * another rule uses up either part. Then the tokenizer writes something else. (If the tokenizer writes every two
- * neighbours of a sequence side by side, it writes the whole sequence. The theorem is in the README of the Rust crate
- * `bpe` by GitHub, 2024.)
+ * Byte pair encoding begins with the leaves of a text, which are its bytes or characters. Then it repeatedly applies
+ * the rule of the lowest rank among all that fit, at the leftmost position. A rule joins two tokens, its left and its
+ * right part, into one token. The parts of a token are the parts of the last rule that makes the token.
+ *
+ * Whether the tokenizer writes two tokens side by side is decided at the edge where they meet. A rule may join a part
+ * on the right edge of the first token with a part on the left edge of the second token. If this rule applies before
+ * another rule uses up either part, the tokenizer writes other tokens. If the tokenizer writes every two neighbours of
+ * a sequence side by side, it writes the whole sequence. The theorem is in the README of the Rust crate `bpe` by
+ * GitHub, 2024.
  */
 #ifndef LZS_MERGES_H
 #define LZS_MERGES_H
@@ -16,7 +18,8 @@
 
 #include "vocabulary.h"
 
-/* When a rule applies, as a number to compare: its rank, but not before both of its parts are made. */
+/* When a rule applies, as a number to compare. The upper 32 bits are the time: the rank of the rule, or the time when
+ * its later part is made, if that is higher. The lower 32 bits are the rank. */
 typedef uint64_t lzs_merge_key;
 
 typedef struct lzs_merge_rule {
@@ -24,24 +27,26 @@ typedef struct lzs_merge_rule {
     lzs_merge_key key;
 } lzs_merge_rule;
 
-/* An order of all tokens. A token is followed by its subtree: all tokens that it is the first (or last) part of,
- * directly or not. Within a subtree, children that are made late come last. */
+/* An order of all tokens. The subtree of a token is the token itself and all tokens of which it is the first part (or
+ * last part), directly or not. In the order, a token is followed by the rest of its subtree. Of its children, those
+ * that are made later come later. */
 typedef struct lzs_merge_tree {
-    int32_t *place;    /* (n_vocab) by token: its place in the order */
-    int32_t *size;     /* (n_vocab) by token: how many tokens its subtree has, itself included */
-    int32_t *tokens;   /* (n_vocab) the tokens in this order */
-    int32_t *begins;   /* (n_vocab + 1) by token: where its children begin in `children` */
-    int32_t *children; /* by parent, then by key: the tokens that the parent is the first (or last) part of */
+    int32_t *place;    /* (n_vocab) by token: its index in `tokens` */
+    int32_t *size;     /* (n_vocab) by token: number of tokens in its subtree */
+    int32_t *tokens;   /* (n_vocab) all tokens in the order */
+    int32_t *begins;   /* (n_vocab + 1) by token: index of its first child in `children` */
+    int32_t *children; /* all children, sorted by parent and then by key */
 } lzs_merge_tree;
 
 typedef struct lzs_merges {
     int32_t n_vocab;
-    bool *written;        /* (n_vocab) whether the tokenizer writes the token's bytes as this token */
-    lzs_merge_key *keys;  /* (n_vocab) the key when a token is made and its right part used up */
-    lzs_merge_key *left_ends; /* (n_vocab) the key when its left part is used up, as seen from the left */
-    int32_t *left, *right; /* (n_vocab) a token's two parts, -1 for a leaf */
+    bool *written;        /* (n_vocab) whether the tokenizer writes a token's bytes as this one token */
+    lzs_merge_key *keys;  /* (n_vocab) the key of the rule that makes a token and so uses up its right part */
+    /* (n_vocab) the key when a token's left part is used up, as seen from the left of the token */
+    lzs_merge_key *left_ends;
+    int32_t *left, *right; /* (n_vocab) a token's two parts; -1 for a leaf or a token that is not written */
     lzs_merge_tree by_left, by_right;
-    /* All rules, grouped by left part and by right part; within a group by key. */
+    /* All rules that can apply, grouped by left part and by right part. The rules of a group are sorted by key. */
     lzs_merge_rule *of_left, *of_right;
     int32_t *left_begins, *right_begins; /* (n_vocab + 1) */
     size_t n_rules;
@@ -51,18 +56,18 @@ typedef struct lzs_merges {
     } *table;
     size_t table_size;
     uint64_t key; /* key of the table's hashes (hash.h) */
-    /* (4 * table_size bits) by hash of a pair: a 0 says that the pair has no rule. The bit set is small, so it stays in
-     * the cache */
+    /* (4 * table_size bits) by hash of a pair: 0 if no rule has these parts. The bit set is small, so it stays in the
+     * cache. */
     uint32_t *maybe;
 } lzs_merges;
 
-/* Makes the rules of a byte pair encoding: `pairs` are the left and right parts of n rules by rank. LZS_EINVAL for ids
- * out of range. The caller frees `merges` in any case. */
+/* Makes the rules of a byte pair encoding. `pairs` has the left and right parts of n rules, sorted by rank. Returns
+ * LZS_EINVAL if an id is out of range. The caller frees `merges`, also after an error. */
 lzs_status lzs_merges_of_pairs(lzs_merges *merges, const lzs_vocabulary *v, const int32_t *pairs, size_t n);
 
-/* Makes the rules of a SentencePiece vocabulary. Any two tokens whose bytes together are a token are joined, the
- * highest score of the joined token first. Tokens in `lone` are never parts of other tokens. LZS_EINVAL if a score is
- * NaN. */
+/* Makes the rules of a SentencePiece vocabulary. Any two tokens whose bytes together are a token have a rule. The
+ * higher the score of the joined token, the lower the rank of the rule. Tokens in `lone` are in no rule. Returns
+ * LZS_EINVAL if a score is NaN. */
 lzs_status lzs_merges_of_scores(lzs_merges *merges, const lzs_vocabulary *v, const float *scores, const bool *lone);
 
 void lzs_merges_free(lzs_merges *merges);
