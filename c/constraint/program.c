@@ -397,7 +397,7 @@ static lzs_status end_shared(builder *b) {
 static lzs_status push_frame(builder *b, uint32_t node, uint32_t next, uint32_t loop) {
     const lzs_node *n = &b->tree->nodes[node];
     if (++b->n_visited > MAX_VISITED) {
-        return lzs_refuse(b->error, LZS_WHOLE, "it has more than %d parts, where each use of a part counts", MAX_VISITED);
+        return lzs_refuse(b->error, LZS_WHOLE, "it has more than %d parts, counting each use", MAX_VISITED);
     }
     if (!lzs_grow(&b->frames, &b->frames_room, b->n_frames + 1, sizeof *b->frames)) return LZS_ENOMEM;
     frame f = {.node = node, .next = next, .left = n->kind < LZS_NODE_CONCAT ? 0 : n->n, .loop = loop, .op = NONE};

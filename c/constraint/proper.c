@@ -59,8 +59,8 @@ struct lzs_proper {
     lzs_table of_turns; /* finds turns by state and context */
     struct lzs_state_note {
         bool known;
-        int16_t lead; /* first byte of a shortest text to the end */
-    } *notes; /* by state */
+        int16_t lead; /* first byte of a shortest text from the state to the end, or -1 */
+    } *notes; /* (n_notes) by state */
     size_t n_notes, notes_room;
     uint32_t *distances; /* (n_ops) by operation: least number of bytes to the end, ignoring counts */
     /* Tokens that searches tried, with the state and context to which they lead. */
