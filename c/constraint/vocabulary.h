@@ -57,7 +57,8 @@ struct lzs_vocabulary {
     uint32_t *inner_counts; /* (n_inner_long) by index in `inner_long`: number of characters of the token */
     size_t n_inner_long;
     uint8_t kind_of[256]; /* by byte: its kind, less than LZS_KINDS */
-    /* (n_text) text tokens, sorted by the set of kinds of their bytes, then by length; a group has the same set */
+    /* (n_text) text tokens, sorted by the set of kinds of their bytes, then by length; tokens with the same set are a
+     * group */
     int32_t *grouped;
     uint16_t *grouped_bytes; /* (n_text) by index in `grouped`: number of bytes of the token */
     uint32_t *group_kinds; /* (n_groups) by group: its set of kinds, ascending */
