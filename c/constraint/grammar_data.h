@@ -38,7 +38,7 @@ struct lzs_grammar {
     size_t n_masks, masks_room;
     size_t mask_bytes, max_bytes;
     int32_t *path;   /* (longest + 1) states on the path to a node, by depth */
-    lzs_open_node *open_nodes; /* wide nodes on the path to a node */
+    lzs_open_node *open_nodes; /* the nodes with many children on the path to a node */
     size_t open_room;
     uint32_t *words; /* the mask under construction */
     uint32_t *found; /* (n_words) tokens of the mask under construction, while they are few */

@@ -69,7 +69,7 @@ typedef struct lzs_program {
     lzs_part_range *parts; /* in ascending order of their operations */
     size_t n_parts, parts_room;
     uint32_t start;
-    uint8_t class_of[256]; /* bytes of one class have the same edges everywhere */
+    uint8_t class_of[256]; /* by byte: its class; every edge takes all bytes of a class, or none */
     uint8_t byte_of[256];  /* by class: its first byte */
     uint32_t n_classes;
     uint8_t plain[256]; /* the classes that have plain bytes (vocabulary.h) */

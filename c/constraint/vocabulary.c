@@ -107,7 +107,7 @@ static bool sort_kinds(lzs_vocabulary *v, const uint8_t *kinds, text *texts) {
 /* ---- tokens by the kinds of their bytes ---- */
 
 /* The kinds of visible ASCII characters and of the line feed, one string each. A character that patterns often name has
- * a kind for itself. */
+ * a kind of its own. */
 static const char *const SEEN[] = {
     "abcdef", "ghijklmnopqrstuvwxyz", "ABCDEF", "GHIJKLMNOPQRSTUVWXYZ", "0", "123456789", " ", "_", "-", ".", ",", ":",
     "+", "%", "@", "/", "\"", "\\", "'", "()", "[]", "{}", "<=>", "!?;", "#$&*^`|~", "\n",

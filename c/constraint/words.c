@@ -215,7 +215,7 @@ static void make_automaton(lzs_words *w) {
             if (state == LAST_LINE) apart &= ~BIT(LINE_COMES);
             if (gpt2 && state == APOSTROPHE && class == LETTER_RV) apart = BIT(NOT_E);
             if (gpt2 && state == APOSTROPHE && class == LETTER_L) apart = BIT(NOT_L);
-            if (w->kind == LZS_WORDS_GPT2_DIGITS && class == DIGIT) { /* cuts out each digit before the other rules apply */
+            if (w->kind == LZS_WORDS_GPT2_DIGITS && class == DIGIT) { /* each digit is a word by itself */
                 joined = 0;
                 apart = w->ends & BIT(state) ? BIT(DIGITS3) : 0;
             }

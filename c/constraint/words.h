@@ -46,7 +46,8 @@ enum { LZS_NO_CONTEXT = 0, LZS_TEXT_BEGINS = 1, LZS_ANY_CONTEXT = 2 };
 
 typedef struct lzs_context {
     uint32_t set;  /* the set of states after the last complete character */
-    /* `nodes` value (as in lzs_words.first) after the bytes of an incomplete character; 0 if there is none */
+    /* value of `first` or `nodes` (lzs_words) after the bytes of an incomplete character; 0 if no character is
+     * incomplete */
     int16_t node;
     uint8_t joint; /* lzs_joint of the incomplete character's first byte */
     int32_t *next; /* (3, 256) by lzs_joint and byte: the next context, or -1 if it is unknown; NULL until needed */

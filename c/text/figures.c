@@ -373,8 +373,8 @@ static lzs_status ngram_figures(piece *p, lzs_figures *figures) {
     return count_frequent(p, &figures->frequent);
 }
 
-/* Finds the number of words of the longest repeated stretch. *longest is SIZE_MAX if the list gets longer than FEW
- * n-grams, or has n-grams of LONG_GRAM words. Call ngram_figures before. */
+/* Finds the number of words of the longest repeated stretch. *longest is SIZE_MAX if more than FEW n-grams are listed,
+ * or if n-grams of LONG_GRAM words are listed. Call ngram_figures before. */
 static lzs_status find_longest(piece *p, size_t *longest) {
     lzs_status status = LZS_OK;
     uint64_t n_repeats;

@@ -22,7 +22,7 @@
  *   stretches exceed the size of the text, stretches of more than REACH bytes must pass a test first. The test is an
  *   upper bound of the length of the stretch, from polynomial fingerprints (Karp and Rabin 1987) modulo 2^61 - 1. Equal
  *   stretches have equal fingerprints, so the bound is never too low and no run is lost. A stretch that passes is
- *   compared byte by byte, so every run that is found is one. Two different stretches have equal fingerprints with a
+ *   compared byte by byte, so every reported run is a real run. Two different stretches have equal fingerprints with a
  *   probability below n / 2^60. Then only time is lost. The base of the polynomials is derived from memory addresses of
  *   this call, so the author of a text cannot predict it.
  *
@@ -65,7 +65,7 @@ typedef struct fingerprints {
     /* (size / PRINT_STEP + 1) by b: the fingerprint of the first b * PRINT_STEP bytes; NULL until needed */
     uint64_t *prefix;
     uint64_t base;
-    uint64_t powers[64]; /* base^(2^e) */
+    uint64_t powers[64]; /* by e: base^(2^e) */
 } fingerprints;
 
 typedef struct scan {

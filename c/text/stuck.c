@@ -26,7 +26,7 @@ typedef struct ngrams {
     size_t n_heads; /* number of lists, a power of two */
 } ngrams;
 
-/* Returns the first n-gram of the text that equals n-gram `end`. This is `end` itself if no earlier n-gram does. */
+/* Returns the first n-gram of the text that equals n-gram `end`. If no earlier n-gram equals it, returns `end`. */
 static uint32_t first_of(ngrams *g, uint32_t end) {
     const size_t n = (size_t)g->rules->ngram, n_bytes = n * sizeof *g->ids;
     const int32_t *gram = g->ids + end - n;
