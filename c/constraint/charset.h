@@ -24,7 +24,7 @@ bool lzs_charset_add(lzs_charset *set, uint32_t first, uint32_t last);
 bool lzs_charset_normalize(lzs_charset *set);
 /* Replaces a set by its complement. The caller must normalize `set` before. The complement is normalized, too. */
 bool lzs_charset_negate(lzs_charset *set);
-/* Adds the other case of each ASCII letter. */
+/* For each ASCII letter in the set, adds the letter of the other case. */
 bool lzs_charset_fold(lzs_charset *set);
 
 #endif

@@ -14,7 +14,7 @@
  * (walk.c). */
 typedef struct lzs_open_node {
     const lzs_trie_node *node, *last; /* the node, and the end of the nodes to walk after it */
-    /* the node's index in `wide` of the vocabulary, and the number of children (or bytes) tried so far */
+    /* the node's index in `wide` of the vocabulary, and the index of the next child, or byte of `few`, to try */
     size_t wide, next;
 } lzs_open_node;
 

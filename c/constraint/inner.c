@@ -126,9 +126,9 @@ static lzs_status begin_at(lzs_grammar *g, const counting *c, uint64_t count, in
     return lzs_automaton_state_of(&g->automaton, places, c->n, state);
 }
 
-/* Finds whether every character leads from the beginning of one iteration to the beginning of the next iteration or to
- * the end of the repetition, and to no other place. If this is true for one count, it is true for all counts below the
- * last, because counts are only compared with their limits. */
+/* Finds whether every character leads from the beginning of an iteration only to the beginning of the next iteration or
+ * to the end of the repetition. If this is true for one count, it is true for all counts below the last, because counts
+ * are only compared with their limits. */
 static lzs_status find_single(lzs_grammar *g, const counting *c, bool *single) {
     int32_t from, to, next, behind;
     *single = false;

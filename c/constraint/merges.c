@@ -320,7 +320,7 @@ static void tree_free(lzs_merge_tree *tree) {
     free(tree->children);
 }
 
-/* Makes the order of all tokens. `part` has the first or the last part of each token, `tokens` is sorted by length, and
+/* Makes the order of all tokens. `part` has the first or the last part of each token. `tokens` is sorted by length.
  * `made` has the tokens with parts, sorted by key. */
 static bool make_tree(const lzs_merges *m, lzs_merge_tree *tree, const int32_t *part, const int32_t *tokens,
                       const lzs_merge_rule *made, size_t n_made) {

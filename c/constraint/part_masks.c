@@ -1,8 +1,8 @@
 /* part_masks.c - masks of parts that many grammars have. The masks are kept once for all grammars.
  *
  * A state allows a token if any of its places allows the token, because every place can be completed. So the mask of a
- * state is a union of three sets: the mask of its places inside a part, the tokens that end the part and go on after
- * it, and the mask of its other places. The other places may be in other parts.
+ * state is a union of three masks. The first is for its places inside a part, and the second has the tokens that go on
+ * after this part. The third is for its other places. The other places may be in other parts.
  *
  * Each shared part has a grammar of its own, with states and masks. state_masks.c makes these masks, too, so the two
  * files call each other. Two parts count as the same only if their whole programs are equal (slice.h), so hash

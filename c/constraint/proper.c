@@ -634,7 +634,8 @@ static lzs_status ask_both(lzs_grammar *g, int32_t token, int32_t state, int32_t
     return status == LZS_OK && either ? ask(g, token, state, either, false, true) : status;
 }
 
-/* As ask_both, for a token of any role. `apart` and `either` are the contexts to which the token's bytes lead. */
+/* As ask_both, for a token of any lzs_token_role. `apart` and `either` are the contexts to which the token's bytes
+ * lead. */
 static lzs_status reach(lzs_grammar *g, int32_t context, int32_t token, int32_t state, int32_t apart, int32_t either) {
     lzs_proper *p = g->proper;
     const lzs_spelling *s = p->spelling;
@@ -642,8 +643,7 @@ static lzs_status reach(lzs_grammar *g, int32_t context, int32_t token, int32_t 
     if (s->by_scores || s->roles[token] != LZS_TOKEN_USUAL) {
         status = lzs_spelling_step(s, &p->contexts, context, token, LZS_EITHER, &either);
         apart = s->by_scores ? LZS_NO_CONTEXT : either;
-    /* a token that is not written by the rules can only be a whole word by itself */
-    } else if (!s->merges.written[token]) {
+    } else if (!s->merges.written[token]) { /* such a token can only be a whole word by itself */
         either = LZS_NO_CONTEXT;
         if (!s->whole_words) apart = LZS_NO_CONTEXT;
     }
@@ -796,9 +796,8 @@ static lzs_status keep_last(lzs_grammar *g, int32_t turn, int32_t last, const ui
 }
 
 /* Finds a turn that has the same masks, so not every count needs masks of its own. The state of the other turn has
- * "far" for counts that are far from their limits. The other state allows all tokens that this state allows. A token
- * that the other state allows is allowed here if all its ways to the goal are too short for the counts to reach their
- * limits. */
+ * "far" for counts that are far from their limits. The other state allows all tokens that this state allows. If all
+ * ways of a token to the goal are too short for the counts to reach their limits, both states agree about the token. */
 static lzs_status find_same(lzs_grammar *g, int32_t number) {
     lzs_proper *p = g->proper;
     const int32_t state = p->turns[number].state, context = p->turns[number].context;

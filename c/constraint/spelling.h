@@ -1,5 +1,5 @@
-/* spelling.h - how a tokenizer writes texts as tokens. It cuts a text into words (words.h), and joins tokens inside
- * each word by rules (merges.h).
+/* spelling.h - how a tokenizer writes texts as tokens. The tokenizer cuts a text into words (words.h), and joins tokens
+ * inside each word by rules (merges.h).
  */
 #ifndef LZS_SPELLING_H
 #define LZS_SPELLING_H

@@ -108,7 +108,7 @@ static lzs_status keep_part(lzs_grammar *g, lzs_kept_mask *mask, const lzs_exits
 
 /* ---- shortcuts ---- */
 
-/* Which part of a state's mask is made without a walk. */
+/* Says which part of a state's mask is made without a walk. */
 typedef struct lzs_shortcut {
     int level;       /* `level` of lzs_walk_all */
     /* if level > 0: a state that allows the same tokens of up to LZS_SHORT_LEVELS[level - 1] bytes */

@@ -42,7 +42,7 @@ static uint32_t capped(uint64_t n) {
 
 uint32_t lzs_tree_literal(lzs_tree *tree, const uint8_t *bytes, size_t n) {
     if (n > UINT32_MAX - tree->n_bytes) return LZS_NO_NODE;
-    /* + 1, so `bytes` is never NULL */
+    /* one byte more than needed, so `bytes` is never NULL */
     if (!lzs_grow(&tree->bytes, &tree->bytes_room, tree->n_bytes + n + 1, 1)) return LZS_NO_NODE;
     if (n) memcpy(tree->bytes + tree->n_bytes, bytes, n);
     lzs_node node = {.kind = LZS_NODE_LITERAL, .first = (uint32_t)tree->n_bytes, .n = (uint32_t)n};

@@ -2,8 +2,7 @@
  * mask at once. A mask is a set of tokens with one bit per token, in 32-bit words.
  *
  * A kind is a set of bytes that patterns seldom distinguish, such as the letters g to z or the digits 1 to 9. If all
- * bytes of some kinds lead from a state to the same next state, all tokens that consist of these bytes are added to a
- * mask together.
+ * bytes of some kinds lead from a state to the same next state, all tokens of these bytes are added together.
  *
  * Inner tokens consist of plain bytes (lzs_is_plain) and of characters of several bytes. Almost all tokens are inner
  * tokens. Inside a string, a grammar treats all these characters alike. So inner tokens are added to a mask by their

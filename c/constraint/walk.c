@@ -5,8 +5,8 @@
  * (V = 128,256, 18 regular expressions and schemas):
  * - Few bytes: if at most LZS_FEW bytes can follow, the walk looks up their nodes (12 % on average, 117 % on 1,000
  *   choices).
- * - Wide nodes: if a node has many children, their bytes are in a list, so the walk reads only children that can follow
- *   (8 %, 35 % on short masks).
+ * - Wide nodes: if a node has many children, their bytes are in a list. The walk reads only children whose byte can
+ *   follow (8 %, 35 % on short masks).
  * - Runs: the run of a state is a set of kinds of bytes (vocabulary.h) that all lead to the same next state. Tokens of
  *   these bytes are added from a list at once (15 % in all, 156 % on e-mail addresses).
  */

@@ -137,8 +137,8 @@ static lzs_status count_elements(const uint8_t *text, lzs_span within, size_t le
 }
 
 /* Numbers the distinct words, and lists the words that occur more than once. *n_distinct gets the number of distinct
- * words. If the ids of the words are small enough, they are the numbers. In a piece of a longer text, ids may be too
- * large. */
+ * words. If the ids of the words are small enough, the ids serve as numbers. In a piece of a longer text, ids may be
+ * too large. */
 static lzs_status list_words(piece *p, size_t *n_distinct) {
     size_t n_ids = 0, n_kept = 0;
     for (size_t i = 0; i < p->n; i++) n_ids = (size_t)p->ids[i] < n_ids ? n_ids : (size_t)p->ids[i] + 1;
@@ -321,8 +321,8 @@ static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters)
     return LZS_OK;
 }
 
-/* Makes three figures from the list of 4-grams. They are the number of 4-grams in the last TAIL words, the number of
- * distinct ones among these, and the number of 4-grams that occurred before and have a word after them. */
+/* Makes three figures from the list of 4-grams. Two are the number of 4-grams, and of distinct 4-grams, in the last
+ * TAIL words. The third is the number of 4-grams that occurred before and have a word after them. */
 static void figures_of_list(piece *p, lzs_figures *figures) {
     size_t n_grams = p->n >= 4 ? p->n - 3 : 0, from = p->n > TAIL ? p->n - TAIL : 0;
     size_t n_tail = n_grams - from, n_repeats = 0;

@@ -5,8 +5,8 @@
  * counts. If there may be one, the caller scans again to find where it is.
  *
  * If one run already covers half of the text, the caller will find a loop anyway. Then the bits for the scans of lines
- * and of the normalized text are set without these scans. In a long text the bit for the scan of words is set, too, so
- * only the words of one piece are in memory at a time.
+ * and of the normalized text are set without these scans. In a long text the bit for the scan of words is set, too.
+ * Then only the words of one piece are in memory at a time.
  */
 #include "text.h"
 
@@ -175,7 +175,8 @@ lzs_status lzs_prefilter(const uint8_t *text, size_t n, const lzs_prefilter_rule
     lzs_repetition *runs = result->long_runs;
     size_t n_long = 0, most = n;
     bool some_short = false, words = false, lines = true, long_normalized = true, is_long = n > LZS_TEXT_PIECE;
-    bool short_normalized = (rules->length - 1) / rules->normalized_copies >= 2; /* else short runs have period 1 */
+    /* if false, all short runs have period 1 */
+    bool short_normalized = (rules->length - 1) / rules->normalized_copies >= 2;
     lzs_status status = LZS_OK;
     if (!is_long) status = scan_words(text, n, of_spans, &result->figures, &words, &most);
     if (status == LZS_OK) status = scan_bytes(text, n, of_bytes, 1, most, runs, &n_long, &some_short);

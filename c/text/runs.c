@@ -11,9 +11,9 @@
  * - Known runs are skipped. Let [start, end) be a known run whose shortest period q is less than p. If q divides p,
  *   then all of [start, end - p) matches, and a run there would be the known run again. So these matches are left out,
  *   and each run is found once, at its shortest period. (By the theorem of Fine and Wilf, every period with two copies
- *   or more is a multiple of the shortest period.) If q does not divide p, no q matches in a row lie inside the run,
- *   because a primitive word occurs in its powers at multiples of its length only. So no stretch of `shortest` >= q
- *   matches touches [start + q, end - p - q). A run is kept in the list while it is longer than p.
+ *   or more is a multiple of the shortest period.) If q does not divide p, no q matches in a row lie inside the run.
+ *   The reason is that a primitive word occurs in its powers only at multiples of its length. So no stretch of
+ *   `shortest` >= q matches touches [start + q, end - p - q). A run is kept in the list while it is longer than p.
  * - Extensions jump over known runs. If two places lie inside known runs of one period and agree over that period, they
  *   agree until the first of the two runs ends. `cover` gives, for each block of the text, the run of a short period
  *   that contains the block.
@@ -27,17 +27,17 @@
  *   this call, so the author of a text cannot predict it.
  *
  * Time: an anchor takes one comparison or, if its window matches, at most 2 REACH bytes and 4 log2(n) fingerprints. In
- * addition each run takes twice its length: once to be compared, and once in steps over known runs. The lengths of all
- * runs with two copies or more add up to O(n log n), because runs with periods in [P, 2P) overlap by less than 4P, and
- * O(n / P) of these runs are shorter than 8P. The total is O(n log(n)^2) for every text.
+ * addition each run takes twice its length: once to be compared, and once in steps over known runs. Runs with periods
+ * in [P, 2P) overlap by less than 4P, and O(n / P) of these runs are shorter than 8P. So the lengths of all runs with
+ * two copies or more add up to O(n log n). The total is O(n log(n)^2) for every text.
  *
  * Memory per byte of text: 3/32 bytes for `cover` once a run is recorded in it, and 1 byte for fingerprints once they
  * are needed. In addition, each run that is longer than the current period takes up to 72 bytes. There are fewer such
  * runs than units (the runs theorem: Bannai et al. 2017), and in ordinary texts only a few.
  *
  * Runs with two copies or more can be found in O(n) from the Lempel-Ziv factorization (Kolpakov and Kucherov 1999) or
- * from Lyndon words (Bannai et al. 2017), but these methods need a suffix array. For an ordinary text, building a
- * suffix array takes longer than this whole scan.
+ * from Lyndon words (Bannai et al. 2017). These methods need a suffix array. For an ordinary text, building a suffix
+ * array takes longer than this whole scan.
  *
  * In the rest of this file, lengths, positions and periods are in bytes, and are multiples of the width of a unit.
  */
@@ -228,8 +228,8 @@ static uint64_t next_match(const scan *s, const search *look, uint64_t at, uint6
 
 /* Returns how many bytes, at most `limit`, agree from x and y on according to known runs. If not `right`, the bytes are
  * those before x and y. The caller has already found that the bytes on the other side of x and y agree. Let x and y lie
- * in known runs of one period. If each run contains a whole period of the bytes that the caller compared, the texts
- * from x and from y agree until one of the runs ends. */
+ * in known runs of one period. If each run contains a whole period of the compared bytes, the texts from x and from y
+ * agree until one of the runs ends. */
 static uint64_t known_alike(const scan *s, uint64_t x, uint64_t y, bool right, uint64_t limit) {
     if (!s->cover) return 0;
     const lzs_repetition *a = &s->cover[(x - !right) / STRETCH], *b = &s->cover[(y - !right) / STRETCH];

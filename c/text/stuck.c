@@ -50,7 +50,7 @@ static bool count_ngram(ngrams *g, uint32_t end) {
 /* The score of a text that is read unit by unit, and the stretch to which the score belongs. */
 typedef struct scorer {
     const lzs_stuck_rules *rules;
-    lzs_stuck_stretch now; /* the stretch up to the unit where its score was highest, with this score */
+    lzs_stuck_stretch now; /* the current stretch, as it was when its score was highest */
     uint64_t score;
     uint64_t old; /* number of old units from now.start on */
     lzs_stuck_stretch *found;
