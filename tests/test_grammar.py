@@ -592,7 +592,7 @@ def test_wrong_arguments() -> None:
         TokenBytes([], end=[0])
     with pytest.raises(ValueError, match="at most 65535 bytes, got 70000"):
         TokenBytes([b"", b"a" * 70_000], end=[0])
-    with pytest.raises(ValueError, match="more memory than it may have"):
+    with pytest.raises(ValueError, match="more memory than the limit"):
         Grammar.regex("a", tokens, max_bytes=10)
 
 

@@ -221,7 +221,7 @@ static lzs_slot *slot_of_state(const lzs_automaton *a, const uint64_t *places, s
 static lzs_status add_state(lzs_automaton *a, size_t n, int32_t *state) {
     const lzs_program *p = a->program;
     if (lzs_automaton_used(a) + state_bytes(a) + n * sizeof *a->places > a->max_bytes) {
-        return too_much(a, "one step of the grammar needs more memory than it may have");
+        return too_much(a, "one step of the grammar needs more memory than the limit");
     }
     size_t next = (size_t)a->n_states + 1;
     if (!lzs_grow(&a->states, &a->states_room, next, sizeof *a->states)) return LZS_ENOMEM;

@@ -22,9 +22,9 @@ typedef struct lzs_open_node {
 typedef struct lzs_part_ends {
     lzs_kept_base *mask; /* the tokens that stay inside the part or end exactly with it */
     uint32_t n_exits;    /* number of exits; if it is above LZS_PART_EXITS, other grammars cannot use the mask */
-    uint32_t *exits;     /* the exits: nodes with children, in the vocabulary's tree, where the part may end */
+    uint32_t *exits;     /* (n_exits) nodes with children, in the vocabulary's tree, where the part may end */
     uint32_t n_behind;
-    uint32_t *behind;    /* the children of the exits, by ascending byte */
+    uint32_t *behind;    /* (n_behind) the children of the exits, sorted by byte */
 } lzs_part_ends;
 
 struct lzs_grammar {

@@ -164,7 +164,7 @@ static lzs_status grammar_of(lzs_part_masks *m, lzs_program *program, lzs_gramma
     g->vocabulary = m->vocabulary;
     g->program = *program;
     g->is_part = true;
-    g->whole = true; /* only grammars in which tokens of one byte complete every place use parts */
+    g->whole = true; /* a grammar uses parts only if tokens of one byte complete every place */
     g->path = m->path;
     g->words = m->words;
     g->found = m->found_words;
@@ -354,7 +354,6 @@ static lzs_status add_tail(lzs_grammar *g, const lzs_part_ends *mask, int32_t ta
     return status;
 }
 
-/* Adds the tokens of a mask of this grammar. */
 static void add_mask(const lzs_grammar *g, const lzs_kept_mask *mask, lzs_found *found) {
     if (mask->base) add_mask(g, lzs_kept_base_mask(mask->base), found);
     if (mask->form == LZS_KEPT_ALLOWED || mask->form == LZS_KEPT_ADDED) {

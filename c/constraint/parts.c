@@ -100,7 +100,7 @@ static lzs_status with_length(parts *p, const lzs_part *part, uint32_t *root) {
     }
     if (!can || at == LZS_NO_NODE || fixed > LZS_GRAMMAR_MAX_PATTERN) {
         return lzs_refuse(p->error, part->first,
-                          "the pattern does not go with these lengths: say in the pattern how often its parts come");
+                          "the pattern does not go with these lengths: write counts such as {2,5} in the pattern");
     }
     uint32_t *children = malloc(node.n * sizeof *children), made = LZS_NO_NODE;
     if (!children) return LZS_ENOMEM;

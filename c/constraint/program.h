@@ -103,13 +103,12 @@ static inline uint64_t lzs_top_count(const lzs_loop_op *loop) {
     return loop->max == LZS_UNBOUNDED ? loop->min : loop->max;
 }
 
-/* Returns the counter value of a loop that may end here or go on, where both stay possible for as long as it
- * matters. */
+/* Returns the counter value that means: the loop may end or go on now, and at every later point that matters. */
 static inline uint64_t lzs_far_high(const lzs_loop_op *loop) {
     return lzs_top_count(loop) + 1;
 }
 
-/* Returns the counter value of a loop that must go on for as long as it matters. */
+/* Returns the counter value that means: the loop must go on at every point that matters. */
 static inline uint64_t lzs_far_low(const lzs_loop_op *loop) {
     return lzs_top_count(loop) + 2;
 }

@@ -42,7 +42,7 @@ typedef struct parser {
     bool fold;    /* whether the flag i of (?i) is set */
     bool dot_all; /* whether the flag s of (?s) is set */
     bool json;    /* whether the dialect is LZS_JSON_STRING or LZS_YAML_STRING */
-    bool yaml;    /* LZS_YAML_STRING */
+    bool yaml;    /* whether the dialect is LZS_YAML_STRING */
     bool begins, ends; /* whether the current alternative has the anchor ^ and the anchor $ */
     lzs_charset set;
 } parser;
@@ -59,8 +59,8 @@ lzs_status lzs_refuse(lzs_grammar_error *error, size_t offset, const char *forma
 
 #define REFUSE(p, at, ...) lzs_refuse((p)->error, (at), __VA_ARGS__)
 
-#define NOT_IN_YAML "a control character, or one that ends a line, is not supported for YAML"
-#define NO_CASE "(?i) is for ASCII letters only: characters beyond them have no case here"
+#define NOT_IN_YAML "a control character or a line end is not supported for YAML"
+#define NO_CASE "(?i) is for ASCII letters only: write (?-i:...) around other characters"
 
 static bool more(const parser *p) {
     return p->at < p->n;
@@ -220,7 +220,7 @@ static lzs_status hexadecimal(parser *p, size_t offset, uint8_t letter, uint32_t
     }
     bool closed = !braces || (more(p) && p->pattern[p->at++] == '}');
     if (!closed || (braces ? n == 0 : n < digits)) {
-        return REFUSE(p, offset, "\\%c needs %zu hexadecimal digits, or some in braces", letter, digits);
+        return REFUSE(p, offset, "\\%c needs %zu hexadecimal digits, or digits in braces", letter, digits);
     }
     if (value > LZS_MAX_CODE_POINT || (value >= 0xD800 && value <= 0xDFFF)) {
         return REFUSE(p, offset, "U+%04llX is not a character of UTF-8", (unsigned long long)value);

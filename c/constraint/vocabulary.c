@@ -298,7 +298,6 @@ static lzs_status sort_inner(lzs_vocabulary *v, uint32_t *counts) {
     return v->inner_long && v->inner_counts ? LZS_OK : LZS_ENOMEM;
 }
 
-/* Sets `inner` of each node. */
 static void mark_inner(lzs_vocabulary *v, const uint32_t *counts) {
     for (size_t i = v->n_nodes; i > 0; i--) {
         lzs_trie_node *node = &v->nodes[i - 1], *child = node + 1, *end = node + node->size;

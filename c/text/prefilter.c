@@ -58,7 +58,6 @@ static lzs_status scan_bytes(const uint8_t *text, size_t n, limits need, uint64_
     return tolerate_space(status);
 }
 
-/* Whether a run of bytes covers half of a text. */
 static bool covers_half(const lzs_repetition *runs, size_t n_runs, size_t n) {
     for (size_t i = 0; i < n_runs && i < ROOM; i++) {
         if (runs[i].length >= n / 2) return true;
