@@ -48,7 +48,7 @@ typedef struct lzs_merges {
     lzs_merge_tree by_left, by_right;
     /* All rules that can apply, grouped by left part and by right part. The rules of a group are sorted by key. */
     lzs_merge_rule *of_left, *of_right;
-    int32_t *left_begins, *right_begins; /* (n_vocab + 1) */
+    int32_t *left_begins, *right_begins; /* (n_vocab + 1) by part: where its group begins */
     size_t n_rules;
     struct lzs_rule_slot {
         int32_t left, right; /* left is -1 in a free slot */

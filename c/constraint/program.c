@@ -29,7 +29,7 @@ typedef struct builder {
     frame *frames;
     size_t n_frames, frames_room;
     size_t n_visited; /* number of nodes built; a node counts once for each node that it is a child of */
-    uint32_t *starts; /* the beginnings of the alternatives that are built */
+    uint32_t *starts; /* the operations where the built alternatives begin */
     size_t n_starts, starts_room;
     /* number of the shared part's frame, counted from 1; 0 if no shared part is under construction */
     size_t part_frame;
@@ -209,7 +209,7 @@ static bool add_sequences(sequences *made, uint32_t first, uint32_t last) {
     return true;
 }
 
-enum { LOOK_BACK = 64 }; /* number of last operations that are searched for an equal one */
+enum { LOOK_BACK = 64 }; /* the most previous operations that are compared with a new one */
 
 /* Finds an operation with these edges among the last LOOK_BACK operations, from first_op on. If there is none, adds
  * one. */

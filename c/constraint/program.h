@@ -26,7 +26,7 @@ typedef enum lzs_op_kind {
 typedef struct lzs_op {
     uint32_t kind : 3, n : 29;
     uint32_t first;
-    uint32_t loop; /* the innermost counted loop around it, or LZS_NO_LOOP */
+    uint32_t loop; /* number of the innermost counted loop around the operation, or LZS_NO_LOOP */
 } lzs_op;
 
 typedef struct lzs_edge {
@@ -54,7 +54,7 @@ typedef struct lzs_part_range {
     uint32_t first_op, end_op;     /* the operations [first_op, end_op) */
     uint32_t first_loop, end_loop; /* the counted loops [first_loop, end_loop) */
     uint32_t exit;
-    uint32_t outer; /* the innermost counted loop around it, or LZS_NO_LOOP */
+    uint32_t outer; /* number of the innermost counted loop around the part, or LZS_NO_LOOP */
 } lzs_part_range;
 
 typedef struct lzs_program {

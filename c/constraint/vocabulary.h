@@ -52,7 +52,8 @@ struct lzs_vocabulary {
     /* (1 + LZS_INNER_LEVELS, n_words) masks: first of all inner tokens, then of those of at most 1, 2, ...
      * LZS_INNER_LEVELS characters */
     uint32_t *inner_words;
-    int32_t *inner_long;   /* (n_inner_long) inner tokens of more characters, sorted by number of characters */
+    /* (n_inner_long) inner tokens of more than LZS_INNER_LEVELS characters, sorted by number of characters */
+    int32_t *inner_long;
     uint32_t *inner_counts; /* (n_inner_long) by index in `inner_long`: number of characters of the token */
     size_t n_inner_long;
     uint8_t kind_of[256]; /* by byte: its kind, less than LZS_KINDS */

@@ -51,7 +51,8 @@
 #endif
 
 #define WORD 8       /* number of bytes of a window; if a run needs few matches, a window has only one unit */
-#define STRETCH 256  /* number of bytes of a block of `cover`; as many are compared before known runs are used */
+/* number of bytes of a block of `cover`, and the most bytes compared between two looks at known runs */
+#define STRETCH 256
 #define REACH 4096   /* number of bytes that are compared before fingerprints are used; a multiple of STRETCH */
 #define PRINT_STEP 8 /* number of bytes between two stored fingerprints */
 

@@ -13,7 +13,7 @@
 /* flag of a link: the link is to the first equal n-gram, not to the next n-gram of a list */
 #define LATER UINT32_C(0x80000000)
 
-/* The n-grams of a text. The number of an n-gram is the number of units of the text up to its last unit, included. */
+/* The n-grams of a text. N-gram number e is the n-gram whose last unit is ids[e - 1]. */
 typedef struct ngrams {
     const int32_t *ids;
     const lzs_stuck_rules *rules;
