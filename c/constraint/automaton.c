@@ -108,7 +108,7 @@ static lzs_status add_place(lzs_automaton *a, uint64_t place) {
     return LZS_OK;
 }
 
-/* Begins another iteration of a loop, whose first operation is `op`. `count` iterations are complete. */
+/* Begins an iteration of a loop at operation `op`, after `count` complete iterations. */
 static lzs_status iterate(lzs_automaton *a, const lzs_loop_op *loop, uint32_t op, uint64_t place, uint64_t count,
                           uint32_t flags) {
     if (loop->max == LZS_UNBOUNDED && count < lzs_far_high(loop) && count + 1 >= loop->min) count = lzs_far_high(loop);

@@ -114,8 +114,8 @@ static inline bool lzs_automaton_forces(lzs_automaton *a, int32_t state) {
     return !a->states[state].accepts && lzs_automaton_byte(a, state) >= 0;
 }
 
-/* Finds a state that allows the same continuations of up to n_bytes bytes. To find it, replaces counts that n_bytes
- * bytes cannot bring to a limit by "far" (program.h). So many states share the result. The result may be the state
+/* Finds a state that allows the same continuations of up to n_bytes bytes. Replaces a count by "far" (program.h) if
+ * n_bytes bytes cannot bring the count to a limit. So many states share the result. The result may be the state
  * itself. */
 lzs_status lzs_automaton_clamp(lzs_automaton *a, int32_t state, uint32_t n_bytes, int32_t *clamped);
 

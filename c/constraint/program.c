@@ -19,7 +19,7 @@ typedef struct frame {
      * before it, or NONE */
     uint32_t op;
     uint32_t item;          /* if there is a separator: where the item built last begins */
-    size_t first_start;     /* in alternatives: index in `starts` of the first of them */
+    size_t first_start;     /* in alternatives: index in `starts` of the first alternative */
 } frame;
 
 typedef struct builder {
@@ -463,7 +463,7 @@ static lzs_status build(builder *b) {
     uint32_t start = NONE;
     lzs_status status = add_op(b, (lzs_op){.kind = LZS_OP_ACCEPT, .loop = LZS_NO_LOOP}, &start);
     if (status == LZS_OK) status = push_frame(b, b->tree->root, start, LZS_NO_LOOP);
-    bool built = false; /* whether a child was just built, which begins at `start` */
+    bool built = false; /* whether a child was just built; the child begins at `start` */
     while (b->n_frames && status == LZS_OK) {
         frame *f = &b->frames[b->n_frames - 1];
         lzs_node_kind kind = b->tree->nodes[f->node].kind;

@@ -491,7 +491,7 @@ static lzs_status note_ways(lzs_proper *p, int32_t token) {
         if (status != LZS_OK) return status;
         status = lzs_spelling_step(p->spelling, &p->contexts, t->context, way.token, LZS_APART, &apart);
         if (status != LZS_OK) return status;
-        if (apart) { /* the two tokens may be allowed side by side; then the way was found in another context */
+        if (apart) { /* if the tokens may stand side by side, the search used `either` */
             lzs_joint joint = lzs_spelling_joint(p->spelling, t->token, way.token);
             status = lzs_spelling_step(p->spelling, &p->contexts, t->context, way.token, joint, &either);
             if (status != LZS_OK) return status;
@@ -538,7 +538,7 @@ static lzs_status try(lzs_grammar *g, int32_t token, bool *found) {
 }
 
 /* Pops the top of the stack, because no way leads from it to the goal. If this failure depends on tokens that are still
- * on the stack, it is not final. */
+ * on the stack, the failure is not final. */
 static void pop(lzs_proper *p) {
     const struct lzs_try *t = &p->stack[--p->n_stack];
     if (t->lowest >= p->n_stack) p->seen[t->seen].search = NO_WAY;

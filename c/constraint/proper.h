@@ -11,8 +11,8 @@ typedef struct lzs_proper lzs_proper;
 void lzs_proper_forget(lzs_proper *proper);
 void lzs_proper_free(lzs_proper *proper);
 size_t lzs_proper_memory(const lzs_proper *proper);
-/* Returns the number of bytes that lzs_proper_forget would free for new data. If the number becomes too large, the
- * grammar calls lzs_proper_forget. */
+/* Returns the number of bytes of the data that lzs_proper_forget forgets. If the number becomes too large, the grammar
+ * calls lzs_proper_forget. */
 size_t lzs_proper_used(const lzs_proper *proper);
 
 /* lzs_proper_accept and lzs_proper_mask do the work of lzs_grammar_accept and lzs_grammar_mask (state_masks.h). They

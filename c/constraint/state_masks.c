@@ -154,8 +154,8 @@ static size_t take_short(const lzs_grammar *g, int32_t number, const uint32_t *s
     return found->n;
 }
 
-/* Whether a new mask equals mask number `number`, from which it took its first `taken` tokens. If so, the new mask need
- * not be kept. */
+/* Whether a new mask equals mask number `number`, from which the new mask took its first `taken` tokens. If so, the new
+ * mask need not be kept. */
 static bool is_same(const lzs_grammar *g, int32_t number, const lzs_found *found, size_t taken, size_t n_ends) {
     const lzs_kept_mask *base = &g->masks[number];
     if (found->spread) return base->form == LZS_KEPT_WORDS && !memcmp(found->words, base->data,

@@ -45,7 +45,8 @@ typedef struct lzs_tree {
 
 void lzs_tree_free(lzs_tree *tree);
 
-/* These functions return the number of a new node, or LZS_NO_NODE if memory runs out or there are too many nodes. */
+/* The functions below return the number of a new node, or LZS_NO_NODE if memory runs out or there are too many
+ * nodes. */
 uint32_t lzs_tree_literal(lzs_tree *tree, const uint8_t *bytes, size_t n);
 uint32_t lzs_tree_set(lzs_tree *tree, const lzs_charset *set); /* the set is normalized and not empty */
 uint32_t lzs_tree_concat(lzs_tree *tree, const uint32_t *children, size_t n);

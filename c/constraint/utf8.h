@@ -26,7 +26,7 @@ static inline size_t lzs_utf8_decode(const uint8_t *bytes, size_t n, uint32_t *c
     return length;
 }
 
-/* A form of characters of several bytes (RFC 3629): the range of the first byte, the number of further bytes, and the
+/* A group of characters of several bytes (RFC 3629): the range of the first byte, the number of further bytes, and the
  * range of the second byte. */
 typedef struct lzs_lead {
     uint8_t first, last, more, second_first, second_last;

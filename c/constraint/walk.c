@@ -211,8 +211,8 @@ typedef struct chain {
     uint32_t leave; /* the set of other kinds that can follow one of the states */
 } chain;
 
-/* Finds the chain that begins with a state and its run. If `exits`, a text must not be able to end on the chain,
- * because a chain does not record exits. */
+/* Finds the chain that begins with a state and its run. If `exits`, no text may end at a state of the chain, because a
+ * chain records no exits. */
 static lzs_status find_chain(lzs_grammar *g, int32_t state, bool exits, chain *c) {
     uint32_t live = 0;
     *c = (chain){.kinds = UINT32_MAX};

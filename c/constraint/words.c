@@ -193,8 +193,8 @@ static bool in_words_of_llama3(int state, int class, uint32_t *joined) {
     }
 }
 
-/* Returns the set of states if the last character of white space begins a word. It belongs to the next word, or is a
- * word by itself. */
+/* Returns the set of states if the last character of white space begins a word. This character belongs to the next
+ * word, or is a word by itself. */
 static uint32_t last_white(lzs_words_kind kind, int class) {
     if (class == SPACE) return BIT(LAST_SPACE);
     bool lines = kind == LZS_WORDS_LLAMA3 || kind == LZS_WORDS_QWEN2;

@@ -20,7 +20,7 @@ enum { LZS_WORD_STATES = 20, LZS_WORD_CLASSES = 11 };
 typedef struct lzs_words {
     lzs_words_kind kind;
     /* By state and class of the next character: the set of next states. `apart` is for a character that begins a word,
-     * and `joined` for a character that continues one. */
+     * and `joined` for a character that continues a word. */
     uint32_t apart[LZS_WORD_STATES][LZS_WORD_CLASSES], joined[LZS_WORD_STATES][LZS_WORD_CLASSES];
     uint32_t ends; /* the set of states in which the text may end */
     /* By first byte of a character: a value below LZS_WORD_CLASSES is the character's class. A larger value is

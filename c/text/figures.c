@@ -20,7 +20,7 @@
 #include <stdlib.h>
 
 #define TAIL 512     /* the 4-grams of the last TAIL words of a piece are counted separately */
-#define MATCH 4      /* number of words: a repetition of this length can be extended by the next word */
+#define MATCH 4      /* number of words of a repetition that the next word may extend (`extensible`, `extended`) */
 #define LONG_GRAM 30 /* arXiv 2512.12895 calls a text a loop if an n-gram of LONG_GRAM words occurs OFTEN times */
 #define OFTEN 20
 #define FEW 256      /* longer n-grams are searched only while at most this many n-grams are listed */
@@ -29,12 +29,12 @@ static uint64_t span_characters(const uint8_t *text, lzs_span span) {
     return count_characters(text + span.start, span.end - span.start);
 }
 
-/* A part of the text with its words, and the memory that its figures need. */
+/* A piece of the text, with its words and the memory for its figures. */
 typedef struct piece {
     const uint8_t *text;
     size_t n_bytes;        /* number of bytes of the whole text */
     const lzs_span *words; /* (n) the words; NULL if there are only numbers */
-    const int32_t *ids;    /* (n) */
+    const int32_t *ids;    /* (n) the numbers of the words */
     size_t n;
     /* memory of the arrays below; the arrays of joined words use the same memory as the arrays of n-grams of numbers */
     void *block;
