@@ -1,8 +1,8 @@
 /* automaton.h - the deterministic automaton of a program, built lazily while it is used.
  *
- * A state is a set of places (program.h). The automaton makes a state when a text first leads there, and an edge when
- * it is first needed. So the automaton's size depends on the texts, not on the pattern. From every state except
- * LZS_DEAD some bytes complete a text that matches.
+ * A state is a set of places (program.h). The automaton makes a state when a text first leads to the state, and an edge
+ * when the edge is first needed. So the automaton's size depends on the texts, not on the pattern. From every state
+ * except LZS_DEAD some bytes complete a text that matches.
  */
 #ifndef LZS_AUTOMATON_H
 #define LZS_AUTOMATON_H

@@ -45,7 +45,7 @@ struct lzs_grammar {
     /* by kind of bytes (vocabulary.h): index of its first class in `kind_classes` */
     uint16_t kind_begins[LZS_KINDS + 1];
     uint8_t kind_classes[256]; /* grouped by kind: the program's classes that have a byte of the kind */
-    bool open;       /* whether every text is allowed, and every token that is not text */
+    bool open;       /* whether every text and every token that is not text is allowed */
     struct lzs_proper *proper; /* restriction to the tokens that the tokenizer would write, or NULL */
     lzs_part_masks *shared;    /* masks that grammars share, or NULL */
     /* (program.n_parts) by part: its number in `shared`; valid while `shared_epoch` is the epoch of `shared` */

@@ -89,9 +89,9 @@ static bool has_place(const lzs_automaton *a, int32_t state, uint64_t place) {
     return false;
 }
 
-/* Describes a state inside a counted repetition. *found is false if the state is not as `counting` says. The loop is
- * the loop of the state's last place. This place is inside the loop, because operations after a repetition have smaller
- * numbers. */
+/* Writes the description of a state inside a counted repetition into *c. For any other state, *found is false. The loop
+ * is the loop of the state's last place. This place is inside the loop, because operations after a repetition have
+ * smaller numbers. */
 static lzs_status look(lzs_grammar *g, int32_t state, counting *c, bool *found) {
     lzs_automaton *a = &g->automaton;
     const lzs_program *p = &g->program;

@@ -179,7 +179,7 @@ typedef struct sequence {
 } sequence;
 
 typedef struct sequences {
-    sequence *all[5]; /* by length in bytes */
+    sequence *all[5]; /* by number of bytes of the characters */
     size_t n[5], room[5];
 } sequences;
 

@@ -37,9 +37,9 @@ void lzs_words_free(lzs_words *words);
 
 /* How a byte follows the byte before it. */
 typedef enum lzs_joint {
-    LZS_INSIDE, /* within the same token */
-    LZS_APART,  /* as the first byte of a token that begins a word */
-    LZS_EITHER  /* as the first byte of a token that may begin a word or continue one */
+    LZS_INSIDE, /* the byte is inside a token */
+    LZS_APART,  /* the byte begins a token that begins a word */
+    LZS_EITHER  /* the byte begins a token that may begin or continue a word */
 } lzs_joint;
 
 enum { LZS_NO_CONTEXT = 0, LZS_TEXT_BEGINS = 1, LZS_ANY_CONTEXT = 2 };

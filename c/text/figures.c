@@ -321,8 +321,9 @@ static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters)
     return LZS_OK;
 }
 
-/* Makes three figures from the list of 4-grams. Two are the number of 4-grams, and of distinct 4-grams, in the last
- * TAIL words. The third is the number of 4-grams that occurred before and have a word after them. */
+/* Makes three figures from the list of 4-grams. The first two figures are the numbers of 4-grams and of distinct
+ * 4-grams in the last TAIL words. The third figure is the number of 4-grams that occurred before and have a word after
+ * them. */
 static void figures_of_list(piece *p, lzs_figures *figures) {
     size_t n_grams = p->n >= 4 ? p->n - 3 : 0, from = p->n > TAIL ? p->n - TAIL : 0;
     size_t n_tail = n_grams - from, n_repeats = 0;

@@ -187,7 +187,7 @@ static int bits_of(uint64_t n) {
 /* Returns an upper bound, at most `limit`, of the number of bytes that agree from x and y on. If not `right`, the bytes
  * are those before x and y. For two stretches of 2^e bytes, let d be the difference between the fingerprints of the
  * prefixes that end before the stretches. If the stretches agree, d * base^(2^e) is the difference between the
- * fingerprints of the prefixes that end with them. */
+ * fingerprints of the prefixes that end with the stretches. */
 static uint64_t bound(const scan *s, uint64_t x, uint64_t y, bool right, uint64_t limit) {
     uint64_t n = 0, near = difference(s, x, y);
     for (int e = bits_of(limit) - 1; e >= 0; e--) {
