@@ -60,7 +60,7 @@ typedef struct lzs_automaton {
     size_t n_todo, todo_room;
     uint64_t *made;
     size_t n_made, made_room;
-    /* Limits. They count work and bytes, not time, so every machine refuses the same grammars. */
+    /* Limits. The limits count work and bytes, not time, so every machine refuses the same grammars. */
     uint64_t work, max_work;   /* number of places visited since lzs_automaton_begin */
     size_t max_bytes;
     const char *problem; /* message about the limit that was reached, or NULL */
@@ -120,7 +120,8 @@ static inline bool lzs_automaton_forces(lzs_automaton *a, int32_t state) {
 lzs_status lzs_automaton_clamp(lzs_automaton *a, int32_t state, uint32_t n_bytes, int32_t *clamped);
 
 /* As lzs_automaton_clamp, but replaces only counts that are far below their upper limits. The resulting state allows
- * all continuations that `state` allows. It may also allow further continuations of more than n_bytes bytes. */
+ * all continuations that `state` allows. The resulting state may also allow further continuations of more than n_bytes
+ * bytes. */
 lzs_status lzs_automaton_clamp_high(lzs_automaton *a, int32_t state, uint32_t n_bytes, int32_t *clamped);
 
 #endif

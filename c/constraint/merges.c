@@ -2,13 +2,13 @@
  * by side.
  *
  * In the order of lzs_merge_tree, the tokens that may not follow a token form a few intervals. Let a rule (a, b) have
- * its left part a on the right edge of the first token. The rule forbids b itself. It also forbids each token that
- * begins with b and keeps b as a part until the rule applies. These tokens are the end of b's subtree, from one of its
- * children on.
+ * its left part a on the right edge of the first token. The rule forbids b itself. The rule also forbids each token
+ * that begins with b and keeps b as a part until the rule applies. These tokens are the end of b's subtree, from one of
+ * its children on.
  *
  * The rules have a hash table of their own, because encoding looks up pairs, and most pairs have no rule. The bit set
- * `maybe` answers most of these look-ups before the table is read. With table.h instead, it takes 12 % longer to make a
- * spelling (spelling.h).
+ * `maybe` answers most of these look-ups before the table is read. With table.h instead, making a spelling (spelling.h)
+ * takes 12 % longer.
  */
 #include "merges.h"
 

@@ -18,7 +18,7 @@ typedef struct frame {
     /* in a repetition: the operation that the body leads to; in a list: where the built rest begins if no item comes
      * before it, or NONE */
     uint32_t op;
-    uint32_t item;          /* if there is a separator: where the item built last begins */
+    uint32_t item;          /* if there is a separator: where the last built item begins */
     size_t first_start;     /* in alternatives: index in `starts` of the first alternative */
 } frame;
 

@@ -48,8 +48,8 @@ typedef struct lzs_loop_op {
     uint32_t outer;       /* number of the innermost counted loop around the loop, or LZS_NO_LOOP */
 } lzs_loop_op;
 
-/* A part of the program whose masks grammars share (part_masks.h). Its operations are contiguous, and its only exit is
- * the operation `exit`. */
+/* A part of the program whose masks grammars share (part_masks.h). The operations of a part are contiguous, and the
+ * only exit of a part is the operation `exit`. */
 typedef struct lzs_part_range {
     uint32_t first_op, end_op;     /* the operations [first_op, end_op) */
     uint32_t first_loop, end_loop; /* the counted loops [first_loop, end_loop) */
@@ -74,7 +74,7 @@ typedef struct lzs_program {
     uint32_t n_classes;
     uint8_t plain[256]; /* the classes that have plain bytes (vocabulary.h) */
     uint32_t n_plain;
-    bool uses[256]; /* by byte: whether an edge takes it */
+    bool uses[256]; /* by byte: whether some edge takes the byte */
 } lzs_program;
 
 static inline uint32_t lzs_place_op(uint64_t place) {

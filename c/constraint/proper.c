@@ -2,8 +2,8 @@
  *
  * The rules of the vocabulary forbid pairs of tokens that the tokenizer never writes side by side. A token can also be
  * wrong because of the text that must follow. Example: the grammar goes on with "ame", and `"name` is a token. Then
- * `"n` is wrong. So a token is allowed only if a way leads from it to the goal. A way is a sequence of tokens in which
- * every two neighbours may stand side by side. The goal is the end of a text that matches or, with
+ * `"n` is wrong. So a token is allowed only if a way leads from the token to the goal. A way is a sequence of tokens in
+ * which every two neighbours may stand side by side. The goal is the end of a text that matches or, with
  * LZS_TOKENIZATION_FORCED, a state that forces no byte.
  *
  * A turn is a state of the automaton together with a context (words.h), and each turn has masks of its own. A search
@@ -35,7 +35,7 @@ typedef struct lzs_way {
 
 enum { LZS_MAX_WAYS = 8, LZS_DESTINATIONS = 256 };
 
-/* A turn. Its masks have the tokens that the tokenizer may write at this turn and that lead to the goal. */
+/* A turn. The masks of a turn have the tokens that the tokenizer may write at the turn and that lead to the goal. */
 typedef struct lzs_turn {
     int32_t state, context;
     bool made;
@@ -77,7 +77,7 @@ struct lzs_proper {
     } *lasts;
     size_t n_lasts, lasts_room;
     lzs_table of_lasts;
-    uint32_t way_bytes; /* number of bytes of the way found last and of the token before it */
+    uint32_t way_bytes; /* number of bytes of the last found way and of the token before this way */
     uint32_t longest;   /* while masks are made: `longest` of the turn */
     struct lzs_try *stack;
     size_t n_stack, stack_room;
@@ -99,7 +99,7 @@ struct lzs_proper {
     uint32_t *apart_words, *either_words, *before; /* masks */
 };
 
-/* An entry of the search's stack: a token on the way, and its candidates. These are the tokens to try after it. */
+/* An entry of the search's stack: a token on the way, and the candidates to try after this token. */
 struct lzs_try {
     int32_t state, context, token; /* state and context after the token, and the token */
     size_t seen;                   /* index in `seen` of this state, context and token */
@@ -537,8 +537,8 @@ static lzs_status try(lzs_grammar *g, int32_t token, bool *found) {
     return push(g, seen);
 }
 
-/* Pops the top of the stack, because no way leads from it to the goal. If this failure depends on tokens that are still
- * on the stack, the failure is not final. */
+/* Pops the top of the stack, because no way leads from this token to the goal. If this failure depends on tokens that
+ * are still on the stack, the failure is not final. */
 static void pop(lzs_proper *p) {
     const struct lzs_try *t = &p->stack[--p->n_stack];
     if (t->lowest >= p->n_stack) p->seen[t->seen].search = NO_WAY;
@@ -604,7 +604,7 @@ static lzs_status destination(lzs_grammar *g, int32_t state, int32_t context, in
 }
 
 /* Decides whether a token that leads to a state and context is allowed. If these are the goal, allows the token. Else
- * adds the token to the `asked` list of their turn. */
+ * adds the token to the `asked` list of the turn of state and context. */
 static lzs_status ask(lzs_grammar *g, int32_t token, int32_t state, int32_t context, bool apart, bool either) {
     lzs_proper *p = g->proper;
     int32_t number;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the number of a place's lowest bits that counters inside a part may use. These are all bits below the
+/* Returns the number of a place's lowest bits that counters inside a part may use. The bits are all bits below the
  * counters of the loops around the part. */
 static uint32_t free_bits(const lzs_program *p, const lzs_part_range *part) {
     return part->outer == LZS_NO_LOOP ? LZS_COUNTER_BITS : p->loops[part->outer].shift;

@@ -121,7 +121,7 @@ size_t lzs_spelling_memory(const lzs_spelling *s) {
 /* ---- bytes that stand for characters ---- */
 
 /* If a text ends inside a character, the context's `set` has the bytes of this character instead of states. The bit
- * PENDING marks such a `set`. Its bytes begin at bit PENDING_SHIFT, and their number is at bit PENDING_BYTES. */
+ * PENDING marks such a `set`. The bytes begin at bit PENDING_SHIFT, and the number of bytes is at bit PENDING_BYTES. */
 enum { PENDING_SHIFT = 1, PENDING_BYTES = 26 };
 #define PENDING 0x80000000u
 

@@ -1,9 +1,9 @@
 /* state_masks.c - which tokens a state of a grammar allows.
  *
- * A mask is made by a walk through the vocabulary's tree and the automaton side by side (walk.h). It is made when it is
- * first needed, and is then kept with its state. Four shortcuts avoid parts of the walk without changing the mask. Each
- * item says in parentheses how much longer masks take without the shortcut (18 regular expressions and schemas, V =
- * 128,256):
+ * A mask is made by a walk through the vocabulary's tree and the automaton side by side (walk.h). A mask is made when
+ * it is first needed, and is then kept with its state. Four shortcuts avoid parts of the walk without changing the
+ * mask. Each item says in parentheses how much longer masks take without the shortcut (18 regular expressions and
+ * schemas, V = 128,256):
  * - If no token can bring a state's counts to their limits, the state shares one mask with all such states (twice as
  *   long).
  * - If only long tokens can bring the counts to their limits, the mask of the shared state is right for all short

@@ -4,7 +4,7 @@
 
 #include "grammar_data.h"
 
-/* The tokens found so far. They are a list while they are few, and then a mask. */
+/* The tokens found so far. Few tokens are kept as a list, and more tokens as a mask. */
 typedef struct lzs_found {
     uint32_t *tokens; /* (room) the list, in any order */
     size_t n, room;

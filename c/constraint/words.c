@@ -1,6 +1,6 @@
 /* words.c - where the pre-tokenizer of a vocabulary cuts a text into words.
  *
- * The regular expressions are those of llama-vocab.cpp in llama.cpp. They have the names that GGUF files give them.
+ * The regular expressions are those of llama-vocab.cpp in llama.cpp. Each expression has the name that GGUF files use.
  */
 #include "words.h"
 

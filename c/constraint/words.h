@@ -3,7 +3,7 @@
  *
  * A pre-tokenizer is a regular expression that finds one word after the other. Here it is a nondeterministic automaton
  * that reads one character at a time. The automaton guesses what later characters decide, such as whether 'r will
- * become 're. Between two characters it says whether a word begins there. A context is the set of the automaton's
+ * become 're. Between two characters the automaton says whether a word begins. A context is the set of the automaton's
  * states that agree with the tokens so far. No word begins inside a token. If the rules do not let two tokens stand
  * side by side, a word begins between them. If the rules let them stand side by side, a word may begin between them.
  */

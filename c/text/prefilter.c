@@ -2,7 +2,7 @@
  *
  * Most texts have no loop, and most are short. So a dozen calls from another language would take longer than the scans
  * themselves. The prefilter makes each scan in its cheapest form, which says only whether there may be a run that
- * counts. If there may be one, the caller scans again to find where it is.
+ * counts. If there may be such a run, the caller scans again to find it.
  *
  * If one run already covers half of the text, the caller will find a loop anyway. Then the bits for the scans of lines
  * and of the normalized text are set without these scans. In a long text the bit for the scan of words is set, too.

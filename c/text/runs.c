@@ -23,8 +23,8 @@
  *   upper bound of the length of the stretch, from polynomial fingerprints (Karp and Rabin 1987) modulo 2^61 - 1. Equal
  *   stretches have equal fingerprints, so the bound is never too low and no run is lost. A stretch that passes is
  *   compared byte by byte, so every reported run is a real run. Two different stretches have equal fingerprints with a
- *   probability below n / 2^60. Then only time is lost. The base of the polynomials is derived from memory addresses of
- *   this call, so the author of a text cannot predict it.
+ *   probability below n / 2^60. In this case only time is lost. The base of the polynomials is derived from memory
+ *   addresses of this call, so the author of a text cannot predict it.
  *
  * Time: an anchor takes one comparison or, if its window matches, at most 2 REACH bytes and 4 log2(n) fingerprints. In
  * addition each run takes twice its length: once to be compared, and once in steps over known runs. Runs with periods
@@ -127,7 +127,7 @@ static lzs_status push(run_list *list, lzs_repetition run) {
     return LZS_OK;
 }
 
-/* Moves the fresh runs into the list of known runs. Both lists are in order, and so is the result. */
+/* Moves the fresh runs into the list of known runs. Both lists are sorted, and the merged list is sorted, too. */
 static lzs_status merge(run_list *known, run_list *fresh) {
     size_t i = known->n, j = fresh->n;
     for (size_t added = 0; added < fresh->n; added++) {
@@ -241,7 +241,7 @@ static uint64_t known_alike(const scan *s, uint64_t x, uint64_t y, bool right, u
 }
 
 /* Counts the matches, at most `limit`, from an anchor on, or before the anchor if not `right`. Stops after REACH bytes
- * were compared. If it stops, *more says whether there may be more matches. */
+ * were compared. If the count stops, *more says whether there may be more matches. */
 static uint64_t matches(const scan *s, uint64_t at, uint64_t period, bool right, uint64_t limit, bool *more) {
     uint64_t n = 0;
     for (uint64_t compared = 0; compared < REACH; compared += STRETCH) {
@@ -258,7 +258,8 @@ static uint64_t matches(const scan *s, uint64_t at, uint64_t period, bool right,
 }
 
 /* Counts the matches around an anchor. *left gets the number of matches right before the anchor, at most `room`, and
- * *right the number from the anchor on. Both are 0 if the fingerprints show that the matches are too few for a run. */
+ * *right the number from the anchor on. *left and *right are 0 if the fingerprints show that the matches are too few
+ * for a run. */
 static lzs_status extend(scan *s, const search *look, uint64_t at, uint64_t room, uint64_t *left, uint64_t *right) {
     uint64_t period = look->period, rest = s->size - period - at;
     bool more_left = false, more_right = false;

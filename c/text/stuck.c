@@ -2,9 +2,9 @@
  * period. A unit is a word or a token.
  *
  * c/state/stuck.c defines old units, new units and the score, and detects such stretches while a text is generated.
- * Here the whole text is known, so a stretch also has an end. Equal n-grams are represented by the first of them. It is
- * in a list that its hash chooses, and has a count of the equal n-grams in the window. So the time for a unit does not
- * depend on how often its n-gram occurs.
+ * Here the whole text is known, so a stretch also has an end. Equal n-grams are represented by the first of them. The
+ * first n-gram is in a list that its hash chooses, and has a count of the equal n-grams in the window. So the time for
+ * a unit does not depend on how often its n-gram occurs.
  */
 #include "text.h"
 
