@@ -14,8 +14,8 @@ enum {
     LZS_DEAD = 0,  /* no text from here matches */
     LZS_ENDED = 1, /* the state after a token that ends the text */
     LZS_START = 2,
-    LZS_NO_STATE = -1, /* in place of an edge that is not made yet */
-    LZS_MIXED = -2     /* in place of a state that depends on which byte or character follows */
+    LZS_NO_STATE = -1, /* stands for an edge that is not made yet */
+    LZS_MIXED = -2     /* stands for a state that depends on the next byte or character */
 };
 
 enum { LZS_NO_BYTE = -1, LZS_SOME_BYTES = -2 };

@@ -10,7 +10,7 @@
 typedef enum lzs_kept_form {
     LZS_KEPT_ALLOWED,   /* `data` lists the allowed tokens */
     LZS_KEPT_FORBIDDEN, /* `data` lists the forbidden tokens */
-    LZS_KEPT_WORDS,     /* `data` is the mask as words */
+    LZS_KEPT_WORDS,     /* `data` has the bits of the mask, in 32-bit words */
     LZS_KEPT_ADDED      /* the tokens in `data` and the tokens of `base` are allowed; many masks may share `base` */
 } lzs_kept_form;
 

@@ -18,8 +18,8 @@
 
 #include "vocabulary.h"
 
-/* When a rule applies, as a number to compare. The upper 32 bits are the time: the rank of the rule, or the time when
- * its later part is made, if that is higher. The lower 32 bits are the rank. */
+/* When a rule applies, as a number to compare. The upper 32 bits are a time: the largest of the rank of the rule and
+ * the times when its two parts are made. The lower 32 bits are the rank. */
 typedef uint64_t lzs_merge_key;
 
 typedef struct lzs_merge_rule {

@@ -603,8 +603,8 @@ static lzs_status destination(lzs_grammar *g, int32_t state, int32_t context, in
     return LZS_OK;
 }
 
-/* Decides whether a token that leads to a state and context is allowed. If these are the goal, allows the token. Else
- * adds the token to the `asked` list of the turn of state and context. */
+/* Decides whether a token that leads to a state and context is allowed. If state and context are the goal, allows the
+ * token. Else adds the token to the `asked` list of the turn of state and context. */
 static lzs_status ask(lzs_grammar *g, int32_t token, int32_t state, int32_t context, bool apart, bool either) {
     lzs_proper *p = g->proper;
     int32_t number;

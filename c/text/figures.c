@@ -249,7 +249,7 @@ static void join_words(piece *p) {
     p->n_listed = p->n;
 }
 
-/* Adds a hash to the set `seen`. If `seen` has the hash already, adds it to the set `twice`. */
+/* Adds a hash to the set `seen`. If `seen` has the hash already, adds the hash to the set `twice`. */
 static inline void note_hash(uint64_t *seen, uint64_t *twice, size_t hash) {
     uint64_t bit = UINT64_C(1) << hash % 64;
     twice[hash / 64] |= seen[hash / 64] & bit;
