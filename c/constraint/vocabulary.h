@@ -49,8 +49,8 @@ struct lzs_vocabulary {
     uint32_t *texts;  /* the mask of tokens that are text */
     /* masks of the tokens of at most 4, 8, 16, 32 and 64 bytes (LZS_SHORT_LEVELS) */
     uint32_t *short_words[LZS_N_SHORT];
-    /* (1 + LZS_INNER_LEVELS, n_words) masks: first of all inner tokens, then of those of at most 1, 2, ...
-     * LZS_INNER_LEVELS characters */
+    /* (1 + LZS_INNER_LEVELS, n_words) masks: mask 0 has all inner tokens, and mask i has those of at most i
+     * characters */
     uint32_t *inner_words;
     /* (n_inner_long) inner tokens of more than LZS_INNER_LEVELS characters, sorted by number of characters */
     int32_t *inner_long;

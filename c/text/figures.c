@@ -73,7 +73,7 @@ static void piece_free(piece *p) {
 static lzs_status piece_init(piece *p) {
     size_t n = p->n + 1, n_bytes = WIDE;
     for (size_t i = 0; p->words && i < p->n; i++) n_bytes += p->words[i].end - p->words[i].start;
-    if (n > SIZE_MAX / 64) return LZS_ENOMEM; /* 64 is more than all bytes per word that are allocated below */
+    if (n > SIZE_MAX / 64) return LZS_ENOMEM; /* fewer than 64 bytes per word are allocated below */
     p->n_bits = 64;
     while (p->n_bits / 8 < n) p->n_bits *= 2;
     size_t of_numbers = 6 * n * sizeof *p->grams, of_joined = p->n_bits / 4 + 3 * n * sizeof *p->heads + n_bytes;
