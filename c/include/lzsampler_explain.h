@@ -30,7 +30,7 @@ typedef struct lzs_explanation {
     int32_t count;       /* occurrences in penalty_window; 0 if repetition, frequency and presence are all off */
     float count_repeat;  /* the factor of repetition, frequency and presence together */
     float count_bias;    /* the addend of the same three penalties */
-    int32_t dry_length;  /* tokens of the repetition that the token would extend, by DRY's rules; 0: none */
+    int32_t dry_length;  /* tokens of the repetition that the token would extend by DRY's rules; 0: there is none */
     int32_t dry_distance;
     float dry_bias;
     float logit_bias; /* the user's addend for this token */

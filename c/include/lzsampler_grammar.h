@@ -31,8 +31,8 @@ typedef struct lzs_spelling lzs_spelling;
 typedef enum lzs_token_kind {
     LZS_TOKEN_TEXT = 0,    /* adds its bytes to the text */
     LZS_TOKEN_SPECIAL = 1, /* a grammar never allows it */
-    LZS_TOKEN_END = 2      /* ends the text: a grammar allows it if the text matches, and after it only tokens of this
-                            * kind */
+    LZS_TOKEN_END = 2      /* ends the text: a grammar allows it if the text matches, and allows only LZS_TOKEN_END
+                            * tokens after it */
 } lzs_token_kind;
 
 /* Makes a vocabulary of n_vocab tokens. `bytes` holds the bytes of all tokens, one token after the other: the bytes of
@@ -44,7 +44,7 @@ LZS_API lzs_status lzs_vocabulary_new(int32_t n_vocab, const uint8_t *bytes, con
 LZS_API void lzs_vocabulary_free(lzs_vocabulary *vocabulary);
 LZS_API size_t lzs_vocabulary_memory(const lzs_vocabulary *vocabulary);
 
-/* Why a grammar could not be made. */
+/* The reason why a grammar could not be made. */
 typedef struct lzs_grammar_error {
     size_t offset;    /* offset of the byte of the pattern at which the error is; SIZE_MAX if it is about the whole
                        * pattern */
@@ -81,8 +81,8 @@ typedef enum lzs_part_kind {
                             * the parts */
     LZS_PART_YAML = 7,     /* as PATTERN, for a YAML string: without characters that a YAML string cannot hold
                             * unescaped */
-    LZS_PART_SHARED = 8    /* as SEQUENCE with n > 0; grammars that have the same such part can share its masks:
-                            * lzs_grammar_share */
+    LZS_PART_SHARED = 8    /* as SEQUENCE with n > 0; grammars with equal SHARED parts can share the masks of these
+                            * parts: lzs_grammar_share */
 } lzs_part_kind;
 
 #define LZS_PART_UNBOUNDED 4294967295u /* `max` of a part without an upper limit */
@@ -136,9 +136,9 @@ LZS_API lzs_status lzs_grammar_state(lzs_grammar *grammar, int32_t state, int32_
 #define LZS_GRAMMAR_DEAD 0  /* the state after a token that is not allowed */
 #define LZS_GRAMMAR_ENDED 1 /* the state after an end token that was allowed */
 
-/* Functions of another grammar engine. The engine numbers its states as it likes, LZS_GRAMMAR_START being the first.
- * The library passes `user` to each function and never reads it. If a function returns another status than LZS_OK, the
- * step fails with that status. The functions are called from the thread that samples. */
+/* Functions of another grammar engine. The engine may give its states any numbers, but LZS_GRAMMAR_START is the first
+ * state. The library passes `user` to each function and never reads it. If a function returns another status than
+ * LZS_OK, the step fails with that status. The functions are called from the thread that samples. */
 typedef struct lzs_grammar_engine {
     void *user;
     /* Gives the state after a token, which may be any token of the vocabulary. */
@@ -149,9 +149,9 @@ typedef struct lzs_grammar_engine {
      * states on the way to `state`. If it has forgotten the others, it sets *forgot to 1. It must not use the numbers
      * of forgotten states again. */
     int32_t (*trim)(void *user, int32_t state, int32_t *forgot);
-    /* Not 0 if masks take long. At temperature 0, lzs_sample and lzs_step then pick the best of all tokens first, and
-     * ask `accept` about this token. They make a mask only if the token is not allowed. The result is the same as with
-     * a mask. */
+    /* Not 0 if making a mask is slow. At temperature 0, lzs_sample and lzs_step then pick the best of all tokens first,
+     * and ask `accept` about this token. They make a mask only if the token is not allowed. The result is the same as
+     * with a mask. */
     int32_t picks_first;
 } lzs_grammar_engine;
 
@@ -172,24 +172,24 @@ LZS_API lzs_status lzs_part_masks_new(const lzs_vocabulary *vocabulary, size_t m
 LZS_API void lzs_part_masks_free(lzs_part_masks *masks);
 
 typedef struct lzs_part_masks_figures {
-    size_t n_parts, n_masks, bytes; /* kept at the moment */
+    size_t n_parts, n_masks, bytes; /* what the store holds now */
     uint64_t found, made;           /* masks that grammars asked for: found in the store, or made anew */
 } lzs_part_masks_figures;
-/* LZS_ELIMIT while another thread uses the store. */
+/* Gives the figures of a store. LZS_ELIMIT while another thread uses the store. */
 LZS_API lzs_status lzs_part_masks_look(lzs_part_masks *masks, lzs_part_masks_figures *figures);
 
 /* Lets a grammar use a store of masks (NULL: none), which must outlive the grammar. LZS_EINVAL if their vocabularies
  * differ. */
 LZS_API lzs_status lzs_grammar_share(lzs_grammar *grammar, lzs_part_masks *masks);
 
-/* ---- tokenization: which of the ways to write a text as tokens are allowed ---- */
+/* ---- tokenization: which sequences of tokens may write a text ---- */
 
 typedef enum lzs_words_kind { /* how the pre-tokenizer cuts a text into words; merges never cross the end of a word */
     LZS_WORDS_NONE = 0,        /* the whole text is one word, as in SentencePiece */
     LZS_WORDS_GPT2 = 1,        /* llama.cpp's "gpt-2" */
-    LZS_WORDS_GPT2_DIGITS = 2, /* the same with each digit by itself: "smollm", "starcoder", "refact", "command-r" */
-    LZS_WORDS_LLAMA3 = 3,      /* "llama-bpe": up to three digits together */
-    LZS_WORDS_QWEN2 = 4        /* "qwen2": the same with each digit by itself */
+    LZS_WORDS_GPT2_DIGITS = 2, /* as GPT2, but each digit is a word: "smollm", "starcoder", "refact", "command-r" */
+    LZS_WORDS_LLAMA3 = 3,      /* "llama-bpe": up to three digits are a word */
+    LZS_WORDS_QWEN2 = 4        /* "qwen2": as LLAMA3, but each digit is a word */
 } lzs_words_kind;
 
 typedef enum lzs_token_role {
@@ -212,15 +212,15 @@ LZS_API lzs_status lzs_spelling_new_scores(const lzs_vocabulary *vocabulary, con
 LZS_API void lzs_spelling_free(lzs_spelling *spelling);
 LZS_API size_t lzs_spelling_memory(const lzs_spelling *spelling);
 
-/* Compares n tokens with the way in which the tokenizer writes their text. *wrong is the index of the first token that
- * the tokenizer would write differently. It is n if the tokenizer writes these tokens only at the beginning of a longer
- * text, and SIZE_MAX if all tokens are as the tokenizer writes them. */
+/* Compares n tokens with the tokens that the tokenizer writes for the same text. *wrong is the index of the first token
+ * that the tokenizer would write differently. It is n if the tokenizer writes these tokens only at the beginning of a
+ * longer text, and SIZE_MAX if all tokens are as the tokenizer writes them. */
 LZS_API lzs_status lzs_spelling_check(const lzs_spelling *spelling, const int32_t *tokens, size_t n, size_t *wrong);
 
 typedef enum lzs_tokenization {
-    LZS_TOKENIZATION_ANY = 0,    /* every way to write an allowed text */
-    LZS_TOKENIZATION_FORCED = 1, /* if the next byte is forced, only the tokenizer's way to write the forced bytes */
-    LZS_TOKENIZATION_PROPER = 2  /* only the tokenizer's way */
+    LZS_TOKENIZATION_ANY = 0,    /* every sequence of tokens that writes an allowed text */
+    LZS_TOKENIZATION_FORCED = 1, /* if the next byte is forced, only the tokenizer's tokens for the forced bytes */
+    LZS_TOKENIZATION_PROPER = 2  /* only the tokenizer's tokens for an allowed text */
 } lzs_tokenization;
 
 /* Sets the lzs_tokenization of a new grammar; it can be set only once. The spelling is borrowed, and must be of the

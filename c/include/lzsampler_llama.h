@@ -41,8 +41,8 @@ LZS_API lzs_status lzs_chain_sampler_status(void *chain_sampler);
  * A chain that the caller sets with llama_set_sampler runs in the graph of the model (llama.cpp of August 2026 and
  * later; experimental there). The graph sampler adds a few operations to this graph. Before a decode, the CPU makes the
  * edits of the position and uploads them: up to max_history tokens with two numbers each. The graph applies the edits.
- * A mask is uploaded as a row of biases. Back come the edited rows, or only the best token. To verify a draft, one
- * sequence has several outputs: each gets the edits of its own position.
+ * A mask is uploaded as a row of biases. The graph returns the edited rows, or only the best token. To verify a draft,
+ * one sequence has several outputs: each gets the edits of its own position.
  *
  * If the device rounds each operation as IEEE 754 says, the results equal those of the CPU. llama.cpp's CPU backend
  * rounds so. One difference remains: a logit that an edit takes out of the range of floats becomes infinite here. */
@@ -83,12 +83,12 @@ LZS_API int32_t lzs_graph_supported(const void *graph_sampler);
  * decoded, with the edits of the sampler. */
 LZS_API void lzs_graph_set_block(void *graph_sampler, const lzs_speculation *speculation);
 
-/* lzs_step with output `index` of the context's last decode, as llama_get_logits_ith counts them. LZS_EINVAL if
+/* Runs lzs_step with output `index` of the context's last decode, counted as in llama_get_logits_ith. LZS_EINVAL if
  * llama.cpp has no such output, or if the kind is LZS_GRAPH_BEST and the temperature is not 0. If making the edits
  * failed before the decode, this function returns that error. */
 LZS_API lzs_status lzs_graph_step(void *graph_sampler, void *context, int32_t index, int32_t *token, int32_t *looping);
 
-/* lzs_verify with the outputs 0 to n_rows - 1 of the context's last decode. */
+/* Runs lzs_verify with the outputs 0 to n_rows - 1 of the context's last decode. */
 LZS_API lzs_status lzs_graph_verify(void *graph_sampler, lzs_speculation *speculation, void *context, size_t n_rows,
                                     lzs_verified *verified);
 
@@ -105,7 +105,7 @@ typedef struct lzs_llama_loop {
     lzs_sampler *sampler;
     void *graph_sampler; /* NULL, or the graph sampler that is set in the context and borrows `sampler` */
     int32_t token;   /* in: the token to decode; out: the token picked after it, or -1 */
-    int32_t looping; /* as lzs_step says */
+    int32_t looping; /* as in lzs_step */
     int32_t decoded; /* what llama_decode returned; 0 is success */
     double decode_seconds, logits_seconds, sampling_seconds; /* time in llama_decode, in llama_get_logits_ith and in
                                                               * lzs_step, summed over all calls */
@@ -126,10 +126,10 @@ typedef struct lzs_llama_decoder {
     int32_t stopped;          /* any thread may set it to end a decode; it stays set until the caller sets it to 0 */
 } lzs_llama_decoder;
 
-/* llama_decode of a `llama_batch`. If the device calls the abort callback, the decode ends within a batch, with status
- * 2, once `stopped` is not 0. What the decode had finished stays in the context. catches: a bit set of signals (1
- * SIGINT, 2 SIGTERM, 4 SIGHUP). Until the decode ends, each of them sets `stopped` to the number of the signal and does
- * nothing else. `catches` must be 0 except in the main thread. It has no effect on Windows. */
+/* Runs llama_decode with a `llama_batch`. If the device calls the abort callback, the decode ends within a batch, with
+ * status 2, once `stopped` is not 0. What the decode had finished stays in the context. catches: a bit set of signals
+ * (1 SIGINT, 2 SIGTERM, 4 SIGHUP). Until the decode ends, each of them sets `stopped` to the number of the signal and
+ * does nothing else. `catches` must be 0 except in the main thread. It has no effect on Windows. */
 LZS_API int32_t lzs_llama_decode(lzs_llama_decoder *decoder, const void *batch, int32_t catches);
 
 /* ---- a chain under a grammar ----
@@ -150,15 +150,15 @@ typedef struct lzs_llama_functions {
     void *chain_n;        /* llama_sampler_chain_n */
 } lzs_llama_functions;
 
-/* Chain and grammar are borrowed; the grammar is not part of the chain. `penalties`, `n_head` and `n_best` say how the
- * chain begins: this makes sampling fast. NULL, 0 and 0 are always correct.
+/* Chain and grammar are borrowed; the grammar is not part of the chain. `penalties`, `n_head` and `n_best` describe how
+ * the chain begins, so that sampling is faster. NULL, 0 and 0 are always correct.
  *
  *   n_head: how many samplers at the beginning of the chain only change logits (penalties, logit bias, ours).
- *   penalties: the LZS_CHAIN_PENALTIES sampler, if it is the only one of these that changes anything; else NULL.
- *   n_best: how many of the best candidates the next sampler keeps: k of a top-k, 1 of a greedy one; else 0.
+ *   penalties: the LZS_CHAIN_PENALTIES sampler, if the other samplers among these change nothing; else NULL.
+ *   n_best: how many candidates the next sampler keeps: k for a top-k sampler, 1 for a greedy sampler; else 0.
  *
- * For the chain [ours, top-k 40, temperature, dist] that is 1, ours, 40. LZS_EINVAL if the chain has fewer than n_head
- * samplers. */
+ * For the chain [ours, top-k 40, temperature, dist], n_head is 1, `penalties` is ours and n_best is 40. LZS_EINVAL if
+ * the chain has fewer than n_head samplers. */
 LZS_API lzs_status lzs_llama_grammar_new(int32_t n_vocab, const lzs_llama_functions *functions, void *chain,
                                          void *grammar, void *penalties, int32_t n_head, int32_t n_best,
                                          lzs_llama_grammar **out);
@@ -168,7 +168,7 @@ LZS_API void lzs_llama_grammar_free(lzs_llama_grammar *grammar);
  * if the grammar allows no token. */
 LZS_API lzs_status lzs_llama_grammar_sample(lzs_llama_grammar *grammar, void *context, int32_t index, int32_t *token);
 
-/* How many picks the grammar refused. */
+/* Returns how many picks the grammar has refused. */
 LZS_API uint64_t lzs_llama_grammar_refused(const lzs_llama_grammar *grammar);
 
 /* cdef-end */

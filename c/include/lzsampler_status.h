@@ -1,5 +1,4 @@
-/* lzsampler_status.h - what all headers of lzsampler share: how functions are exported, and the status that they
- * return. */
+/* lzsampler_status.h - what all headers of lzsampler share: the export of functions, and the status codes. */
 #ifndef LZSAMPLER_STATUS_H
 #define LZSAMPLER_STATUS_H
 

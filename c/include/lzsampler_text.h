@@ -99,7 +99,7 @@ typedef struct lzs_figures {
     uint64_t paragraphs, duplicate_paragraphs, duplicate_paragraph_characters;
     uint64_t tail_ngrams, tail_distinct; /* 4-grams of the last 512 words, and the number of distinct 4-grams among
                                           * them */
-    uint64_t extensible; /* words that follow 4 contiguous words which occurred before as a 4-gram */
+    uint64_t extensible; /* number of words that follow a 4-gram that occurred before */
     uint64_t extended;   /* extensible words that also followed the 4-gram before, so that they make the repetition
                           * longer */
     uint64_t frequent;   /* distinct word 30-grams that each occur 20 times or more */
@@ -142,13 +142,13 @@ LZS_API lzs_status lzs_normalize(const uint8_t *text, size_t n, const uint32_t *
  * for each kind of run: one for all runs, and one for long runs. A run counts if it reaches one that applies. All
  * numbers of copies are 2 or more; `length` is 1 or more. */
 typedef struct lzs_prefilter_rules {
-    uint64_t length;                 /* bytes from which a run is long */
+    uint64_t length;                 /* least number of bytes of a long run */
     uint64_t byte_copies;            /* copies that a run of bytes needs */
-    uint64_t long_byte_copies;       /* copies that it needs if it is long */
+    uint64_t long_byte_copies;       /* copies that a long run of bytes needs */
     uint64_t span_copies;            /* copies that a run of words or lines needs */
-    uint64_t long_span_copies;       /* copies that it needs if it is long */
+    uint64_t long_span_copies;       /* copies that a long run of words or lines needs */
     uint64_t normalized_copies;      /* copies that a run of bytes of the normalized text needs; period >= 2 */
-    uint64_t long_normalized_copies; /* copies that it needs if it is long */
+    uint64_t long_normalized_copies; /* copies that a long run of bytes of the normalized text needs */
 } lzs_prefilter_rules;
 
 /* A bit set of the scans that may find a loop. If a bit is 0, the scan is proved to find no loop. */
@@ -182,8 +182,8 @@ LZS_API lzs_status lzs_prefilter(const uint8_t *text, size_t n, const lzs_prefil
 typedef struct lzs_stuck_rules {
     uint64_t threshold; /* the score that a stretch needs */
     uint64_t ngram;     /* units of an n-gram */
-    uint64_t min_count; /* an n-gram is old from this occurrence on (1 is its first) */
-    uint64_t weight;    /* by how much a new unit lowers the score */
+    uint64_t min_count; /* occurrence from which on an n-gram is old (1 is its first) */
+    uint64_t weight;    /* number that a new unit subtracts from the score */
     uint64_t window;    /* lookback for earlier occurrences, in units */
 } lzs_stuck_rules;
 

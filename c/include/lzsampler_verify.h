@@ -18,19 +18,20 @@ extern "C" {
 typedef enum lzs_spec_mode {
     LZS_SPEC_GUMBEL = 0, /* Draft and target draw with the same noise; a token stands if both draw it. */
     LZS_SPEC_MRS = 1,    /* Modified rejection sampling (Leviathan et al. 2023): a token stands with probability min(1,
-                          * p / q), its probabilities in target and draft. */
+                          * p / q), where p is its probability in the target and q in the draft. */
     LZS_SPEC_MATCH = 2   /* The draft gives its best token, which stands if the target draws it. */
 } lzs_spec_mode;
 
-#define LZS_MAX_DRAFT 32 /* most tokens of a block: LZS_MASK_CHANGES, as a rewind restores the masks of a whole block */
+#define LZS_MAX_DRAFT 32 /* most tokens of a block; equals LZS_MASK_CHANGES, so that a rewind restores the masks of a
+                          * block */
 
 typedef struct lzs_speculation lzs_speculation;
 
 /* Makes what one sampler needs for speculative decoding. Free it before the sampler. The caller drafts a block of up to
  * max_draft (0..LZS_MAX_DRAFT) tokens, and then verifies the block:
  *
- *     while (n < k && lzs_draft(spec, draft_logits(), 0.0f, &token) == LZS_OK) n++;  // the sampler advances with each
- *     lzs_verify(spec, target_rows(), n + 1, &verified);                             // and is put right here
+ *     while (n < k && lzs_draft(spec, draft_logits(), 0.0f, &token) == LZS_OK) n++;  // appends the token to the text
+ *     lzs_verify(spec, target_rows(), n + 1, &verified);                             // takes refused tokens back
  *
  * n_draft_vocab is the size of the draft's vocabulary, 1..LZS_MAX_VOCAB. Only tokens that both vocabularies have are
  * drafted. `ends` lists n_ends tokens: if one of them is drafted and stands, the block ends after it. The list is
@@ -46,9 +47,10 @@ LZS_API size_t lzs_speculation_memory(const lzs_speculation *speculation);
 
 /* Picks the next token of the block from the draft's n_draft_vocab logits, with the edits and the mask of its position,
  * and appends the token to the text. The caller may set masks between two drafts, as between two steps. If the draft's
- * best token has a probability below p_min (0..1), *token is -1 and nothing is drafted. This probability is among the
- * ten best tokens at temperature 1, as for llama.cpp's --spec-draft-p-min. LZS_ESPACE if the block is full; else fails
- * as lzs_step does. After an error nothing has changed, and the caller can verify the tokens drafted before. */
+ * best token has a probability below p_min (0..1), *token is -1 and nothing is drafted. This probability is computed
+ * over the ten best tokens at temperature 1, as for llama.cpp's --spec-draft-p-min. LZS_ESPACE if the block is full;
+ * else fails as lzs_step does. After an error nothing has changed, and the caller can verify the tokens drafted
+ * before. */
 LZS_API lzs_status lzs_draft(lzs_speculation *speculation, const float *logits, float p_min, int32_t *token);
 
 /* Drafts a token that the caller chose, for example by lzs_lookup_find. The choice may depend on nothing but the tokens
@@ -68,9 +70,9 @@ LZS_API lzs_status lzs_drafted_plan(const lzs_speculation *speculation, size_t i
  * unless that is -1. */
 typedef struct lzs_verified {
     int32_t n_accepted; /* drafted tokens that stand */
-    int32_t token;      /* the token that the target picked after them, in the place of the first refused token or after
-                         * the whole block */
-    int32_t ended;      /* 1 if the last of these tokens is one of `ends` */
+    int32_t token;      /* the token that the target picked instead of the first refused token or after the whole block;
+                         * -1: none */
+    int32_t ended;      /* 1 if the last token of the result is one of `ends` */
     int32_t looping;    /* 1 if a loop is found or the text is stuck, as in lzs_step */
 } lzs_verified;
 
@@ -96,8 +98,8 @@ LZS_API void lzs_undraft(lzs_speculation *speculation);
 
 typedef struct lzs_lookup lzs_lookup;
 
-/* Makes a lookup with an empty text. It searches the last `window` (1..INT32_MAX) tokens of the text for the text's
- * end. It takes 6 bytes a token. */
+/* Makes a lookup with an empty text. A lookup searches the last `window` (1..INT32_MAX) tokens of the text for the
+ * text's end. It takes 6 bytes for each token. */
 LZS_API lzs_status lzs_lookup_new(int32_t window, lzs_lookup **lookup);
 LZS_API void lzs_lookup_free(lzs_lookup *lookup);
 
@@ -105,13 +107,13 @@ LZS_API void lzs_lookup_free(lzs_lookup *lookup);
  * LZS_ENOMEM. After an error nothing has changed. */
 LZS_API lzs_status lzs_lookup_append(lzs_lookup *lookup, const int32_t *tokens, size_t n);
 
-/* Takes back the last n tokens. LZS_EINVAL, with nothing changed, if the text has fewer. */
+/* Takes back the last n tokens. LZS_EINVAL, with nothing changed, if the text has fewer than n tokens. */
 LZS_API lzs_status lzs_lookup_rewind(lzs_lookup *lookup, size_t n);
 
 /* Finds the longest end of the text, of at least `least` (1..65535) tokens, that also occurs earlier. If it occurs at
  * several places, the nearest counts. Writes the n tokens that follow at this place. If fewer than n tokens follow
- * before the text ends, they are repeated until n are written. Returns the length of the match, at most 65535. If there
- * is no match, returns 0 and writes nothing. */
+ * before the text ends, these tokens are repeated until n tokens are written. Returns the length of the match, at most
+ * 65535. If there is no match, returns 0 and writes nothing. */
 LZS_API int32_t lzs_lookup_find(const lzs_lookup *lookup, int32_t least, int32_t *tokens, int32_t n);
 
 /* cdef-end */
