@@ -6,18 +6,18 @@
 #include "../state/history.h"
 #include "paper_price.h"
 
-/* The matches of a token that has a match longer than 1. */
+/* The best match of a token that has a match longer than 1. */
 typedef struct lzs_paper_match {
-    uint32_t stamp;   /* if it equals the stamp of lzs_paper, the other fields are for the present history */
+    uint32_t stamp;   /* if it equals the stamp in lzs_paper, the other fields belong to the present history */
     int32_t length;   /* length of the longest match (L) */
-    int32_t distance; /* its distance; if several matches are longest, the nearest counts */
+    int32_t distance; /* distance of the nearest longest match (D) */
     int32_t nearest;  /* the least distance of any match of the token */
     float value;      /* first the least cost in bits (only for LZS_LZ_RATE), finally the bias */
 } lzs_paper_match;
 
-/* What the paper's penalty keeps. Each lzs_paper_match belongs to an entry of the history's token table. */
+/* The data of the paper's penalty. Each lzs_paper_match belongs to an entry of the history's token table. */
 typedef struct lzs_paper {
-    int32_t reach;  /* matches at distances 1 to this count; 0 when the penalty is off */
+    int32_t reach;  /* greatest distance of a match; 0 when the penalty is off */
     float *bias_at; /* (reach + 1) bias_at[d]: the bias of a token whose best match has length 1 and distance d, from d
                      * = 1 on */
     lzs_nearest_price nearest; /* the settings from which bias_at was made */
@@ -28,7 +28,6 @@ typedef struct lzs_paper {
     uint32_t stamp;
 } lzs_paper;
 
-/* Whether the paper's penalty is on. */
 static inline bool lzs_paper_is_on(const lzs_params *p) {
     return p->lz_rule == LZS_RULE_PAPER && p->lz_penalty > 0.0f;
 }

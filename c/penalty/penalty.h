@@ -9,7 +9,7 @@
 
 typedef struct lzs_edit_list lzs_edit_list;
 
-/* The functions of one penalty. `params` is always a whole struct. Functions marked (*) may be NULL. */
+/* The functions of one penalty. `params` always has all fields. Functions marked (*) may be NULL. */
 typedef struct lzs_penalty {
     /* Sets the penalty's fields whose default is not 0. */
     void (*set_defaults)(lzs_params *params);
@@ -22,11 +22,12 @@ typedef struct lzs_penalty {
     /* (*) The most tokens that `find` can find in one step; 0 when the penalty is off. */
     size_t (*most)(const lzs_params *params);
     /* (*) Finds the tokens that the penalty applies to. It is called if the penalty's watch has a window; a penalty
-     * that needs no matches sets the window to 1. It takes an entry of `found` for each token, and raises the entry's
-     * `count`, which is 0 before. The counting penalties and the paper's penalty have no `find`: lzs_edit_list_make
+     * that needs no matches sets the window to 1. For each token, it takes an entry of `found`, whose `count` is then
+     * 0, and raises the `count`. The counting penalties and the paper's penalty have no `find`: lzs_edit_list_make
      * handles them in one pass over the history's table. */
     void (*find)(lzs_token_table *found, const lzs_history *h, const lzs_params *params, float log2_vocab);
-    /* (*) By how much a token's logit is lowered if `find` has set its `count` to this, which is above 0. */
+    /* (*) Returns the number to subtract from a token's logit. `count` (> 0) is the token's count that `find` has
+     * set. */
     float (*price)(const lzs_params *params, int32_t count);
     /* (*) Called after a change of settings. */
     void (*settings_changed)(lzs_edit_list *e, const lzs_params *before, const lzs_params *params, float log2_vocab);
@@ -63,13 +64,13 @@ extern const lzs_penalty *const lzs_penalties[];
 struct lzs_edit_list {
     lzs_edit *edits; /* (n of capacity) */
     size_t n, capacity;
-    int32_t *biased; /* (n_logit_bias) the edit of each token that has a logit_bias */
+    int32_t *biased; /* (n_logit_bias) biased[i]: index of the edit of the token of logit_bias[i] */
     bool valid; /* whether the edits are up to date with the history and the settings */
     lzs_paper paper;
     /* The tokens found by any `find`. `count` is set by the penalty that is being applied. `last` is the index of the
      * token's edit, or -1 if it has none yet. */
     lzs_token_table found;
-    size_t most_found;       /* entries that `found` may need */
+    size_t most_found;       /* greatest number of entries that `found` may need */
     uint32_t table_capacity; /* capacity of the history's table when memory was last allocated here; UINT32_MAX if the
                               * allocation failed */
 };
@@ -91,11 +92,11 @@ lzs_status lzs_edit_list_reserve(lzs_edit_list *e, const lzs_params *params, con
 void lzs_edit_list_settings(lzs_edit_list *e, const lzs_params *before, const lzs_params *params, float log2_vocab);
 void lzs_edit_list_free(lzs_edit_list *e);
 size_t lzs_edit_list_memory(const lzs_edit_list *e, const lzs_params *params);
-/* Makes the edits. With a grammar, `place` is its state, and the edits are multiplied by free shares. Only a grammar
- * can make this fail; then e->valid stays false. */
+/* Makes the edits. With a grammar, `place` is the grammar's state, and the edits are multiplied by free shares. Only a
+ * grammar can make this fail; then e->valid stays false. */
 lzs_status lzs_edit_list_make(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab,
                               lzs_grammar *grammar, int32_t place);
-/* The edit of a token among those that lzs_edit_list_make made, or NULL. */
+/* Returns the edit that lzs_edit_list_make made for a token, or NULL. */
 const lzs_edit *lzs_edit_list_find(const lzs_edit_list *e, const lzs_history *h, const lzs_params *params,
                                    int32_t token);
 

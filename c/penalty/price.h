@@ -1,5 +1,5 @@
-/* price.h - what the LZ penalty subtracts from a logit for one match. Steps, explanations and the CUDA kernels use
- * it. */
+/* price.h - the price of one match: what the LZ penalty subtracts from a logit. Steps, explanations and the CUDA
+ * kernels use it. */
 #ifndef LZS_PRICE_H
 #define LZS_PRICE_H
 
@@ -46,7 +46,7 @@ LZS_DEVICE static inline int32_t lzs_most_suffix(const lzs_params *p) {
     return p->lz_window < UINT16_MAX ? p->lz_window : UINT16_MAX;
 }
 
-/* Matches with a smaller U than this cost nothing. INT32_MAX: no match costs anything. */
+/* The least U of a match whose price is above 0. INT32_MAX: no match has such a price. */
 LZS_DEVICE static inline int32_t lzs_least_suffix(const lzs_params *p, int32_t unbroken) {
     const int32_t said = unbroken >= p->lz_min_match - 1 ? p->lz_min_match - 1 : INT32_MAX;
     const int32_t run = p->lz_run_penalty > 0.0f ? p->lz_run_allowance + 1 : INT32_MAX;

@@ -39,7 +39,7 @@ size_t lzs_merge_biases(lzs_logit_bias *biases, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (left == 0 || biases[left - 1].token != biases[i].token) {
             biases[left++] = biases[i];
-        } else if (biases[left - 1].bias > -INFINITY) { /* a bias of -inf comes first, and then stays the sum */
+        } else if (biases[left - 1].bias > -INFINITY) { /* a bias of -inf comes first, and the sum stays -inf */
             biases[left - 1].bias = lzs_finite(biases[left - 1].bias + biases[i].bias);
         }
     }

@@ -16,7 +16,7 @@ typedef struct lzs_token_classes lzs_token_classes;
 lzs_token_classes *lzs_token_classes_new(const lzs_params *params);
 /* Adds a user to the object, and returns the object. */
 lzs_token_classes *lzs_token_classes_share(lzs_token_classes *classes);
-/* Removes a user. If it was the last user, frees the object. Accepts NULL. */
+/* Removes a user. Frees the object if no user is left. Accepts NULL. */
 void lzs_token_classes_leave(lzs_token_classes *classes);
 
 /* Points the lists and sets of settings to those of an object. NULL: makes them empty. */

@@ -29,7 +29,7 @@ lzs_status lzs_history_init(lzs_history *h, const lzs_history_shape *shape, cons
     for (size_t i = 0; i < shape->n_watches; i++) {
         if (!shape->watches[i].window) continue;
         lzs_watch_init(&h->watches[i], &shape->watches[i]);
-        h->n_watches = i + 1; /* watches after the last one that is on are never looked at */
+        h->n_watches = i + 1; /* the watches after the last watch that is on are never read */
     }
     /* If the windows bound the size of the table, allocate it now. If the whole history counts, the table grows with
      * the history. */
@@ -91,7 +91,7 @@ size_t lzs_history_memory(const lzs_history *h) {
     return bytes;
 }
 
-/* Makes room for n more tokens everywhere. On failure the history is as it was. */
+/* Makes room for n more tokens in all arrays, watches and the table. On failure the history is as it was. */
 static lzs_status reserve(lzs_history *h, size_t n) {
     if (n > h->most - h->n) return LZS_EFULL;
     if (h->n + n > h->capacity) {
@@ -103,7 +103,6 @@ static lzs_status reserve(lzs_history *h, size_t n) {
         if (status != LZS_OK) return status;
     }
     if (!h->reach && !h->count_window) return LZS_OK;
-    /* a new token is added before the oldest leaves; still the table has at most n_vocab tokens */
     return lzs_token_table_reserve(&h->table, most_distinct(h, h->table.n + n));
 }
 
@@ -179,7 +178,7 @@ lzs_status lzs_history_append(lzs_history *h, const int32_t *tokens, size_t n) {
 void lzs_history_rewind(lzs_history *h, size_t n) {
     for (size_t i = 0; i < n; i++) {
         h->n--;
-        if (h->count_window) { /* the token that is taken back frees its entry for the token that returns to the
+        if (h->count_window) { /* remove first: the removed token frees its entry for the token that returns to the
                                 * window */
             count_remove(&h->table, h->tokens[h->n]);
             if (h->n >= h->count_window) count_add(&h->table, h->tokens[h->n - h->count_window]);

@@ -1,4 +1,4 @@
-/* watch.c - what a penalty watches that compares the end of the text with earlier text. */
+/* watch.c - a watch, which compares the end of the text with earlier text for one penalty. */
 #include "watch.h"
 
 #include <string.h>
@@ -51,7 +51,7 @@ size_t lzs_watch_memory(const lzs_watch *w) {
     return lzs_match_index_memory(&w->index) + w->capacity * sizeof *w->since;
 }
 
-/* The number of tokens since the last separator after `token`; `since` is the number before `token`. */
+/* Returns the number of tokens since the last separator, after `token`. `since` is this number before `token`. */
 static uint16_t since_after(const lzs_separators *s, int32_t since, int32_t token) {
     if (lzs_is_separator(s, token)) return 0;
     if (since + 1 < s->item && lzs_in_set(s->commas, token)) return 0;
