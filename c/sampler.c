@@ -165,7 +165,7 @@ lzs_status lzs_sampler_params(const lzs_sampler *s, lzs_params *params) {
 lzs_status lzs_sampler_set_params(lzs_sampler *s, const lzs_params *params) {
     lzs_params next;
     if (!lzs_params_whole(params, &next)) return LZS_EINVAL;
-    lzs_token_classes_put(NULL, &next); /* the sampler's own lists are valid, and long to check */
+    lzs_token_classes_put(NULL, &next); /* a check of the sampler's own lists would be slow, and they are valid */
     if (lzs_params_invalid(&next, s->n_vocab) || lzs_params_fixed(&next, &s->params)) return LZS_EINVAL;
     lzs_token_classes_put(s->classes, &next);
     lzs_edit_list_settings(&s->edits, &s->params, &next, s->log2_vocab);
@@ -268,7 +268,7 @@ lzs_status lzs_sampler_set_grammar(lzs_sampler *s, lzs_grammar *grammar) {
 
 /* ---- a step ---- */
 
-/* The settings of penalties under a grammar. There lz_run_allowance is multiplied by LZS_GRAMMAR_ALLOWANCE. */
+/* Returns the settings of penalties under a grammar, where lz_run_allowance is multiplied by LZS_GRAMMAR_ALLOWANCE. */
 static lzs_params under_grammar(const lzs_params *params) {
     lzs_params wider = *params;
     wider.lz_run_allowance *= LZS_GRAMMAR_ALLOWANCE;
@@ -280,7 +280,7 @@ static lzs_status make_edits(lzs_sampler *s) {
     lzs_grammar *grammar = s->state.cursor.grammar;
     int32_t place = LZS_DEAD;
     lzs_status status = LZS_OK;
-    if (s->state.free_text) { /* lzs_state_look may add tokens to it only now */
+    if (s->state.free_text) { /* lzs_state_look may now add tokens to free_text */
         status = lzs_state_look(&s->state);
         if (status == LZS_OK) status = reserve_edits(s);
         looked_at = lzs_state_looked_at(&s->state);
@@ -306,7 +306,6 @@ const lzs_edit *lzs_edits(lzs_sampler *s, size_t *n) {
     return made ? s->edits.edits : NULL;
 }
 
-/* Makes a plan, all but its mask. */
 static lzs_status plan_without_mask(lzs_sampler *s, lzs_plan *plan) {
     lzs_plan_settings(plan, s->n_vocab, &s->params);
     plan->position = s->state.position;
@@ -488,7 +487,7 @@ lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_
             if (edits[i].bias == 0.0f) continue;
             if (*n_written < capacity) {
                 tokens[*n_written] = edits[i].token;
-                bits[*n_written] = -edits[i].bias; /* the bits, as the strength is 1 */
+                bits[*n_written] = -edits[i].bias; /* the number of bits, since the strength is 1 */
             }
             ++*n_written;
         }

@@ -79,7 +79,7 @@ LZS_DEVICE static inline float lzs_quotient_of_integers(float x, float y) {
     }
     if (exponent > 254) return lzs_bits_float(sign | 0x7f800000u);
     const uint64_t numerator = (uint64_t)mx << 25;
-    const uint64_t quotient = numerator / my; /* 24 bits and two more; the last is also set by a remainder */
+    const uint64_t quotient = numerator / my; /* 24 bits and two more; a remainder also sets the last bit */
     const uint32_t q = (uint32_t)quotient | (quotient * my != numerator);
     int32_t shift = exponent > 0 ? 2 : 3 - exponent; /* how far to shift right to the float's last bit */
     if (shift > 28) shift = 28;
@@ -99,7 +99,7 @@ LZS_DEVICE static inline float lzs_quotient(float x, float y) {
 #endif
 }
 
-/* An unsigned key that is ordered as the floats are. -0 and +0 share a key. NaN has no key: callers refuse NaN
+/* Returns an unsigned key; keys have the order of the floats. -0 and +0 share a key. NaN has no key: callers refuse NaN
  * before. */
 LZS_DEVICE static inline uint32_t lzs_key(float x) {
     uint32_t u = lzs_float_bits(x + 0.0f); /* -0 + 0 = +0 */
@@ -152,9 +152,9 @@ LZS_DEVICE static inline float lzs_exp2_half(float g) {
     return p * g + 1.0f;
 }
 
-/* A weight in 16ths of a bit, w = 2^31 * 2^(-i/16) * 2^(-f/16) >> n: the table has the factor 2^31 * 2^(-i/16). The
- * factor 2^(-f/16), for f in [0, 1), is a parabola: (f - ORIGIN)^2 + LEAST, in a unit that is a factor of the table's
- * entries. Its relative error grows from -4.3e-7 at f = 0 to 4.3e-7 at f = 1, so a weight steps down where i
+/* For y = n + (i + f) / 16 with f in [0, 1), a weight is 2^31 * 2^(-i/16) * 2^(-f/16) >> n. The parabola (f - ORIGIN)^2
+ * + LEAST approximates 2^(-f/16), up to a constant factor. The table has 2^31 * 2^(-i/16), divided by this factor. The
+ * relative error of the parabola grows from -4.3e-7 at f = 0 to 4.3e-7 at f = 1, so a weight steps down where i
  * changes. */
 LZS_DEVICE static const float lzs_weight_table[16] = {
     0x1.e16d76p+20f, 0x1.cd0442p+20f, 0x1.b97896p+20f, 0x1.a6c10ep+20f, 0x1.94d4aap+20f, 0x1.83aad0p+20f,
@@ -188,7 +188,7 @@ LZS_DEVICE static inline double lzs_exp2_neg(float y) {
 }
 
 /* Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): 128 random bits from a counter and
- * a key, so a draw depends only on what it is used for, and not on earlier draws. */
+ * a key. They depend on nothing else, so draws do not depend on earlier draws. */
 LZS_DEVICE static inline void lzs_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
     uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0], k1 = key[1];
     for (int round = 0; round < 10; round++) {
