@@ -10,12 +10,12 @@
  * Two further shortcuts give the same result. (Only the order of equal logits, which llama.cpp does not define, may
  * differ.) If the chain's first truncation keeps the k best candidates (greedy keeps 1), the later samplers see only
  * these k. First shortcut: if only our own penalties come before the truncation, the k best are found in the row of
- * logits itself. The array of candidates (12 bytes for each token of the vocabulary) is not needed. Second: after a
- * refusal, the grammar judges the candidates from the best on, until it has allowed k. If it allows fewer than k among
- * the first MOST_ASKED, it judges all.
+ * logits. Then the array of candidates (12 bytes for each token of the vocabulary) is not needed. Second shortcut:
+ * after a refusal, the grammar judges the candidates from the best on, until it has allowed k of them. If it allows
+ * fewer than k of the first MOST_ASKED candidates, it judges all.
  *
- * llama.cpp's functions may throw C++ exceptions through the functions of this file. So these hold no memory or lock
- * across such a call, and they only read the row of logits.
+ * llama.cpp's functions may throw C++ exceptions through the functions of this file. So the functions of this file hold
+ * no memory or lock across such a call, and only read the row of logits.
  */
 #include <math.h>
 #include <string.h>
@@ -104,7 +104,7 @@ uint64_t lzs_llama_grammar_refused(const lzs_llama_grammar *g) {
     return g->refused;
 }
 
-/* The candidates as llama_sampler_sample makes them. */
+/* Makes the candidates as llama_sampler_sample does. */
 static lzs_llama_token_data_array fresh(lzs_llama_grammar *g, const float *logits) {
     for (int32_t t = 0; t < g->n_vocab; t++) g->data[t] = (lzs_llama_token_data){t, logits[t], 0.0f};
     return (lzs_llama_token_data_array){g->data, (size_t)g->n_vocab, -1, false};
@@ -134,7 +134,8 @@ static int32_t keep_best(lzs_llama_grammar *g, const float *x, const lzs_plan *p
     return n;
 }
 
-/* The same for candidates that the grammar allows. Returns 0 if it allows fewer than n_best of the first MOST_ASKED. */
+/* As keep_best, but only for candidates that the grammar allows. Returns 0 if the grammar allows fewer than n_best of
+ * the first MOST_ASKED candidates. */
 static int32_t keep_allowed(lzs_llama_grammar *g, const float *x, const lzs_plan *plan) {
     int32_t n_kept = 0, n_asked = 0;
     for (int32_t k = FIRST_ASKED; k <= MOST_ASKED && n_kept < g->n_best; k *= 4) {
@@ -166,9 +167,9 @@ static const float *before_truncation(lzs_llama_grammar *g, const float *logits,
     return g->row;
 }
 
-/* Gives the n_best best candidates (with under_grammar, of those that the grammar allows) to the rest of the chain.
- * Returns true if the chain was applied: *token is the selected token, or -1. Returns false if the best candidates
- * cannot be found this way; then pick_of_all must pick. */
+/* Applies the rest of the chain to the n_best best candidates. If `under_grammar`, only candidates that the grammar
+ * allows count. Returns true if the chain was applied; *token is then the selected token, or -1. After false, the
+ * caller must use pick_of_all. */
 static bool pick_of_best(lzs_llama_grammar *g, const float *logits, bool under_grammar, int32_t *token) {
     if (!g->n_best) return false;
     lzs_plan plan;

@@ -6,8 +6,8 @@
  * So the results have the same bits if the device rounds each operation by itself. There is one difference: logits that
  * leave the range of floats are not clamped.
  *
- * If several logits are greatest, the best token is the first of them. argmax does not guarantee this. So a second row
- * has falling numbers at the greatest logits, and 0 elsewhere: the maximum of this row is at the best token.
+ * If several logits are greatest, the best token is the first of them, but argmax may return another. So a second row
+ * has falling numbers at the greatest logits, and 0 elsewhere. The maximum of this row is at the best token.
  *
  * llama.cpp also builds graphs that it never runs, to measure their size. One of these graphs has 131,072 logits
  * whatever the model. So the width of a row is read from its tensor.
@@ -21,8 +21,8 @@
 #include "../plan/plan.h"
 #include "../room.h"
 
-enum { MOST_TENSORS = 64, MOST_COUNTED = 1 << 24 }; /* most tensors of one row; integers below this are exact in a
-                                                     * float */
+enum { MOST_TENSORS = 64, MOST_COUNTED = 1 << 24 }; /* greatest number of tensors of one row; integers below
+                                                     * MOST_COUNTED are exact in a float */
 
 /* The inputs of a row. */
 typedef struct inputs {
@@ -217,8 +217,8 @@ size_t lzs_graph_rows(const lzs_graph *g) {
 
 /* ---- uploading ---- */
 
-/* Puts the edits into the first places, and tokens without edits into the others. The vocabulary has at least as many
- * tokens as there are places. */
+/* Puts the edits into the first places, and tokens without edits into the other places. The vocabulary has at least as
+ * many tokens as there are places. */
 static void fill(lzs_graph *g, const lzs_edit *edits, size_t n) {
     for (size_t i = 0; i < n; i++) {
         g->ids[i] = edits[i].token;

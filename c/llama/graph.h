@@ -9,7 +9,7 @@
 
 typedef struct lzs_graph lzs_graph;
 
-/* The functions of lzs_graph_functions, in its order. */
+/* The functions of lzs_graph_functions, in the same order. */
 typedef struct lzs_graph_calls {
     lzs_llama_sampler_init sampler_init;
     int32_t (*sampled_token)(void *context, int32_t index);
@@ -41,11 +41,12 @@ typedef struct lzs_graph_calls {
 
 typedef struct lzs_graph_settings {
     int32_t n_vocab;
-    size_t max_edits;  /* of one row */
-    bool has_mask;     /* a row of biases is added to the edited logits */
-    bool has_repeats;  /* edits may have a `repeat` other than 1 */
-    bool sign_aware;   /* lzs_plan's sign_aware, which must be the same in all plans that divide logits */
-    bool takes_best;   /* the result is the best token, its logit, and the sum of the row (NaN if a logit is NaN) */
+    size_t max_edits;  /* greatest number of edits of one row */
+    bool has_mask;     /* whether a row of biases is added to the edited logits */
+    bool has_repeats;  /* whether edits may have a `repeat` other than 1 */
+    bool sign_aware;   /* sign_aware of lzs_plan, which must be the same in all plans that divide logits */
+    bool takes_best;   /* whether the result is the best token, its logit, and the sum of the row (NaN if a logit is
+                        * NaN) */
 } lzs_graph_settings;
 
 lzs_status lzs_graph_new(const lzs_graph_functions *functions, const lzs_graph_settings *settings, lzs_graph **graph);

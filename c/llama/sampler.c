@@ -57,8 +57,8 @@ const char *lzs_chain_penalties_name(const lzs_llama_sampler *sampler) {
     return "lz-penalties";
 }
 
-/* Takes out the tokens that the grammar or a mask forbids. If no candidate is allowed, the status becomes LZS_EMASKED;
- * libllama picks some token nevertheless. */
+/* Sets the logits of tokens that the grammar or a mask forbids to -inf. If no candidate is allowed, the status becomes
+ * LZS_EMASKED, but libllama still picks a token. */
 static void apply_mask(chain_context *c, lzs_llama_token_data_array *candidates) {
     const uint32_t *allowed;
     lzs_status status = lzs_state_allowed(&c->sampler->state, &allowed);
@@ -85,7 +85,7 @@ static void apply_edits(chain_context *c, lzs_llama_token_data_array *candidates
     const lzs_edit *edits;
     lzs_remember(c, lzs_sampler_edits(c->sampler, &edits, &n));
     if (n == 0) return;
-    for (; done < n; done++) { /* while each id is also an index, no other candidate is read */
+    for (; done < n; done++) { /* as long as each id is the index of its candidate, no other candidate is read */
         size_t token = (size_t)edits[done].token;
         if (token >= candidates->size || candidates->data[token].id != edits[done].token) break;
         float *logit = &candidates->data[token].logit;
@@ -112,8 +112,7 @@ static const char *sampler_name(const lzs_llama_sampler *sampler) {
     return "lz-sampler";
 }
 
-/* Writes the candidates' logits into c->row; other tokens get -inf. A candidate whose logit is NaN gets -inf as
- * well. */
+/* Writes the candidates' logits into c->row. Other tokens, and candidates whose logit is NaN, get -inf. */
 static lzs_status scatter(chain_context *c, const lzs_llama_token_data_array *candidates) {
     for (int32_t t = 0; t < c->sampler->n_vocab; t++) c->row[t] = -INFINITY;
     for (size_t i = 0; i < candidates->size; i++) {
@@ -137,8 +136,8 @@ static void select_best(lzs_llama_token_data_array *candidates) {
     candidates->selected = best;
 }
 
-/* Keeps the candidates whose logit in the processed row is not -inf, in the same order. They get the logits of that row
- * and probabilities by softmax. */
+/* Keeps the candidates whose logit in the processed row is not -inf, in the same order. The kept candidates get the
+ * logits of this row, and probabilities by softmax. */
 static void keep_candidates(const float *row, int32_t token, lzs_llama_token_data_array *candidates) {
     lzs_llama_token_data *data = candidates->data;
     size_t kept = 0;

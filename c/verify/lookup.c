@@ -1,8 +1,8 @@
 /* lookup.c - drafts without a model: the end of the text is looked up in the earlier text, and what followed there is
  * drafted.
  *
- * The index is the match index that the LZ penalty uses, over all tokens. Matches are found where text is copied,
- * edited or quoted.
+ * The index is the match index of the LZ penalty (state/match_index.h), over all tokens. Matches are found where text
+ * is copied, edited or quoted.
  */
 #include <string.h>
 
@@ -78,7 +78,7 @@ int32_t lzs_lookup_find(const lzs_lookup *lookup, int32_t least, int32_t *tokens
     while (lzs_match_walk_on(&walk, index, lookup->kernels)) {
         for (int32_t i = walk.n - 1; i >= 0; i--) {
             int32_t length = lzs_match_length(index, walk.base - walk.found[i]);
-            if (length <= best) continue; /* of several equally long matches, the nearest */
+            if (length <= best) continue; /* of several longest matches, keep the nearest */
             best = length;
             distance = walk.base - walk.found[i];
         }

@@ -8,8 +8,8 @@
  */
 #include "rejection.h"
 
-/* The probability of a token in q. Successive calls must ask for tokens in ascending order. *at is the place up to
- * which q was read. */
+/* The probability of a token in q. Successive calls must ask for tokens in ascending order. *at is the number of
+ * entries of q that are already passed. */
 static double probability(const lzs_sparse *q, int32_t id, size_t *at) {
     while (*at < q->n && q->ids[*at] < id) ++*at;
     return *at < q->n && q->ids[*at] == id ? (double)q->probabilities[*at] : 0.0;

@@ -13,9 +13,9 @@ typedef struct lzs_sparse {
     size_t n;
 } lzs_sparse;
 
-/* Gives the token at one position, from the token `drafted` that was drawn from q. With probability min(1, p / q) it is
- * `drafted`. Otherwise it is drawn from the normalised excess of p over q. The result has the distribution p. Only the
- * noise of this position (`key`) decides. */
+/* Gives the token at one position, from the token `drafted` that was drawn from q. With probability min(1, p / q) the
+ * result is `drafted`. Otherwise the result is drawn from the normalised excess of p over q. The result has the
+ * distribution p. Only the noise of this position (`key`) decides. */
 int32_t lzs_mrs_token(const lzs_sparse *p, const lzs_sparse *q, int32_t drafted, lzs_noise_key key);
 
 #endif

@@ -2,9 +2,9 @@
  * logits.
  *
  * The sampler accepts a drafted token like any other token. So penalties, masks and detectors of later positions take
- * it into account. The plan of a position is made once, when its token is drafted, and kept. So the target uses the
- * same edits and the same mask to verify the token. The sampler is rewound at most once a block, to the first refused
- * token.
+ * the drafted token into account. The plan of a position is made once, when its token is drafted, and kept. So the
+ * target verifies the token with the same edits and the same mask. The sampler is rewound at most once a block, to the
+ * first refused token.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@ enum { P_MIN_TOKENS = 10 }; /* llama.cpp's draft compares p_min with a softmax o
 /* One position of the block. */
 typedef struct proposal {
     lzs_plan plan;         /* the plan for the target's row; its arrays belong to lzs_speculation */
-    size_t edits_at;       /* offset of its edits in `edits`: after the edits of the previous position */
+    size_t edits_at;       /* offset of the plan's edits in lzs_speculation's `edits` */
     size_t n_shared_edits; /* number of edits of tokens that the draft's vocabulary has; these edits come first */
     size_t q_at, n_q;      /* in mode LZS_SPEC_MRS, offset and length of the distribution from which the token was
                             * drawn */
@@ -34,11 +34,11 @@ struct lzs_speculation {
     size_t n_ends;
     uint64_t start;      /* the position of the block's first token */
     bool was_looping;    /* a loop was found, or the text was stuck, before the block */
-    int32_t n;           /* drafted tokens */
+    int32_t n;           /* number of drafted tokens */
     int32_t *tokens;     /* (max_draft) */
     proposal *proposals; /* (max_draft) */
     lzs_edit *edits;     /* (max_draft * max_edits) */
-    size_t max_edits;    /* edits of one position, at most */
+    size_t max_edits;    /* greatest number of edits of one position */
     uint32_t *masks;     /* (max_draft * mask words) */
     /* Only in mode LZS_SPEC_MRS: */
     int32_t *q_ids;         /* (max_draft * n_shared) */
@@ -133,7 +133,7 @@ static uint64_t found_at(const lzs_sampler *sampler) {
     return at;
 }
 
-/* Whether the sampler is where the last draft left it. */
+/* Whether the sampler's text has not changed since the last draft. */
 static bool in_place(const lzs_speculation *s) {
     if (s->n == 0) return true;
     size_t n;
@@ -267,7 +267,7 @@ lzs_status lzs_drafted_plan(const lzs_speculation *s, size_t i, lzs_plan *plan) 
 
 /* ---- verifying ---- */
 
-/* The target's own token at position i. */
+/* Gives the token that the target picks at position i. */
 static lzs_status pick(lzs_speculation *s, const lzs_target *target, const lzs_plan *plan, int32_t i, int32_t *token) {
     if (target->tokens) {
         *token = target->tokens[i];
@@ -277,7 +277,7 @@ static lzs_status pick(lzs_speculation *s, const lzs_target *target, const lzs_p
     return lzs_backend_sample(s->sampler->backend, &target->rows[i], &left, 1, token, NULL);
 }
 
-/* Gives the token at position i of the block according to the target. If it equals the drafted token, that one
+/* Gives the token at position i of the block according to the target. If this is the drafted token, the drafted token
  * stands. */
 static lzs_status judge(lzs_speculation *s, const lzs_target *target, int32_t i, int32_t *token) {
     const proposal *drafted = &s->proposals[i];
@@ -308,7 +308,7 @@ lzs_status lzs_verify(lzs_speculation *s, const float *const *rows, size_t n_row
     return lzs_verify_target(s, &(lzs_target){.rows = rows}, n_rows, verified);
 }
 
-/* The target's token after the block. */
+/* Gives the token that the target picks after the block. */
 static lzs_status pick_last(lzs_speculation *s, const lzs_target *target, int32_t *token) {
     lzs_plan plan;
     lzs_status status = lzs_sampler_plan(s->sampler, &plan);
