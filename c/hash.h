@@ -44,7 +44,7 @@ static inline uint64_t lzs_hash_key(const void *heap) {
                     (uint64_t)(uintptr_t)&stack ^ UINT64_C(0x9E3779B97F4A7C15)) | 1;
 }
 
-/* A keyed hash of n bytes. */
+/* Returns a keyed hash of n bytes. */
 static inline uint32_t lzs_hash_bytes(const uint8_t *bytes, size_t n, uint64_t key) {
     uint64_t hash = n, word = 0;
     for (size_t at = 0; at + sizeof word < n; at += sizeof word) {
@@ -70,7 +70,7 @@ static inline uint64_t lzs_print_reduced(uint64_t x) {
     return x >= LZS_PRINT_MODULUS ? x - LZS_PRINT_MODULUS : x;
 }
 
-/* A base greater than any byte. */
+/* Returns a base for fingerprints, greater than any byte. */
 static inline uint64_t lzs_print_base(uint64_t key) {
     return 256 + key % (LZS_PRINT_MODULUS - 256);
 }

@@ -1,5 +1,6 @@
 /* sampler.c - a sampler: the state of one sequence, settings, a backend, and the steps. Read this file first, then
- * backend/cpu.c.
+ * backend/cpu.c. In comments on pointers, (n) is the number of items. (n of capacity) means n items in use and memory
+ * for `capacity` items.
  */
 #include "sampler.h"
 

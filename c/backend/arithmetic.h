@@ -13,9 +13,9 @@
     defined(__RECIPROCAL_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || defined(_M_FP_FAST)
 #  error "lzsampler needs IEEE arithmetic: build without -ffast-math, its parts and /fp:fast"
 #endif
-/* Most compilers fuse a * b + c by default, which rounds once instead of twice. For nvcc, -fmad=false prevents it.
- * clang's first pragma undoes the parts of -ffast-math. Neither pragma overrides -ffp-contract=fast: with that flag
- * test_arithmetic fails. */
+/* Most compilers by default fuse a * b + c into one operation, which rounds once instead of twice. For nvcc,
+ * -fmad=false prevents fusing. clang's first pragma undoes the parts of -ffast-math. Neither pragma overrides
+ * -ffp-contract=fast: with that flag test_arithmetic fails. */
 #if defined(__CUDACC__)
 #elif defined(__clang__)
 #  pragma clang diagnostic push
@@ -69,7 +69,7 @@ LZS_DEVICE static inline float lzs_quotient_of_integers(float x, float y) {
     if (magnitude == 0) return x;
     if (exponent) {
         mx |= 0x800000u;
-    } else { /* a denormal number */
+    } else { /* x is denormal */
         for (exponent = 1; !(mx & 0x800000u); exponent--) mx <<= 1;
     }
     exponent += 127 - (int32_t)(lzs_float_bits(y) >> 23);

@@ -13,7 +13,7 @@
 #define LZS_LIST 2048
 
 struct lzs_backend {
-    int32_t n_vocab; /* vocabulary size of the largest rows */
+    int32_t n_vocab; /* greatest size of a row */
     size_t max_edits;
     const lzs_kernels *kernels;
     uint32_t *allowed; /* (lzs_mask_words) mask of the allowed tokens that the plan does not edit */
@@ -33,7 +33,7 @@ struct lzs_backend {
 typedef struct lzs_candidates {
     lzs_row row; /* the unedited logits; the row's mask excludes the edited tokens */
     const lzs_edit *edits;
-    const float *values; /* (n_edits) */
+    const float *values; /* (n_edits) edited logits */
     int32_t n_edits;
     lzs_top top;
     lzs_softmax_scale scale; /* scale of the draw */

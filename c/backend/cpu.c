@@ -206,7 +206,7 @@ lzs_status lzs_backend_distribution(lzs_backend *b, const float *row, const lzs_
         for (size_t i = 0; i < *n; i++) {
             double weight = lzs_exp2_neg(lzs_gap_bits(c.scale, probabilities[i]));
             sum += weight;
-            probabilities[i] = (float)weight; /* exact: the weight fits in a float */
+            probabilities[i] = (float)weight; /* exact, since the weight fits in a float */
         }
         for (size_t i = 0; i < *n; i++) probabilities[i] = (float)(probabilities[i] / sum);
     }

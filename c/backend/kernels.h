@@ -36,7 +36,7 @@ typedef struct lzs_cut {
 } lzs_cut;
 
 typedef struct lzs_top {
-    float max;      /* -inf when no token is allowed */
+    float max;      /* largest allowed logit; -inf when no token is allowed */
     int32_t argmax; /* token of the largest logit, the lowest id on ties; -1 when no token is allowed */
     bool nan;       /* whether an allowed logit is NaN */
 } lzs_top;
@@ -107,7 +107,7 @@ typedef struct lzs_sums {
 typedef struct lzs_race {
     lzs_noise_key key;
     lzs_softmax_scale scale;
-    float score; /* +inf before the first token */
+    float score; /* smallest score so far; +inf before the first token */
     int32_t token;
 } lzs_race;
 
@@ -126,7 +126,7 @@ typedef struct lzs_runners {
 typedef struct lzs_nearest_price {
     const float *bias_at; /* bias_at[d]: the bias at distance d, d >= 1 */
     float penalty, log2_vocab;
-    int32_t plus; /* 1 or 0 */
+    int32_t plus; /* 1 for LZS_LZ_RATE, else 0 */
 } lzs_nearest_price;
 
 typedef struct lzs_kernels {

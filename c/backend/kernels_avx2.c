@@ -37,7 +37,7 @@ LZS_FN static inline vm v_unordered(vf a, vf b) { return _mm256_cmp_ps(a, b, _CM
 LZS_FN static inline vm v_and(vm a, vm b) { return _mm256_and_ps(a, b); }
 LZS_FN static inline vm v_or(vm a, vm b) { return _mm256_or_ps(a, b); }
 LZS_FN static inline vf v_select(vm m, vf a, vf b) { return _mm256_blendv_ps(b, a, m); }
-LZS_FN static inline vm v_same_member(vi ids, vi words) { /* whether the lowest six bits are equal */
+LZS_FN static inline vm v_same_member(vi ids, vi words) { /* compares the lowest six bits */
     __m256i differing = _mm256_and_si256(_mm256_xor_si256(ids, words), _mm256_set1_epi32(63));
     return _mm256_castsi256_ps(_mm256_cmpeq_epi32(differing, _mm256_setzero_si256()));
 }
@@ -63,7 +63,7 @@ LZS_FN static inline vf v_fraction(vf x, vi m) { return _mm256_sub_ps(x, _mm256_
 LZS_FN static inline vf v_weight_table(vi m) {
     __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(lzs_weight_table), m);
     __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(lzs_weight_table + 8), m);
-    return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(m, 28))); /* chosen by the fourth bit */
+    return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(m, 28))); /* the fourth bit selects */
 }
 LZS_FN static inline vi v_bits_of(vf x) { return _mm256_castps_si256(x); }
 LZS_FN static inline vi v_shift_right_1(vi a) { return _mm256_srli_epi32(a, 1); }
@@ -139,7 +139,7 @@ LZS_FN static inline void v_philox(const uint64_t keys[20], const uint32_t posit
         __m256i w[2] = {_mm256_add_epi64(_mm256_set1_epi64x(block + 4 * (uint32_t)half),
                                          _mm256_setr_epi64x(0, 1, 2, 3))};
         v_rounds(keys, position, domain, w);
-        __m256i even = _mm256_unpacklo_epi64(w[0], w[1]), odd = _mm256_unpackhi_epi64(w[0], w[1]); /* blocks 0, 2 and 1, 3 */
+        __m256i even = _mm256_unpacklo_epi64(w[0], w[1]), odd = _mm256_unpackhi_epi64(w[0], w[1]); /* blocks 0 2, 1 3 */
         c[2 * half] = _mm256_permute2x128_si256(even, odd, 0x20);
         c[2 * half + 1] = _mm256_permute2x128_si256(even, odd, 0x31);
     }

@@ -36,7 +36,7 @@ LZS_FN static inline vm v_unordered(vf a, vf b) { return _mm512_cmp_ps_mask(a, b
 LZS_FN static inline vm v_and(vm a, vm b) { return (vm)(a & b); }
 LZS_FN static inline vm v_or(vm a, vm b) { return (vm)(a | b); }
 LZS_FN static inline vf v_select(vm m, vf a, vf b) { return _mm512_mask_blend_ps(m, b, a); }
-LZS_FN static inline vm v_same_member(vi ids, vi words) { /* whether the lowest six bits are equal */
+LZS_FN static inline vm v_same_member(vi ids, vi words) { /* compares the lowest six bits */
     return _mm512_testn_epi32_mask(_mm512_xor_si512(ids, words), _mm512_set1_epi32(63));
 }
 LZS_FN static inline uint32_t v_bits(vm m) { return m; }
@@ -181,7 +181,8 @@ LZS_FN static inline void v_load_entries(const lzs_token_entry *entries, vi *tok
     *token = _mm512_permutex2var_epi32(_mm512_permutex2var_epi32(a, token_01, b), token_2, c);
     *last = _mm512_permutex2var_epi32(_mm512_permutex2var_epi32(a, last_01, b), last_2, c);
 }
-/* Stores 16 edits, each with a token, the factor 1 and a bias. In the permutes, index 16 + k selects the bias of edit k. */
+/* Stores 16 edits, each with a token, the factor 1 and a bias. In the permutes, index 16 + k selects the bias of edit
+ * k. */
 LZS_FN static inline void v_store_edits(lzs_edit *edits, vi token, vf bias) {
     const __m512i first = _mm512_setr_epi32(0, 0, 16, 1, 0, 17, 2, 0, 18, 3, 0, 19, 4, 0, 20, 5);
     const __m512i second = _mm512_setr_epi32(0, 21, 6, 0, 22, 7, 0, 23, 8, 0, 24, 9, 0, 25, 10, 0);

@@ -45,7 +45,7 @@ static inline vm v_unordered(vf a, vf b) {
     return vmvnq_u32(vandq_u32(vceqq_f32(a, a), vceqq_f32(b, b)));
 }
 static inline vf v_select(vm m, vf a, vf b) { return vbslq_f32(m, a, b); }
-static inline vm v_same_member(vi ids, vi words) { /* whether the lowest six bits are equal */
+static inline vm v_same_member(vi ids, vi words) { /* compares the lowest six bits */
     return vmvnq_u32(vtstq_u32(veorq_u32(ids, words), vdupq_n_u32(63)));
 }
 static inline uint32_t v_bits(vm m) {

@@ -56,7 +56,7 @@ LZS_FN LZS_INLINE bool max_of_rest(const lzs_row *row, int32_t i, float *groups,
 }
 
 LZS_FN LZS_INLINE bool max_of_groups(const lzs_row *row, float *maxima, float *best, bool masked) {
-    vm unordered = v_unordered(v_set(0.0f), v_set(0.0f)); /* none */
+    vm unordered = v_unordered(v_set(0.0f), v_set(0.0f)); /* false in all lanes */
     bool nan = false;
     for (int32_t s = 0; s < lzs_stretches(row->n); s++) {
         float *groups = maxima + s * LZS_STRETCH_GROUPS;
@@ -100,14 +100,14 @@ LZS_FN static int32_t simd_gather(const lzs_row *row, const float *maxima, int32
     vf lows = v_set(low), highs = v_set(high);
     while (g < n_whole) {
         int n = 0, n_found = 0;
-        for (; g < n_whole && n <= CHUNK - V_LANES; g += V_LANES) { /* the groups that may have tokens to gather */
+        for (; g < n_whole && n <= CHUNK - V_LANES; g += V_LANES) { /* list the groups that may have tokens to gather */
             uint32_t bits = v_bits(v_ge(v_load(maxima + g), lows));
             if (g * LZS_GROUP < from) bits = bits >> (from / LZS_GROUP - g) << (from / LZS_GROUP - g);
             if (n_whole - g < V_LANES) bits &= (1u << (n_whole - g)) - 1;
             v_compress(groups + n, v_ids(g), bits);
             n += lzs_bit_count(bits);
         }
-        for (int k = 0; k < n; k++) { /* the groups that have tokens to gather */
+        for (int k = 0; k < n; k++) { /* find the tokens to gather in the listed groups */
             int32_t first = (int32_t)groups[k] * LZS_GROUP;
             uint64_t bits = 0;
             for (int v = 0; v < V_GROUP; v++) {

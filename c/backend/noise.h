@@ -91,7 +91,7 @@ LZS_DEVICE static inline float lzs_token_noise_in(uint32_t group_word, lzs_noise
     return lzs_member_noise(minimum, lzs_token_word(key, id));
 }
 
-/* The noise of one token, from scratch. */
+/* The noise of one token. */
 LZS_DEVICE static inline float lzs_token_noise(lzs_noise_key key, int32_t id) {
     return lzs_token_noise_in(lzs_group_word(key, lzs_group_of(id)), key, id);
 }

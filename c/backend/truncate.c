@@ -417,7 +417,7 @@ static bool top_p_cut(const search *s, const lzs_plan *plan, lzs_cut *cut) {
             *cut = cut_of_window(s, from, limit, target - above);
             return true;
         }
-        sums.above = down ? above + here : above; /* the window was too short */
+        sums.above = down ? above + here : above; /* the cut is not in the window, so continue at its end */
         at = f.end;
     }
     return false;
@@ -521,8 +521,8 @@ static lzs_cut descend(const search *s, lzs_cut cut, const lzs_softmax_scale *sc
         while (bins[bin] < target) target -= bins[bin--]; /* the loop ends, since all bins together reach the target */
         prefix = (prefix << widths[i]) | bin;
     }
-    /* Every token with this key has the same weight, so a division says how many of them, lowest ids first, reach the
-     * target. */
+    /* Every token with this key has the same weight, so a division gives how many of these tokens, lowest ids first,
+     * reach the target. */
     uint64_t each = scale ? lzs_weight(lzs_gap_bits(*scale, lzs_key_float(prefix))) : 1;
     int32_t last = s->keep_ties ? INT32_MAX : nth_equal(s, prefix, (target + each - 1) / each);
     if (prefix == cut.key && last > cut.id) last = cut.id;

@@ -50,7 +50,7 @@ extern "C" {
 #define LZS_VERSION_PATCH 0
 #define LZS_MAX_VOCAB 1073741824 /* greatest number of tokens of a vocabulary */
 #define LZS_MAX_WINDOW 131072    /* limit of lz_window, dry_penalty_last_n, stuck_window and other numbers of tokens */
-#define LZS_MAX_BUFFER 4096      /* limit of lz_buffer, in tokens */
+#define LZS_MAX_BUFFER 4096      /* limit of lz_buffer, tokens */
 #define LZS_GRAMMAR_ALLOWANCE 16 /* factor of lz_run_allowance under a grammar */
 
 typedef enum lzs_lz_rule {
@@ -143,8 +143,8 @@ typedef struct lzs_params {
     float top_p;               /* 0..1; 1 is off; 0 keeps one token */
     float min_p;               /* 0..1; 0 is off */
     int32_t ties;              /* lzs_ties */
-    uint64_t seed;             /* seed of the sequence's draws */
-    const int32_t *exempt;     /* [fixed] tokens that no penalty touches */
+    uint64_t seed;             /* seed of the draws; give each sequence its own (lzs_sequence_seed) */
+    const int32_t *exempt;     /* [fixed] tokens that no penalty changes */
     size_t n_exempt;
     const lzs_logit_bias *logit_bias; /* [fixed] several biases of one token are added up, from the smallest to the
                                        * largest */
@@ -156,7 +156,7 @@ typedef struct lzs_params {
     const int32_t *dry_breakers; /* [fixed] tokens that end every match */
     size_t n_dry_breakers;
     int32_t stuck_threshold; /* [fixed] score at which a text is stuck (lzs_stuck_found), 0..LZS_MAX_WINDOW; 0 is off */
-    int32_t stuck_ngram;     /* [fixed] tokens of an n-gram, 1..64 */
+    int32_t stuck_ngram;     /* [fixed] length of an n-gram, tokens, 1..64 */
     int32_t stuck_min_count; /* [fixed] occurrence from which on an n-gram is old (1 is its first), >= 2 */
     int32_t stuck_weight;    /* [fixed] number that a new token subtracts from the score, 0..LZS_MAX_WINDOW */
     int32_t stuck_window;    /* [fixed] lookback for earlier occurrences, tokens, 1..LZS_MAX_WINDOW */

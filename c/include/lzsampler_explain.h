@@ -17,11 +17,11 @@ extern "C" {
 typedef struct lzs_explanation {
     int32_t token;
     int32_t allowed;     /* 1 if the masks allow the token, else 0 */
-    int32_t exempt;      /* 1 if it is exempt from the penalties, else 0 */
-    float logit;         /* as the model gave it */
-    float edited;        /* after penalties and logit_bias */
-    float after;         /* as lzs_process leaves it; -inf if it was removed */
-    float repeat, bias;  /* the edit: see lzs_edit */
+    int32_t exempt;      /* 1 if the token is exempt from the penalties, else 0 */
+    float logit;         /* logit that the model gave */
+    float edited;        /* logit after penalties and logit_bias */
+    float after;         /* logit in the result of lzs_process; -inf if the token was removed */
+    float repeat, bias;  /* the edit of the token (lzs_edit) */
     int32_t lz_length;   /* tokens of the LZ match that set the penalty, the token itself included; 0: there is none */
     int32_t lz_distance; /* how many tokens ago the match ended; 1 is the last token */
     int32_t lz_run;      /* tokens of a run beyond lz_run_allowance, if the run set the penalty; else 0 */
@@ -29,7 +29,7 @@ typedef struct lzs_explanation {
     float lz_bias;       /* -lz_penalty * lz_bits, or -lz_run_penalty * lz_run */
     int32_t count;       /* occurrences in penalty_window; 0 if repetition, frequency and presence are all off */
     float count_repeat;  /* the factor of repetition, frequency and presence together */
-    float count_bias;    /* the addend of the same three penalties */
+    float count_bias;    /* the addend of repetition, frequency and presence together */
     int32_t dry_length;  /* tokens of the repetition that the token would extend by DRY's rules; 0: there is none */
     int32_t dry_distance;
     float dry_bias;

@@ -2,7 +2,7 @@
  *
  * lzsampler.h includes it. A grammar makes states and masks when they are first needed, so only one thread at a time
  * may use it. Vocabularies and spellings never change: any number of grammars and threads may share them. Every free
- * accepts NULL.
+ * function accepts NULL.
  */
 #ifndef LZSAMPLER_GRAMMAR_H
 #define LZSAMPLER_GRAMMAR_H
@@ -24,9 +24,9 @@ typedef struct lzs_spelling lzs_spelling;
 
 /* ---- grammars: which texts are allowed, for one vocabulary ---- */
 
-#define LZS_GRAMMAR_MAX_PATTERN 4194304 /* bytes of a pattern, or of all choices together */
-#define LZS_GRAMMAR_MAX_DEPTH 250       /* groups within groups */
-#define LZS_GRAMMAR_MAX_COUNT 1000000   /* m and n of {m,n} */
+#define LZS_GRAMMAR_MAX_PATTERN 4194304 /* most bytes of a pattern, or of all choices together */
+#define LZS_GRAMMAR_MAX_DEPTH 250       /* greatest depth of nested groups */
+#define LZS_GRAMMAR_MAX_COUNT 1000000   /* greatest m and n of {m,n} */
 
 typedef enum lzs_token_kind {
     LZS_TOKEN_TEXT = 0,    /* adds its bytes to the text */

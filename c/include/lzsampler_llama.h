@@ -16,7 +16,7 @@ extern "C" {
 
 /* cdef-begin */
 
-/* What a sampler of llama.cpp's chain does. */
+/* What a sampler of lzsampler does in llama.cpp's chain. */
 typedef enum lzs_chain_kind {
     LZS_CHAIN_PENALTIES = 0, /* changes logits as penalties, grammar and masks say, anywhere in a chain */
     LZS_CHAIN_SAMPLER = 1    /* runs the whole pipeline and selects a token, so it ends a chain */

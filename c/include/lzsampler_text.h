@@ -181,7 +181,7 @@ LZS_API lzs_status lzs_prefilter(const uint8_t *text, size_t n, const lzs_prefil
  * or more. */
 typedef struct lzs_stuck_rules {
     uint64_t threshold; /* the score that a stretch needs */
-    uint64_t ngram;     /* units of an n-gram */
+    uint64_t ngram;     /* number of units of an n-gram */
     uint64_t min_count; /* occurrence from which on an n-gram is old (1 is its first) */
     uint64_t weight;    /* number that a new unit subtracts from the score */
     uint64_t window;    /* lookback for earlier occurrences, in units */

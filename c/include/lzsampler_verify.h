@@ -69,7 +69,7 @@ LZS_API lzs_status lzs_drafted_plan(const lzs_speculation *speculation, size_t i
 /* The result of verifying a block: the text goes on with the first n_accepted drafted tokens and then with `token`,
  * unless that is -1. */
 typedef struct lzs_verified {
-    int32_t n_accepted; /* drafted tokens that stand */
+    int32_t n_accepted; /* number of drafted tokens that stand */
     int32_t token;      /* the token that the target picked instead of the first refused token or after the whole block;
                          * -1: none */
     int32_t ended;      /* 1 if the last token of the result is one of `ends` */

@@ -14,7 +14,7 @@ typedef struct chain_context {
     int32_t kind;
     lzs_status status; /* the first error since the last lzs_chain_sampler_status */
     float *row;        /* (n_vocab) the candidates as a dense row; LZS_CHAIN_SAMPLER only */
-    /* Only in graph samplers: */
+    /* The following members are used only by graph samplers. */
     lzs_graph *graph;
     const lzs_speculation *block;
     int32_t graph_kind;

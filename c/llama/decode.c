@@ -5,7 +5,7 @@
  * This function touches little memory besides that of llama.cpp and the sampler.
  */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
-#  define _POSIX_C_SOURCE 199309L /* clock_gettime, which C11 alone does not declare */
+#  define _POSIX_C_SOURCE 199309L /* declares clock_gettime, which is not in C11 */
 #endif
 #include <string.h>
 #include <time.h>

@@ -40,7 +40,7 @@ struct lzs_llama_grammar {
     accept_fn accept;
     chain_get_fn chain_get;
     chain_n_fn chain_n;
-    lzs_llama_sampler *chain, *grammar; /* borrowed */
+    lzs_llama_sampler *chain, *grammar; /* borrowed from the caller */
     lzs_sampler *penalties;             /* borrowed: the only sampler before the truncation that changes anything, or
                                          * NULL */
     lzs_backend *backend;

@@ -24,12 +24,12 @@
 enum { MOST_TENSORS = 64, MOST_COUNTED = 1 << 24 }; /* greatest number of tensors of one row; integers below
                                                      * MOST_COUNTED are exact in a float */
 
-/* The inputs of a row. */
+/* The input tensors of a row. */
 typedef struct inputs {
-    void *ids;     /* (max_edits) int32; NULL if there are no edits */
-    void *repeats; /* (max_edits) float; NULL without repeats */
-    void *biases;  /* (max_edits) float */
-    void *mask;    /* (n_vocab) float, 0 or -inf; NULL without a mask */
+    void *ids;     /* (max_edits) tokens of the edits, as int32; NULL if there are no edits */
+    void *repeats; /* (max_edits) repeats of the edits, as floats; NULL if no edit has a repeat */
+    void *biases;  /* (max_edits) biases of the edits, as floats */
+    void *mask;    /* (n_vocab) 0 or -inf for each token, as floats; NULL without a mask */
 } inputs;
 
 struct lzs_graph {
@@ -37,13 +37,13 @@ struct lzs_graph {
     lzs_graph_settings settings;
     void *device;   /* the device, while lzs_graph_fits checks its operations; else NULL */
     bool supported; /* whether the device supports all operations checked so far */
-    inputs *rows;   /* (max_rows) */
+    inputs *rows;   /* (n_rows of max_rows) inputs of the rows of the graph */
     size_t n_rows, max_rows;
-    /* Buffers for uploads: */
-    int32_t *ids;   /* (max_edits) */
-    float *repeats; /* (max_edits) */
-    float *biases;  /* (max_edits) */
-    float *mask;    /* (n_vocab) */
+    /* Buffers from which the inputs of one row are uploaded: */
+    int32_t *ids;   /* (max_edits) tokens */
+    float *repeats; /* (max_edits) repeats */
+    float *biases;  /* (max_edits) biases */
+    float *mask;    /* (n_vocab) 0 or -inf */
     uint32_t *used; /* (words of the vocabulary) bit set of edited tokens; all 0 between calls */
 };
 

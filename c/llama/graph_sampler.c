@@ -147,7 +147,7 @@ static lzs_status pick(const chain_context *c, void *context, int32_t index, int
 lzs_status lzs_graph_step(void *graph_sampler, void *context, int32_t index, int32_t *token, int32_t *looping) {
     chain_context *c = context_of(graph_sampler);
     *token = -1;
-    lzs_status status = lzs_chain_sampler_status(graph_sampler); /* an error of backend_set_input */
+    lzs_status status = lzs_chain_sampler_status(graph_sampler); /* an error before the decode */
     if (status == LZS_OK) status = pick(c, context, index, token);
     lzs_status taken = lzs_take(c->sampler, *token, looping);
     if (status == LZS_OK) status = taken;

@@ -6,7 +6,7 @@
  * signal handler would have raised.
  */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
-#  define _POSIX_C_SOURCE 200809L /* sigaction, which C11 alone does not declare */
+#  define _POSIX_C_SOURCE 200809L /* declares sigaction, which is not in C11 */
 #endif
 #include <stdbool.h>
 #include <string.h>

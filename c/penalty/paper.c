@@ -134,7 +134,7 @@ static void price_matches(lzs_paper *paper, const lzs_params *p, float log2_voca
     }
     for (uint32_t i = 0; i < paper->n_matched; i++) {
         lzs_paper_match *m = &paper->matches[paper->matched[i]];
-        float cost = m->value; /* the cost by LZS_LZ_RATE */
+        float cost = m->value; /* the cost for LZS_LZ_RATE */
         if (p->lz_formula == LZS_LZ_DISTANCE) {
             cost = lzs_log2((float)m->distance);
         } else if (p->lz_formula == LZS_LZ_CODELENGTH && longest && m->length == longest + 1) {

@@ -12,7 +12,7 @@ typedef struct lzs_paper_match {
     int32_t length;   /* length of the longest match (L) */
     int32_t distance; /* distance of the nearest longest match (D) */
     int32_t nearest;  /* the least distance of any match of the token */
-    float value;      /* first the least cost in bits (only for LZS_LZ_RATE), finally the bias */
+    float value;      /* least cost in bits (only for LZS_LZ_RATE), and after lzs_paper_match_all the bias */
 } lzs_paper_match;
 
 /* The data of the paper's penalty. Each lzs_paper_match belongs to an entry of the history's token table. */
@@ -33,7 +33,7 @@ static inline bool lzs_paper_is_on(const lzs_params *p) {
 }
 
 lzs_status lzs_paper_init(lzs_paper *paper, const lzs_params *params, float log2_vocab, int32_t reach);
-/* Call it after a change of lz_penalty or lz_formula. */
+/* Computes bias_at anew, after a change of lz_penalty or lz_formula. */
 void lzs_paper_set_prices(lzs_paper *paper, const lzs_params *params, float log2_vocab);
 lzs_status lzs_paper_reserve(lzs_paper *paper, size_t capacity);
 void lzs_paper_free(lzs_paper *paper);

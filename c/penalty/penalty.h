@@ -62,7 +62,7 @@ extern const lzs_penalty *const lzs_penalties[];
 /* The edits of a history, and the memory to make them. Edit i belongs to entry i of the token table; edits of tokens
  * that are not in the table follow. */
 struct lzs_edit_list {
-    lzs_edit *edits; /* (n of capacity) */
+    lzs_edit *edits; /* (n of capacity) edits, in the order described above */
     size_t n, capacity;
     int32_t *biased; /* (n_logit_bias) biased[i]: index of the edit of the token of logit_bias[i] */
     bool valid; /* whether the edits are up to date with the history and the settings */
@@ -88,7 +88,7 @@ lzs_history_shape lzs_penalties_shape(const lzs_params *params, int32_t n_vocab)
 lzs_status lzs_edit_list_init(lzs_edit_list *e, const lzs_params *params, float log2_vocab, const lzs_history *h);
 /* Makes room for the edits of a history that now has n tokens. */
 lzs_status lzs_edit_list_reserve(lzs_edit_list *e, const lzs_params *params, const lzs_history *h, size_t n);
-/* Call it after a change of settings. */
+/* Updates the list after a change of settings. */
 void lzs_edit_list_settings(lzs_edit_list *e, const lzs_params *before, const lzs_params *params, float log2_vocab);
 void lzs_edit_list_free(lzs_edit_list *e);
 size_t lzs_edit_list_memory(const lzs_edit_list *e, const lzs_params *params);

@@ -11,7 +11,7 @@
  * position equal the end of the text. */
 typedef struct lzs_lz_match {
     int32_t suffix;   /* number of tokens before the position that equal the last tokens of the text (U) */
-    int32_t unbroken; /* number of tokens since the last separator */
+    int32_t unbroken; /* number of tokens of the text since its last separator */
     int32_t distance; /* 1 for the last token of the text (D) */
 } lzs_lz_match;
 

@@ -11,7 +11,7 @@
 
 struct lzs_token_classes {
     lzs_users users;
-    size_t bytes;  /* size of the whole block */
+    size_t bytes;  /* size of the whole block of memory */
     lzs_params of; /* its lists and sets point into the block; its other fields are unused */
     lzs_logit_bias biases[]; /* after the biases: the tokens of the lists and the words of the sets, of 4 bytes each */
 };

@@ -21,7 +21,7 @@ typedef struct lzs_history {
 
     /* For LZS_RULE_PAPER. A position is in reach if a whole buffer precedes it within the window. That is, its distance
      * is 1 to `reach` (lz_window - lz_buffer), and it is not among the first `buffer` tokens of the history. */
-    int32_t reach;     /* 0 when the rule is off */
+    int32_t reach;     /* greatest distance in reach; 0 when the rule is off */
     int32_t buffer;
     int32_t *previous; /* (n) previous[i]: the last position before i that holds the same token as i and was in reach at
                         * i; -1: none. It is in one block of memory with `tokens`, and NULL when the rule is off */
@@ -34,9 +34,9 @@ typedef struct lzs_history {
 /* The settings with which a history is made. */
 typedef struct lzs_history_shape {
     int32_t n_vocab;
-    int32_t reach, buffer; /* for LZS_RULE_PAPER; 0, 0 when the rule is off */
+    int32_t reach, buffer; /* as in lzs_history; both 0 when LZS_RULE_PAPER is off */
     size_t count_window;
-    lzs_watch_shape watches[LZS_MAX_WATCHES]; /* (n_watches) */
+    lzs_watch_shape watches[LZS_MAX_WATCHES]; /* (n_watches) shapes of the watches, by number of the penalty */
     size_t n_watches;
 } lzs_history_shape;
 

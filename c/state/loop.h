@@ -16,7 +16,7 @@ typedef struct lzs_detector {
     lzs_loop_period periods[]; /* (n_periods) periods[i] is for the period min_pattern + i */
 } lzs_detector;
 
-lzs_detector *lzs_detector_new(const lzs_params *params); /* one block, which free() frees */
+lzs_detector *lzs_detector_new(const lzs_params *params); /* free the detector with free() */
 void lzs_detector_copy(lzs_detector *to, const lzs_detector *from); /* both must have the same parameters */
 void lzs_detector_clear(lzs_detector *d);
 size_t lzs_detector_memory(const lzs_detector *d);

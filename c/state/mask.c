@@ -89,7 +89,7 @@ lzs_status lzs_masks_copy(lzs_masks *to, const lzs_masks *from) {
 
 lzs_status lzs_masks_set(lzs_masks *masks, int32_t owner, const uint32_t *words, bool borrow, uint64_t position) {
     struct lzs_mask_log *log = &masks->logs[owner];
-    if (!words && !log->n && !log->forgotten) return LZS_OK; /* nothing to remove */
+    if (!words && !log->n && !log->forgotten) return LZS_OK; /* there is no mask to remove */
     lzs_mask mask = {position, words, NULL};
     lzs_status status = make_room(masks, owner);
     if (status != LZS_OK) return status;

@@ -1,8 +1,8 @@
 /* match_index.h - an index of the places where the history repeats its own end.
  *
  * For each distance d the index holds the length, at most `cap`, of the longest common suffix of the history and of the
- * history without its last d tokens. The LZ penalty and DRY compute the penalties of tokens from these lengths: the
- * token at distance d is the token that followed the earlier occurrence of that suffix.
+ * history without its last d tokens. The token at distance d followed the earlier occurrence of this suffix. So the LZ
+ * penalty and DRY compute the penalty of this token from the length.
  */
 #ifndef LZS_MATCH_INDEX_H
 #define LZS_MATCH_INDEX_H
@@ -52,7 +52,7 @@ typedef struct lzs_match_walk {
     int32_t done;  /* number of distances looked at so far */
     int32_t base;
     int32_t n;
-    int32_t found[LZS_MATCH_CHUNK]; /* (n) base - distance, in ascending order */
+    int32_t found[LZS_MATCH_CHUNK]; /* (n) base - distance of each distance found, in ascending order */
 } lzs_match_walk;
 
 bool lzs_match_walk_on(lzs_match_walk *walk, const lzs_match_index *index, const lzs_kernels *kernels);

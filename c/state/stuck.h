@@ -28,7 +28,7 @@ typedef struct lzs_stuck_detector {
     uint32_t n_buckets, n_links;
 } lzs_stuck_detector;
 
-lzs_stuck_detector *lzs_stuck_new(const lzs_params *params); /* one block, which free() frees */
+lzs_stuck_detector *lzs_stuck_new(const lzs_params *params); /* free the detector with free() */
 void lzs_stuck_copy(lzs_stuck_detector *to, const lzs_stuck_detector *from); /* both must have the same parameters */
 void lzs_stuck_clear(lzs_stuck_detector *d);
 size_t lzs_stuck_memory(const lzs_stuck_detector *d);

@@ -9,7 +9,7 @@
 #include "token_table.h"
 
 static uint32_t home(const lzs_token_table *table, int32_t token) {
-    /* Fibonacci hashing: ids are dense and small */
+    /* Fibonacci hashing, since ids are dense and small */
     return ((uint32_t)token * 0x9E3779B9u >> 7) & (table->n_slots - 1);
 }
 

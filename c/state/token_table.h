@@ -10,10 +10,10 @@
 #include "../backend/token_entry.h"
 
 typedef struct lzs_token_table {
-    lzs_token_entry *entries; /* (n of capacity) in any order */
+    lzs_token_entry *entries; /* (n of capacity) the entries, in any order */
     uint32_t n, capacity;
-    int32_t *slots; /* (n_slots) index of an entry, or -1 */
-    uint32_t n_slots; /* a power of two */
+    int32_t *slots; /* (n_slots) index of the entry in each slot; -1: the slot is free */
+    uint32_t n_slots; /* number of slots, a power of two */
 } lzs_token_table;
 
 /* Makes room for at least `capacity` entries, at most 2^30. On failure the table is as it was. Initialize a table as

@@ -11,7 +11,7 @@
 
 /* The tokens that are separators. All arrays are borrowed. */
 typedef struct lzs_separators {
-    const int32_t *tokens; /* (n) ascending */
+    const int32_t *tokens; /* (n) separators, ascending */
     size_t n;
     const uint32_t *set;    /* further separators, as a bit set; NULL for none */
     const uint32_t *commas; /* bit set of commas: a comma is a separator only if fewer than `item` tokens, the comma

@@ -15,7 +15,7 @@ enum { REBUILT_FROM = 32 }; /* from this many new tokens on, one rebuild is fast
 struct lzs_lookup {
     lzs_match_index index;
     const lzs_kernels *kernels;
-    int32_t *tokens; /* (n of room) the whole text */
+    int32_t *tokens; /* (n of room) tokens of the whole text */
     size_t n, room;
 };
 

@@ -8,7 +8,7 @@
 
 /* A distribution. Tokens not in `ids` have probability 0. */
 typedef struct lzs_sparse {
-    const int32_t *ids; /* (n) ascending */
+    const int32_t *ids; /* (n) tokens, ascending */
     const float *probabilities;
     size_t n;
 } lzs_sparse;

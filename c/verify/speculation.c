@@ -30,21 +30,21 @@ struct lzs_speculation {
     lzs_sampler *sampler;
     int32_t mode, max_draft;
     int32_t n_shared; /* both vocabularies have the tokens 0 to n_shared - 1 */
-    int32_t *ends;    /* (n_ends) ascending */
+    int32_t *ends;    /* (n_ends) tokens that end a block, ascending */
     size_t n_ends;
     uint64_t start;      /* the position of the block's first token */
-    bool was_looping;    /* a loop was found, or the text was stuck, before the block */
+    bool was_looping;    /* whether a loop was found, or the text was stuck, before the block */
     int32_t n;           /* number of drafted tokens */
-    int32_t *tokens;     /* (max_draft) */
-    proposal *proposals; /* (max_draft) */
-    lzs_edit *edits;     /* (max_draft * max_edits) */
+    int32_t *tokens;     /* (n of max_draft) drafted tokens */
+    proposal *proposals; /* (n of max_draft) positions of the block */
+    lzs_edit *edits;     /* (max_draft * max_edits) edits of all positions */
     size_t max_edits;    /* greatest number of edits of one position */
-    uint32_t *masks;     /* (max_draft * mask words) */
-    /* Only in mode LZS_SPEC_MRS: */
-    int32_t *q_ids;         /* (max_draft * n_shared) */
-    float *q_probabilities; /* (max_draft * n_shared) */
-    int32_t *p_ids;         /* (n_vocab) */
-    float *p_probabilities; /* (n_vocab) */
+    uint32_t *masks;     /* (max_draft * mask words) masks of all positions */
+    /* Distributions of the draft (q) and the target (p), only in mode LZS_SPEC_MRS: */
+    int32_t *q_ids;         /* (max_draft * n_shared) tokens of q, for all positions */
+    float *q_probabilities; /* (max_draft * n_shared) probabilities of q, for all positions */
+    int32_t *p_ids;         /* (n_vocab) tokens of p, for one position */
+    float *p_probabilities; /* (n_vocab) probabilities of p, for one position */
 };
 
 /* ---- life ---- */

@@ -8,7 +8,7 @@
 
 /* The target's results for a block: a row of logits for each position, or the tokens picked from such rows. */
 typedef struct lzs_target {
-    const float *const *rows;   /* ignored if `tokens` is not NULL */
+    const float *const *rows;   /* rows of logits; ignored if `tokens` is not NULL */
     const int32_t *tokens;      /* NULL, or the token picked from each row by the plan of its position */
     const lzs_status *statuses; /* statuses of these picks */
     bool is_edited;             /* whether the edits of the plans are already applied to the rows */
