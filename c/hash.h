@@ -1,5 +1,5 @@
 /* hash.h - keyed hashes, for tables whose contents an attacker may choose, and fingerprints of strings. Both
- * liblzsampler and liblzsampler_text use them.
+ * liblzsampler and liblzsampler_text use this file.
  *
  * The key is made from addresses of the running process, which the author of an input does not know. Without the key,
  * nobody can find elements that collide in a table more often than by chance.
@@ -52,7 +52,7 @@ static inline uint32_t lzs_hash_bytes(const uint8_t *bytes, size_t n, uint64_t k
         hash = lzs_fold(hash ^ word, key);
     }
     if (n >= sizeof word) {
-        /* the last 8 bytes; unless n is a multiple of 8, some of them were hashed before */
+        /* the last 8 bytes; unless n is a multiple of 8, some of these bytes were hashed before */
         memcpy(&word, bytes + n - sizeof word, sizeof word);
     } else if (n) {
         memcpy(&word, bytes, n);

@@ -55,8 +55,8 @@ size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab) {
 }
 
 /* Makes a sampler from whole and valid settings, with the lists and sets of `classes`. The sampler takes over the
- * caller's use of `classes`; on failure this use is ended. If `classes` is NULL, because there was not enough memory
- * for it, fails with LZS_ENOMEM. */
+ * caller's use of `classes`; on failure this use is ended. If `classes` is NULL, since its allocation failed, returns
+ * LZS_ENOMEM. */
 static lzs_status make(int32_t n_vocab, const lzs_params *params, lzs_token_classes *classes, lzs_backend *shared,
                        lzs_sampler **sampler) {
     *sampler = NULL;

@@ -1,5 +1,5 @@
 /* table.h - a hash table of numbers of elements. The user keeps the elements themselves elsewhere. Both liblzsampler
- * and liblzsampler_text use it.
+ * and liblzsampler_text use this file.
  *
  * A slot holds the number of an element and 32 bits of the element's hash, the tag. The user compares the elements
  * themselves, so different elements with equal hashes are never confused. Hashes are keyed (hash.h), so nobody can

@@ -1,6 +1,6 @@
 /* arithmetic.h - the float functions on which the choice of a token depends, made of single IEEE operations only.
  *
- * They use no libm, no fused multiply-add and no reassociation, so that a result has the same bits on every CPU, in
+ * The functions use no libm, no fused multiply-add and no reassociation. So a result has the same bits on every CPU, in
  * every vector width and on a GPU (docs/determinism.md). The polynomials are minimax fits with the coefficients rounded
  * to float; the stated errors were measured against double precision at 4 million points of the interval.
  */
@@ -175,8 +175,8 @@ LZS_DEVICE static inline uint32_t lzs_weight(float y) {
     return (uint32_t)v >> (m >> 4);
 }
 
-/* 2^-y as a double, for y >= 0: the unnormalized probability. It is 0 from y = 125.5 on, so a float can hold every
- * result. */
+/* 2^-y as a double, for y >= 0: the unnormalized probability. The result is 0 from y = 125.5 on, so a float can hold
+ * every result. */
 LZS_DEVICE static inline double lzs_exp2_neg(float y) {
     if (!(y < 125.5f)) return 0.0;
     uint32_t n = (uint32_t)(y + 0.5f);
@@ -188,7 +188,7 @@ LZS_DEVICE static inline double lzs_exp2_neg(float y) {
 }
 
 /* Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): 128 random bits from a counter and
- * a key. They depend on nothing else, so draws do not depend on earlier draws. */
+ * a key. The bits depend on nothing else, so a draw does not depend on earlier draws. */
 LZS_DEVICE static inline void lzs_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
     uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0], k1 = key[1];
     for (int round = 0; round < 10; round++) {

@@ -86,9 +86,9 @@ static lzs_status edit(lzs_backend *b, const float *x, const lzs_plan *plan) {
     return LZS_OK;
 }
 
-/* Finds the maxima of the groups without the edited tokens. If the plan has no mask, edited tokens are a few holes in
- * the row. Then the whole row is read without a mask, and the groups whose maximum may come from an edited token are
- * read again. Returns whether a logit is NaN. */
+/* Finds the maxima of the groups without the edited tokens. If the plan has no mask, the edits exclude only a few
+ * tokens. So the whole row is read without a mask, and the groups whose maximum may come from an edited token are read
+ * again. Returns whether a logit is NaN. */
 static bool find_maxima(lzs_backend *b, const lzs_candidates *c) {
     const lzs_row *row = &c->row, whole = {row->x, row->n, NULL};
     bool holes = c->n_edits > 0 && !c->masked;

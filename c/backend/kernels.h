@@ -111,7 +111,7 @@ typedef struct lzs_race {
     int32_t token;
 } lzs_race;
 
-/* Tokens that wait to run the race. Once LZS_WAITING tokens wait, the caller must run them. The arrays have further
+/* Tokens that wait to run the race. Once LZS_WAITING tokens wait, the caller must call `run`. The arrays have further
  * room for the tokens of one more group, and for what a vector store writes beyond the last token. */
 #define LZS_WAITING 32
 typedef struct lzs_runners {

@@ -16,7 +16,7 @@ enum {
     ROUNDS = 3,
 };
 
-/* Adds a token to the waiting tokens. If LZS_WAITING tokens then wait, runs them. */
+/* Adds a token to the waiting tokens. If LZS_WAITING tokens then wait, runs these tokens. */
 static void add(const lzs_backend *b, lzs_race *race, lzs_runners *waiting, float x, int32_t id) {
     waiting->ids[waiting->n] = id;
     waiting->x[waiting->n++] = x;

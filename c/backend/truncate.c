@@ -2,7 +2,7 @@
  *
  * The vocabulary is never sorted. For a top-k of up to LZS_LIST / 2, the maxima of the groups give a lower bound, and
  * the few tokens above the bound are taken into a list. Top-p guesses its cut from a sample, and adds up the exact
- * weight above the guess in one pass over the row. Then it takes the tokens between the guess and the cut. A larger
+ * weight above the guess in one pass over the row. Then top-p lists the tokens between the guess and the cut. A larger
  * top-k sums a histogram of gaps in a window around a guess, and then divides the bin where the sum reaches the target
  * into finer bins. Top-p does the same if many tokens have nearly the same logit. Min-p is a binary search over keys.
  * Sums of integers do not depend on the order of addition, so a cut has the same bits on every machine, and a wrong
@@ -92,7 +92,7 @@ static bool gather_edited(const lzs_candidates *c, float low, float high, lzs_li
     return true;
 }
 
-/* Fills the list with the tokens whose keys are in [low, high]. Returns false if the list has no room for them. */
+/* Fills the list with the tokens whose keys are in [low, high]. Returns false if these tokens do not fit. */
 static bool gather(const search *s, uint32_t low, uint32_t high) {
     const lzs_row *row = &s->c->row;
     lzs_list *list = &s->b->list;
@@ -315,7 +315,7 @@ static int32_t nth_equal(const search *s, uint32_t key, uint64_t nth) {
     return here >= nth ? from : -1;
 }
 
-/* Fills the list with the tokens whose gaps are in [from, limit). Returns false if the list has no room for them. */
+/* Fills the list with the tokens whose gaps are in [from, limit). Returns false if these tokens do not fit. */
 static bool gather_gaps(const search *s, float from, float limit) {
     uint32_t top = lzs_key(s->scale.max), bottom = lzs_key(-FLT_MAX) - 1;
     uint32_t low = first_within(s->scale, bottom, top, float_before(limit));
@@ -390,8 +390,8 @@ static forecast forecast_of(const lzs_histogram *h, int32_t at, bool down, uint6
 }
 
 /* Finds the cut of top-p. The exact weight above a guess gives the error of the guess. The histogram of the guess
- * predicts which tokens lie between the guess and the cut. These tokens go into the list. If they are too many, the
- * guess is improved first. Returns false if thousands of tokens have nearly the same logit. */
+ * predicts which tokens lie between the guess and the cut. These tokens go into the list. If these tokens are too many,
+ * the guess is improved first. Returns false if thousands of tokens have nearly the same logit. */
 static bool top_p_cut(const search *s, const lzs_plan *plan, lzs_cut *cut) {
     enum { ROUNDS = 6, MANY = 1600 };
     if (s->c->row.n <= LZS_LIST && gather_gaps(s, 0.0f, 32.0f)) { /* the list holds all tokens that have a weight */
@@ -424,7 +424,7 @@ static bool top_p_cut(const search *s, const lzs_plan *plan, lzs_cut *cut) {
 }
 
 /* Finds the cut where the cumulative weight (top-p) or count (top-k) of all tokens reaches the target. Returns false if
- * thousands of tokens have logits so close that bins do not separate them. */
+ * bins cannot separate thousands of tokens with nearly equal logits. */
 static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs_cut *cut) {
     uint32_t top = lzs_key(s->scale.max);
     lzs_histogram *h = s->b->scratch.histogram;
@@ -529,7 +529,7 @@ static lzs_cut descend(const search *s, lzs_cut cut, const lzs_softmax_scale *sc
     return (lzs_cut){prefix, last};
 }
 
-/* ---- all of it ---- */
+/* ---- the whole truncation ---- */
 
 void lzs_truncate(lzs_backend *b, const lzs_plan *plan, lzs_candidates *c) {
     lzs_cut everything = {lzs_key(-FLT_MAX), INT32_MAX};

@@ -1,5 +1,5 @@
-/* lzsampler.h - a token sampler that keeps language models from looping. It has an LZ penalty (after Ginart et al.
- * 2025, arXiv 2504.20131), the other common penalties, masks, truncation and a reproducible draw.
+/* lzsampler.h - a token sampler that keeps language models from looping. The sampler has an LZ penalty (after Ginart et
+ * al. 2025, arXiv 2504.20131), the other common penalties, masks, truncation and a reproducible draw.
  *
  * One lzs_sampler belongs to one sequence. A decode loop looks like this:
  *
@@ -188,8 +188,8 @@ LZS_API lzs_status lzs_sampler_new(int32_t n_vocab, const lzs_params *params, lz
 LZS_API void lzs_sampler_free(lzs_sampler *sampler);
 
 /* Makes a clone. The clone draws the same tokens as its origin until one of the two accepts another token or gets
- * another seed. Both use the same borrowed masks, grammar and shared backend. Another thread may use and free the
- * clone. Only one thread at a time may use a grammar or backend that both share. */
+ * another seed. Origin and clone use the same borrowed masks, grammar and shared backend. Another thread may use and
+ * free the clone. Only one thread at a time may use a grammar or backend that origin and clone share. */
 LZS_API lzs_status lzs_sampler_clone(const lzs_sampler *sampler, lzs_sampler **clone);
 
 /* Makes `to` equal to `from`. Allocates memory only if `to` has too little. LZS_EINVAL if the samplers differ in
@@ -222,7 +222,7 @@ LZS_API uint64_t lzs_position(const lzs_sampler *sampler);
 LZS_API size_t lzs_memory(const lzs_sampler *sampler);
 
 /* Returns the *n tokens that the sampler keeps, oldest first: the prompt, if penalties look at the prompt, and then the
- * accepted tokens. The array is valid until the sampler changes. It may be NULL when *n is 0. */
+ * accepted tokens. The array is valid until the sampler changes, and may be NULL when *n is 0. */
 LZS_API const int32_t *lzs_tokens(const lzs_sampler *sampler, size_t *n);
 
 /* Appends to the prompt. LZS_EINVAL if a token has been accepted already. Penalties look at the prompt only with
@@ -270,8 +270,8 @@ typedef enum lzs_mask_owner { LZS_MASK_USER = 0, LZS_MASK_GRAMMAR = 1 } lzs_mask
 
 /* Allows only the tokens whose bit in the mask is 1. A mask has (n_vocab + 31) / 32 words, least significant bit first.
  * NULL removes the mask. lzs_set_mask copies the words. lzs_borrow_mask keeps the pointer: do not change the words
- * until the owner has changed its mask at LZS_MASK_CHANGES + 1 later positions, or until a reset or the free. The same
- * holds for each clone.
+ * until the owner has changed its mask at LZS_MASK_CHANGES + 1 later positions, or until a reset or the free. This rule
+ * also holds for each clone.
  *
  * lzs_rewind restores the mask that each owner had at the position to which lzs_rewind returns. If an owner has changed
  * its mask at more than LZS_MASK_CHANGES positions since, its old mask is lost. Sampling then returns LZS_EMASKED until

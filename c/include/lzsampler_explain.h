@@ -39,8 +39,8 @@ typedef struct lzs_explanation {
 } lzs_explanation;
 
 /* Explains what the next step does to n tokens (explanations[i] of tokens[i]). LZS_EINVAL for a token that is not in
- * the vocabulary; else fails as lzs_process does. It is slow: it allocates a row, and walks through the window for each
- * token. */
+ * the vocabulary; else fails as lzs_process does. The function is slow: it allocates a row of logits, and searches the
+ * window for each token. */
 LZS_API lzs_status lzs_explain(lzs_sampler *sampler, const float *logits, const int32_t *tokens, size_t n,
                                lzs_explanation *explanations);
 

@@ -1,7 +1,7 @@
 /* lzsampler_grammar.h - grammars of the sampler: which texts are allowed, and with which tokens they may be written.
  *
  * lzsampler.h includes it. A grammar makes states and masks when they are first needed, so only one thread at a time
- * may use it. Vocabularies and spellings never change: any number of grammars and threads may share them. Every free
+ * may use it. Vocabularies and spellings never change: any number of grammars and threads may share one. Every free
  * function accepts NULL.
  */
 #ifndef LZSAMPLER_GRAMMAR_H
@@ -55,8 +55,8 @@ typedef struct lzs_grammar_error {
  * docs/grammar.md describes the dialect. If the dialect lacks a part of the pattern, fails with LZS_EINVAL and fills
  * `error` (unless it is NULL): no part is ignored. The vocabulary is borrowed, and must outlive the grammar.
  *
- * A grammar makes states and masks when they are first needed. It forgets them when they take more than about max_bytes
- * (0 is 128 MiB). Several samplers may share a grammar if they use it one after another. */
+ * A grammar makes states and masks when they are first needed. When states and masks take more than about max_bytes (0
+ * is 128 MiB), the grammar forgets them. Several samplers may share a grammar if they use it one after another. */
 LZS_API lzs_status lzs_grammar_new_regex(const char *pattern, size_t n, const lzs_vocabulary *vocabulary,
                                          size_t max_bytes, lzs_grammar_error *error, lzs_grammar **grammar);
 
@@ -74,11 +74,11 @@ typedef enum lzs_part_kind {
     LZS_PART_PATTERN = 2,
     LZS_PART_SEQUENCE = 3, /* parts number children[first .. first + n), one after the other */
     LZS_PART_CHOICE = 4,   /* one of the parts children[first .. first + n); n > 0 */
-    LZS_PART_REPEAT = 5,   /* children[first], min to max times; if n is 2, with children[first + 1] between two of
-                            * them */
-    LZS_PART_LIST = 6,     /* children[first + 1 .. first + n) in this order, with children[first] between two of them.
-                            * A text may leave out each part that is a REPEAT of 0 to 1. It has at least min (0 or 1) of
-                            * the parts */
+    LZS_PART_REPEAT = 5,   /* children[first], min to max times; if n is 2, with children[first + 1] between two
+                            * times */
+    LZS_PART_LIST = 6,     /* parts children[first + 1 .. first + n) in this order, with children[first] between two
+                            * parts. A text may omit each part that is a REPEAT of 0 to 1, but has at least min (0 or 1)
+                            * parts */
     LZS_PART_YAML = 7,     /* as PATTERN, for a YAML string: without characters that a YAML string cannot hold
                             * unescaped */
     LZS_PART_SHARED = 8    /* as SEQUENCE with n > 0; grammars with equal SHARED parts can share the masks of these
@@ -94,7 +94,7 @@ typedef struct lzs_part {
 } lzs_part;
 
 /* Makes a grammar of the texts that the last of n_parts parts allows. The children of a part come before the part. A
- * part may be a child of several parts: the automaton then has a copy for each of them. LZS_EINVAL as for a regular
+ * part may be a child of several parts: the automaton then has a copy for each parent. LZS_EINVAL as for a regular
  * expression; the error's offset is an offset into `text`. */
 LZS_API lzs_status lzs_grammar_new_parts(const lzs_part *parts, size_t n_parts, const uint32_t *children,
                                          size_t n_children,
@@ -146,11 +146,11 @@ typedef struct lzs_grammar_engine {
     /* Sets the bits of the tokens that a state allows. All n_words words are 0 before the call. */
     int32_t (*mask)(void *user, int32_t state, uint32_t *words, size_t n_words);
     /* Called before each step: the engine may forget states here. It must keep LZS_GRAMMAR_START, `state` and the
-     * states on the way to `state`. If it has forgotten the others, it sets *forgot to 1. It must not use the numbers
-     * of forgotten states again. */
+     * states on the way to `state`. If the engine has forgotten other states, it sets *forgot to 1. It must never use
+     * the numbers of forgotten states again. */
     int32_t (*trim)(void *user, int32_t state, int32_t *forgot);
     /* Not 0 if making a mask is slow. At temperature 0, lzs_sample and lzs_step then pick the best of all tokens first,
-     * and ask `accept` about this token. They make a mask only if the token is not allowed. The result is the same as
+     * and ask `accept` about this token. Only if the token is not allowed, they make a mask. The result is the same as
      * with a mask. */
     int32_t picks_first;
 } lzs_grammar_engine;
@@ -173,7 +173,7 @@ LZS_API void lzs_part_masks_free(lzs_part_masks *masks);
 
 typedef struct lzs_part_masks_figures {
     size_t n_parts, n_masks, bytes; /* what the store holds now */
-    uint64_t found, made;           /* masks that grammars asked for: found in the store, or made anew */
+    uint64_t found, made;           /* numbers of masks that grammars found in the store, and that they made */
 } lzs_part_masks_figures;
 /* Gives the figures of a store. LZS_ELIMIT while another thread uses the store. */
 LZS_API lzs_status lzs_part_masks_look(lzs_part_masks *masks, lzs_part_masks_figures *figures);
@@ -195,7 +195,8 @@ typedef enum lzs_words_kind { /* how the pre-tokenizer cuts a text into words; m
 typedef enum lzs_token_role {
     LZS_TOKEN_USUAL = 0,
     LZS_TOKEN_BYTE = 1, /* SentencePiece: stands for one byte of a character that has no token of its own */
-    LZS_TOKEN_WHOLE = 2 /* the tokenizer looks for it in a text before all other tokens, as for user-defined tokens */
+    LZS_TOKEN_WHOLE = 2 /* a token that the tokenizer looks for in a text before all other tokens, such as a
+                         * user-defined token */
 } lzs_token_role;
 
 /* Makes a spelling, which knows how a tokenizer writes texts as tokens. The vocabulary is borrowed. Any number of
@@ -213,8 +214,8 @@ LZS_API void lzs_spelling_free(lzs_spelling *spelling);
 LZS_API size_t lzs_spelling_memory(const lzs_spelling *spelling);
 
 /* Compares n tokens with the tokens that the tokenizer writes for the same text. *wrong is the index of the first token
- * that the tokenizer would write differently. It is n if the tokenizer writes these tokens only at the beginning of a
- * longer text, and SIZE_MAX if all tokens are as the tokenizer writes them. */
+ * that the tokenizer would write differently. *wrong is n if the tokenizer writes these tokens only at the beginning of
+ * a longer text. *wrong is SIZE_MAX if the tokenizer writes exactly these tokens. */
 LZS_API lzs_status lzs_spelling_check(const lzs_spelling *spelling, const int32_t *tokens, size_t n, size_t *wrong);
 
 typedef enum lzs_tokenization {
@@ -224,7 +225,7 @@ typedef enum lzs_tokenization {
 } lzs_tokenization;
 
 /* Sets the lzs_tokenization of a new grammar; it can be set only once. The spelling is borrowed, and must be of the
- * grammar's vocabulary (else LZS_EINVAL). It may be NULL for LZS_TOKENIZATION_ANY. */
+ * grammar's vocabulary (else LZS_EINVAL). With LZS_TOKENIZATION_ANY the spelling may be NULL. */
 LZS_API lzs_status lzs_grammar_set_tokenization(lzs_grammar *grammar, const lzs_spelling *spelling,
                                                 int32_t tokenization);
 

@@ -45,7 +45,8 @@ LZS_API lzs_status lzs_chain_sampler_status(void *chain_sampler);
  * one sequence has several outputs: each gets the edits of its own position.
  *
  * If the device rounds each operation as IEEE 754 says, the results equal those of the CPU. llama.cpp's CPU backend
- * rounds so. One difference remains: a logit that an edit takes out of the range of floats becomes infinite here. */
+ * rounds like this. One difference remains: a logit that an edit takes out of the range of floats becomes infinite
+ * here. */
 
 /* Addresses of functions of one libllama and of the libggml that belongs to it. */
 typedef struct lzs_graph_functions {
@@ -66,13 +67,13 @@ typedef enum lzs_graph_kind {
                          * graph sampler acts as an LZS_CHAIN_PENALTIES sampler */
 } lzs_graph_kind;
 
-/* Makes a `llama_sampler *` that edits logits in the graph. It must be the first sampler of a chain, and the chain must
- * be set once with llama_set_sampler. Kind LZS_GRAPH_CHAIN clones `sampler`. The other kinds borrow `sampler`, and use
- * its state at each decode. max_history: the most tokens that the history can have, such as the size of the context.
- * has_mask: whether masks are applied in the graph. If has_mask is 0, LZS_GRAPH_ROWS applies masks on the CPU; for the
- * other kinds, a mask makes lzs_graph_step or lzs_chain_sampler_status return LZS_EINVAL. They also return it if
- * `sign_aware` has changed and an edit divides logits. LZS_EINVAL for LZS_GRAPH_BEST with 2^24 tokens or more, which
- * floats cannot count. */
+/* Makes a `llama_sampler *` that edits logits in the graph. The graph sampler must be the first sampler of a chain, and
+ * the chain must be set once with llama_set_sampler. Kind LZS_GRAPH_CHAIN clones `sampler`. The other kinds borrow
+ * `sampler`, and use its state at each decode. max_history: the most tokens that the history can have, such as the size
+ * of the context. has_mask: whether masks are applied in the graph. If has_mask is 0, LZS_GRAPH_ROWS applies masks on
+ * the CPU; for the other kinds, a mask makes lzs_graph_step or lzs_chain_sampler_status return LZS_EINVAL. These
+ * functions also return LZS_EINVAL if `sign_aware` has changed and an edit divides logits. LZS_EINVAL for
+ * LZS_GRAPH_BEST with 2^24 tokens or more, which floats cannot count. */
 LZS_API lzs_status lzs_graph_sampler_new(lzs_sampler *sampler, const lzs_graph_functions *functions, int32_t kind,
                                          int32_t max_history, int32_t has_mask, void **graph_sampler);
 
@@ -128,8 +129,8 @@ typedef struct lzs_llama_decoder {
 
 /* Runs llama_decode with a `llama_batch`. If the device calls the abort callback, the decode ends within a batch, with
  * status 2, once `stopped` is not 0. What the decode had finished stays in the context. catches: a bit set of signals
- * (1 SIGINT, 2 SIGTERM, 4 SIGHUP). Until the decode ends, each of them sets `stopped` to the number of the signal and
- * does nothing else. `catches` must be 0 except in the main thread. It has no effect on Windows. */
+ * (1 SIGINT, 2 SIGTERM, 4 SIGHUP). Until the decode ends, each of these signals sets `stopped` to the number of the
+ * signal and does nothing else. `catches` must be 0 except in the main thread, and has no effect on Windows. */
 LZS_API int32_t lzs_llama_decode(lzs_llama_decoder *decoder, const void *batch, int32_t catches);
 
 /* ---- a chain under a grammar ----

@@ -1,5 +1,5 @@
-/* lzsampler_verify.h - speculative decoding: a draft model proposes tokens, and the target model verifies several of
- * them at once. */
+/* lzsampler_verify.h - speculative decoding: a draft model proposes tokens, and the target model verifies several
+ * tokens at once. */
 #ifndef LZSAMPLER_VERIFY_H
 #define LZSAMPLER_VERIFY_H
 
@@ -27,17 +27,17 @@ typedef enum lzs_spec_mode {
 
 typedef struct lzs_speculation lzs_speculation;
 
-/* Makes what one sampler needs for speculative decoding. Free it before the sampler. The caller drafts a block of up to
- * max_draft (0..LZS_MAX_DRAFT) tokens, and then verifies the block:
+/* Makes the object that one sampler needs for speculative decoding. Free this object before the sampler. The caller
+ * drafts a block of up to max_draft (0..LZS_MAX_DRAFT) tokens, and then verifies the block:
  *
  *     while (n < k && lzs_draft(spec, draft_logits(), 0.0f, &token) == LZS_OK) n++;  // appends the token to the text
  *     lzs_verify(spec, target_rows(), n + 1, &verified);                             // takes refused tokens back
  *
  * n_draft_vocab is the size of the draft's vocabulary, 1..LZS_MAX_VOCAB. Only tokens that both vocabularies have are
- * drafted. `ends` lists n_ends tokens: if one of them is drafted and stands, the block ends after it. The list is
- * copied, and may be NULL when n_ends is 0. All memory is allocated here. Each token of a block takes 12 bytes for each
- * of lzs_edits_max edits, a mask, and in mode LZS_SPEC_MRS 8 bytes for each token that both vocabularies have. Most
- * systems use physical memory only for what is written. */
+ * drafted. `ends` lists n_ends tokens: if such a token is drafted and stands, the block ends after the token. The list
+ * is copied, and may be NULL when n_ends is 0. All memory is allocated here. Each token of a block takes 12 bytes for
+ * each of lzs_edits_max edits, a mask, and in mode LZS_SPEC_MRS 8 bytes for each token that both vocabularies have.
+ * Most systems use physical memory only for what is written. */
 LZS_API lzs_status lzs_speculation_new(lzs_sampler *sampler, int32_t mode, int32_t max_draft, int32_t n_draft_vocab,
                                        const int32_t *ends, size_t n_ends, lzs_speculation **speculation);
 LZS_API void lzs_speculation_free(lzs_speculation *speculation);
@@ -76,9 +76,10 @@ typedef struct lzs_verified {
     int32_t looping;    /* 1 if a loop is found or the text is stuck, as in lzs_step */
 } lzs_verified;
 
-/* Verifies a block of n tokens. rows[i] has the target's logits for the position of drafted token i, and rows[n] those
- * for the position after the block: n_rows is n + 1. Without a drafted token this is lzs_step. The result has at least
- * one token. Afterwards the sampler is as if lzs_step had given each token of the result, and the next block can begin.
+/* Verifies a block of n tokens. rows[i] has the target's logits for the position of drafted token i, and rows[n] has
+ * the logits for the position after the block. So n_rows is n + 1. Without a drafted token this is lzs_step. The result
+ * has at least one token. Afterwards the sampler is as if lzs_step had given each token of the result, and the next
+ * block can begin.
  *
  * The result ends after a token of `ends`, and after the token that completes a loop or makes the text stuck. If this
  * last token was drafted, `token` is -1. The result also ends before a row from which no token can be picked (NaN,

@@ -54,7 +54,7 @@ void lzs_graph_free(lzs_graph *g);
 const lzs_graph_calls *lzs_graph_calls_of(const lzs_graph *g);
 const lzs_graph_settings *lzs_graph_settings_of(const lzs_graph *g);
 
-/* Allocates memory for max_rows rows. Returns whether that succeeded and the device of the buffer type supports all
+/* Allocates memory for max_rows rows. Returns whether memory sufficed and the device of the buffer type supports all
  * operations. */
 bool lzs_graph_fits(lzs_graph *g, void *buffer_type, uint32_t max_rows);
 
@@ -73,7 +73,7 @@ size_t lzs_graph_rows(const lzs_graph *g);
 /* Uploads the edits and the mask of a plan for a row. If `plan` is NULL, uploads edits and a mask that change nothing.
  * LZS_ESPACE if there are too many edits. LZS_EINVAL if an edit divides logits and `sign_aware` differs between plan
  * and graph. In these two cases, edits that change nothing are uploaded. LZS_EINVAL if the plan has a mask and the
- * graph has none. Then only the edits are uploaded. */
+ * graph has none. In this case only the edits are uploaded. */
 lzs_status lzs_graph_upload(lzs_graph *g, size_t row, const lzs_plan *plan);
 
 #endif

@@ -189,8 +189,8 @@ void lzs_chain_reset(lzs_llama_sampler *sampler) {
     c->status = LZS_OK;
 }
 
-/* Without this member, llama_sampler_copy would replace the context of `to` by a clone's context. Then the lzs_sampler
- * inside would be a different object, and a graph sampler would have no graph. */
+/* Without this member, llama_sampler_copy would replace the context of `to` by a clone's context. The lzs_sampler
+ * inside would then be a different object, and a graph sampler would have no graph. */
 void lzs_chain_copy_state(const lzs_llama_sampler *from, lzs_llama_sampler *to) {
     const chain_context *a = from->ctx;
     chain_context *b = to->ctx;

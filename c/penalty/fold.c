@@ -119,7 +119,7 @@ static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_param
     }
 }
 
-/* Returns the edit of a token of e->found. If there is none, adds an edit that changes nothing. */
+/* Returns the edit of a token of e->found. If the token has no edit, adds an edit that changes nothing. */
 static lzs_edit *edit_of_found(lzs_edit_list *e, const lzs_history *h, lzs_token_entry *entry) {
     if (entry->last < 0) entry->last = lzs_token_table_find(&h->table, entry->token);
     if (entry->last < 0) {

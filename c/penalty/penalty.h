@@ -21,7 +21,7 @@ typedef struct lzs_penalty {
     void (*watch)(lzs_watch_shape *shape, const lzs_params *params);
     /* (*) The most tokens that `find` can find in one step; 0 when the penalty is off. */
     size_t (*most)(const lzs_params *params);
-    /* (*) Finds the tokens that the penalty applies to. It is called if the penalty's watch has a window; a penalty
+    /* (*) Finds the tokens that the penalty applies to. `find` is called if the penalty's watch has a window; a penalty
      * that needs no matches sets the window to 1. For each token, it takes an entry of `found`, whose `count` is then
      * 0, and raises the `count`. The counting penalties and the paper's penalty have no `find`: lzs_edit_list_make
      * handles them in one pass over the history's table. */
@@ -39,8 +39,8 @@ typedef struct lzs_penalty {
     int on_gpu;
 } lzs_penalty;
 
-/* All penalties. In this order settings are checked, and penalties with a `find` are applied. To add a penalty, write a
- * file that defines lzs_penalty_NAME, and add X(NAME) here. */
+/* All penalties. Settings are checked, and penalties with a `find` are applied, in this order. To add a penalty, write
+ * a file that defines lzs_penalty_NAME, and add X(NAME) here. */
 #define LZS_PENALTIES(X) X(lz) X(paper) X(counts) X(dry)
 
 /* The names of the lists of tokens and of the bit sets of tokens in lzs_params. The length of the list or set NAME is

@@ -15,7 +15,7 @@ typedef struct lzs_lz_match {
     int32_t distance; /* 1 for the last token of the text (D) */
 } lzs_lz_match;
 
-/* The length of the repetition (L), the next token included. It is counted from the last separator on. */
+/* The length of the repetition (L) after the last separator, the next token included. */
 LZS_DEVICE static inline int32_t lzs_said_again(lzs_lz_match m) {
     return (m.suffix < m.unbroken ? m.suffix : m.unbroken) + 1;
 }
@@ -25,7 +25,7 @@ LZS_DEVICE static inline int32_t lzs_run_beyond(const lzs_params *p, lzs_lz_matc
     return m.suffix + 1 - m.distance - p->lz_run_allowance;
 }
 
-/* The bits that a match saves; 0 if it is too short. */
+/* The number of bits that a match saves; 0 if the match is too short. */
 LZS_DEVICE static inline float lzs_match_bits(const lzs_params *p, float log2_vocab, lzs_lz_match m) {
     const int32_t length = lzs_said_again(m);
     if (length < p->lz_min_match) return 0.0f;

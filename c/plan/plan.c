@@ -1,8 +1,8 @@
 /* plan.c - one sampling step as plain data: the settings of a step, and plans as bytes.
  *
- * The bytes are: the struct `fixed` below, then the edits in ascending order of tokens, then the words of the mask.
- * They have the byte order of the machine. A reader with another byte order reads another magic number and refuses the
- * plan.
+ * The bytes are: the struct `fixed` below, then the edits in ascending order of tokens, then the words of the mask. All
+ * numbers have the byte order of the machine. A reader with another byte order reads another magic number and refuses
+ * the plan.
  */
 #include "plan.h"
 

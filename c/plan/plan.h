@@ -35,7 +35,7 @@ LZS_DEVICE static inline float lzs_apply_edit(const lzs_edit *edit, float x, boo
  * checked. */
 const char *lzs_plan_invalid(const lzs_plan *plan);
 
-/* Sets all fields of a plan that come from `params`, and clears the others. */
+/* Sets all fields of a plan that come from `params`, and clears the other fields. */
 void lzs_plan_settings(lzs_plan *plan, int32_t n_vocab, const lzs_params *params);
 
 #endif

@@ -1,5 +1,4 @@
-/* history.c - the tokens of one sequence that the penalties look at, and what the penalties keep about them: counts,
- * positions, matches.
+/* history.c - the tokens of one sequence that the penalties look at, with their counts, positions and matches.
  *
  * The table has an entry for each distinct token that lies in the counted window or in reach of LZS_RULE_PAPER: its
  * count, and its last position in reach. `previous` chains the positions of a token. So a rewind finds the previous
@@ -11,8 +10,8 @@
 
 #include "../room.h"
 
-/* The most entries that the table needs. It is one more than a window has tokens, since a new token is added before the
- * oldest token leaves. */
+/* The greatest number of entries that the table needs: one more than a window has tokens, since a new token is added
+ * before the oldest token leaves. */
 static size_t most_distinct(const lzs_history *h, size_t n) {
     size_t reach = (size_t)h->reach, window = h->count_window > reach ? h->count_window : reach;
     size_t most = window < n ? window + 1 : n;

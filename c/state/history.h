@@ -1,5 +1,4 @@
-/* history.h - the tokens of one sequence that the penalties look at, and what the penalties keep about them: counts,
- * positions, matches. */
+/* history.h - the tokens of one sequence that the penalties look at, with their counts, positions and matches. */
 #ifndef LZS_HISTORY_H
 #define LZS_HISTORY_H
 
@@ -9,7 +8,7 @@
 enum { LZS_MAX_WATCHES = 8 };
 
 typedef struct lzs_history {
-    int32_t *tokens; /* (n) the whole history, oldest first. It is kept so that rewinds of any length are possible */
+    int32_t *tokens; /* (n) tokens of the whole history, oldest first, so that rewinds of any length are possible */
     size_t n, capacity;
     size_t most; /* greatest number of tokens; positions are 32-bit numbers */
     int32_t n_vocab;
@@ -19,12 +18,12 @@ typedef struct lzs_history {
                                          * can be on */
     size_t n_watches;
 
-    /* For LZS_RULE_PAPER. A position is in reach if a whole buffer precedes it within the window. That is, its distance
-     * is 1 to `reach` (lz_window - lz_buffer), and it is not among the first `buffer` tokens of the history. */
+    /* For LZS_RULE_PAPER. A position is in reach if a whole buffer precedes it within the window. So its distance is 1
+     * to `reach` (lz_window - lz_buffer), and the history has at least `buffer` tokens before it. */
     int32_t reach;     /* greatest distance in reach; 0 when the rule is off */
     int32_t buffer;
     int32_t *previous; /* (n) previous[i]: the last position before i that holds the same token as i and was in reach at
-                        * i; -1: none. It is in one block of memory with `tokens`, and NULL when the rule is off */
+                        * i; -1: none. The array is in one block of memory with `tokens`; NULL when the rule is off */
     size_t n_in_reach;     /* number of distinct tokens in reach */
     size_t count_window;   /* number of last tokens in which repetition, frequency and presence penalties count;
                             * SIZE_MAX: all */

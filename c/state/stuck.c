@@ -1,14 +1,14 @@
 /* stuck.c - the detector of stuck texts: nearly all their tokens repeat earlier text, even if without a period.
  *
  * An n-gram is old if it occurred at least min_count - 1 times before within the window. A token is old if an old
- * n-gram contains it. So if a sentence is repeated with a number that counts up, a few tokens are new and the other
- * tokens are old. The score is a CUSUM (Page 1954) in whole numbers. An old token adds 1 to the score, a new token
- * subtracts `weight`, and the score never falls below 0. When the score reaches the threshold, the text has been stuck
- * since the token at which the score last rose from 0.
+ * n-gram contains the token. So if a sentence is repeated with a number that counts up, a few tokens are new and the
+ * other tokens are old. The score is a CUSUM (Page 1954) in whole numbers. An old token adds 1 to the score, a new
+ * token subtracts `weight`, and the score never falls below 0. When the score reaches the threshold, the text has been
+ * stuck since the token at which the score last rose from 0.
  *
- * When an old n-gram ends, all undecided tokens lie in it and are old. When a new n-gram ends, no later n-gram contains
- * its first token. So if this token is still undecided, it is new. Fewer than n tokens are undecided at any time (n is
- * the length of an n-gram).
+ * When an old n-gram ends, all undecided tokens lie in this n-gram and are old. When a new n-gram ends, no later n-gram
+ * contains its first token. So if this token is still undecided, it is new. Fewer than n tokens are undecided at any
+ * time (n is the length of an n-gram).
  *
  * The index puts the n-grams of a window into buckets by their hash. Each bucket is a list, the latest n-gram first. A
  * new n-gram goes to the front of its list, and taking the n-gram back restores the list. N-grams that left the window

@@ -26,8 +26,8 @@ void lzs_token_table_clear(lzs_token_table *table);
 size_t lzs_token_table_memory(const lzs_token_table *table);
 /* Returns the index of the token's entry, or -1. */
 int32_t lzs_token_table_find(const lzs_token_table *table, int32_t token);
-/* Returns the index of the token's entry. If there is no entry, adds one with count 0 and last -1. There must be
- * room. */
+/* Returns the index of the token's entry. If there is no entry, adds an entry with count 0 and last -1. The table must
+ * have room for it. */
 int32_t lzs_token_table_take(lzs_token_table *table, int32_t token);
 /* Removes the entry at an index; the last entry takes its place. */
 void lzs_token_table_remove(lzs_token_table *table, int32_t at);

@@ -1,8 +1,8 @@
 /* rejection.c - modified rejection sampling (Leviathan et al. 2023, arXiv 2211.17192; Chen et al. 2023, arXiv
  * 2302.01318).
  *
- * A token is drafted and kept with probability min(p, q). It is drawn after a rejection with probability (1 - sum
- * min(p, q)) * max(p - q, 0) / sum max(p - q, 0). Here the first factor equals the divisor, so max(p - q, 0) is left.
+ * A token is drafted and kept with probability min(p, q). The token is drawn after a rejection with probability (1 -
+ * sum min(p, q)) * max(p - q, 0) / sum max(p - q, 0). The first factor equals the divisor, so this is max(p - q, 0).
  * The sum of both probabilities is p. The two distributions may have any supports. Sums are computed in double, in
  * order of ids, so they are the same on every machine.
  */

@@ -54,7 +54,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Allocates `rows` times `n` items of `size` bytes. Sets *ok to false if that fails. */
+/* Allocates `rows` times `n` items of `size` bytes. If the allocation fails, sets *ok to false. */
 static void *room(size_t rows, size_t n, size_t size, bool *ok) {
     void *made = rows && n > SIZE_MAX / size / rows ? NULL : lzs_room(NULL, rows * n, size);
     *ok &= made != NULL;
