@@ -54,7 +54,7 @@ size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab) {
     return most < (size_t)n_vocab ? most : (size_t)n_vocab;
 }
 
-/* Makes a sampler from whole and valid settings, with the lists and sets of `classes`. The sampler takes over the
+/* Makes a sampler from complete and valid settings, with the lists and sets of `classes`. The sampler takes over the
  * caller's use of `classes`; on failure this use is ended. If `classes` is NULL, since its allocation failed, returns
  * LZS_ENOMEM. */
 static lzs_status make(int32_t n_vocab, const lzs_params *params, lzs_token_classes *classes, lzs_backend *shared,

@@ -24,7 +24,7 @@ struct lzs_backend {
     lzs_list list;
     union { /* scratch memory: each stage uses one member at a time */
         lzs_histogram *histogram;
-        uint32_t *words; /* (16 a stretch) random words of the groups */
+        uint32_t *words; /* (16 a stretch) random word of each group */
         uint64_t *room;  /* (LZS_LIST) memory for sorting */
     } scratch;
 };

@@ -196,7 +196,7 @@ LZS_API lzs_status lzs_sampler_clone(const lzs_sampler *sampler, lzs_sampler **c
  * n_vocab or a [fixed] parameter. After LZS_ENOMEM `to` is as after lzs_sampler_reset. */
 LZS_API lzs_status lzs_sampler_copy(lzs_sampler *to, const lzs_sampler *from);
 
-/* Forgets history, position and masks. Settings stay, and a grammar begins anew. */
+/* Forgets history, position and masks. Settings stay, and a grammar returns to its start state. */
 LZS_API void lzs_sampler_reset(lzs_sampler *sampler);
 
 /* Gives the settings in force. The caller first fills `params` with lzs_params_init. The arrays in the result belong to
@@ -214,9 +214,9 @@ LZS_API void lzs_sampler_set_seed(lzs_sampler *sampler, uint64_t seed);
 
 /* ---- the sequence ---- */
 
-/* lzs_n_vocab: the size of the vocabulary. lzs_position: the number of accepted tokens, which together with the seed
- * fixes the noise of the next draw. lzs_memory: the bytes that this sampler holds, including its own backend and the
- * lists that it shares with its clones. */
+/* lzs_n_vocab returns the size of the vocabulary. lzs_position returns the number of accepted tokens, which together
+ * with the seed fixes the noise of the next draw. lzs_memory returns the bytes that this sampler holds, including its
+ * own backend and the lists that it shares with its clones. */
 LZS_API int32_t lzs_n_vocab(const lzs_sampler *sampler);
 LZS_API uint64_t lzs_position(const lzs_sampler *sampler);
 LZS_API size_t lzs_memory(const lzs_sampler *sampler);
@@ -226,7 +226,8 @@ LZS_API size_t lzs_memory(const lzs_sampler *sampler);
 LZS_API const int32_t *lzs_tokens(const lzs_sampler *sampler, size_t *n);
 
 /* Appends to the prompt. LZS_EINVAL if a token has been accepted already. Penalties look at the prompt only with
- * LZS_HISTORY_ALL. All tokens are checked before any is taken. A sequence holds at most 2^31 - 1 tokens (LZS_EFULL). */
+ * LZS_HISTORY_ALL. All tokens are checked before any token is appended. A sequence holds at most 2^31 - 1 tokens
+ * (LZS_EFULL). */
 LZS_API lzs_status lzs_prime(lzs_sampler *sampler, const int32_t *tokens, size_t n);
 
 /* Appends one token to the text, whoever picked it. */

@@ -22,15 +22,18 @@ typedef struct lzs_explanation {
     float edited;        /* logit after penalties and logit_bias */
     float after;         /* logit in the result of lzs_process; -inf if the token was removed */
     float repeat, bias;  /* the edit of the token (lzs_edit) */
-    int32_t lz_length;   /* tokens of the LZ match that set the penalty, the token itself included; 0: there is none */
-    int32_t lz_distance; /* how many tokens ago the match ended; 1 is the last token */
-    int32_t lz_run;      /* tokens of a run beyond lz_run_allowance, if the run set the penalty; else 0 */
-    float lz_bits;       /* what the match saves, in bits; 0 if lz_run set the penalty */
+    int32_t lz_length;   /* number of tokens of the LZ match that set the penalty, the token itself included; 0: there
+                          * is none */
+    int32_t lz_distance; /* distance of the match, in tokens; 1 is the last token */
+    int32_t lz_run;      /* number of tokens of a run beyond lz_run_allowance, if the run set the penalty; else 0 */
+    float lz_bits;       /* number of bits that the match saves; 0 if lz_run set the penalty */
     float lz_bias;       /* -lz_penalty * lz_bits, or -lz_run_penalty * lz_run */
-    int32_t count;       /* occurrences in penalty_window; 0 if repetition, frequency and presence are all off */
+    int32_t count;       /* number of occurrences in penalty_window; 0 if repetition, frequency and presence are all
+                          * off */
     float count_repeat;  /* the factor of repetition, frequency and presence together */
     float count_bias;    /* the addend of repetition, frequency and presence together */
-    int32_t dry_length;  /* tokens of the repetition that the token would extend by DRY's rules; 0: there is none */
+    int32_t dry_length;  /* number of tokens of the repetition that the token would extend by DRY's rules; 0: there is
+                          * none */
     int32_t dry_distance;
     float dry_bias;
     float logit_bias; /* the user's addend for this token */

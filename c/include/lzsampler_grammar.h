@@ -102,8 +102,8 @@ LZS_API lzs_status lzs_grammar_new_parts(const lzs_part *parts, size_t n_parts, 
                                          size_t max_bytes, lzs_grammar_error *error, lzs_grammar **grammar);
 LZS_API void lzs_grammar_free(lzs_grammar *grammar);
 
-/* lzs_grammar_memory: the bytes that a grammar holds, its vocabulary not included. lzs_grammar_states: the number of
- * states that it has at the moment. */
+/* lzs_grammar_memory returns the bytes that a grammar holds, its vocabulary not included. lzs_grammar_states returns
+ * the number of states that the grammar holds now. */
 LZS_API size_t lzs_grammar_memory(const lzs_grammar *grammar);
 LZS_API size_t lzs_grammar_states(const lzs_grammar *grammar);
 
@@ -194,7 +194,7 @@ typedef enum lzs_words_kind { /* how the pre-tokenizer cuts a text into words; m
 
 typedef enum lzs_token_role {
     LZS_TOKEN_USUAL = 0,
-    LZS_TOKEN_BYTE = 1, /* SentencePiece: stands for one byte of a character that has no token of its own */
+    LZS_TOKEN_BYTE = 1, /* SentencePiece: writes one byte of a character that has no token of its own */
     LZS_TOKEN_WHOLE = 2 /* a token that the tokenizer looks for in a text before all other tokens, such as a
                          * user-defined token */
 } lzs_token_role;

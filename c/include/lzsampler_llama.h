@@ -27,8 +27,8 @@ typedef enum lzs_chain_kind {
 LZS_API lzs_status lzs_chain_sampler_new(const lzs_sampler *sampler, int32_t kind, void *llama_sampler_init,
                                          void **chain_sampler);
 
-/* Returns the lzs_sampler inside, borrowed: it lives as long as the llama_sampler. llama_sampler_copy copies it as
- * lzs_sampler_copy does. If the two samplers differ in a [fixed] parameter, the target stays as it was, and the
+/* Returns the lzs_sampler inside, borrowed: it is valid as long as the llama_sampler exists. llama_sampler_copy copies
+ * it as lzs_sampler_copy does. If the two samplers differ in a [fixed] parameter, the target stays as it was, and the
  * target's status becomes LZS_EINVAL. */
 LZS_API lzs_sampler *lzs_chain_sampler_inner(void *chain_sampler);
 
@@ -95,9 +95,9 @@ LZS_API lzs_status lzs_graph_verify(void *graph_sampler, lzs_speculation *specul
 
 /* ---- decoding ---- */
 
-/* A decode loop that needs one call for each token, for languages in which a call costs more than picking a token.
- * `decode` and `get_logits_ith` are the addresses of llama_decode and llama_get_logits_ith of one libllama. Context and
- * sampler are borrowed. */
+/* A decode loop with one call for each token, for languages in which a call takes longer than picking a token. `decode`
+ * and `get_logits_ith` are the addresses of llama_decode and llama_get_logits_ith of one libllama. Context and sampler
+ * are borrowed. */
 typedef struct lzs_llama_loop {
     uint32_t size; /* sizeof(lzs_llama_loop) */
     void *context; /* llama_context */
@@ -116,8 +116,8 @@ typedef struct lzs_llama_loop {
  * llama_decode fails or there are no logits; else fails as lzs_step does. After an error the sampler is as it was. */
 LZS_API lzs_status lzs_llama_step(lzs_llama_loop *loop);
 
-/* A context, and the addresses of two functions of its libllama. Keep the struct at its address until the context is
- * freed: llama.cpp reads `stopped` there. */
+/* A context, and the addresses of two functions of its libllama. Do not move the struct until the context is freed:
+ * llama.cpp reads `stopped` at its address. */
 typedef struct lzs_llama_decoder {
     void *context;            /* llama_context */
     void *decode;             /* llama_decode */

@@ -54,7 +54,7 @@ typedef struct lzs_backend lzs_backend;
  * edits: lzs_sampler_plan gives the status. */
 LZS_API const lzs_edit *lzs_edits(lzs_sampler *sampler, size_t *n);
 
-/* The most edits that a step with these parameters can have. */
+/* Returns the greatest number of edits that a step with these parameters can have. */
 LZS_API size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab);
 
 /* Gives the plan of the next step. The plan's arrays are valid until the sampler changes. LZS_EMASKED if a rewind went
@@ -68,7 +68,7 @@ LZS_API lzs_status lzs_sampler_plan(lzs_sampler *sampler, lzs_plan *plan);
 LZS_API lzs_status lzs_backend_new(int32_t n_vocab, size_t max_edits, lzs_backend **backend);
 LZS_API void lzs_backend_free(lzs_backend *backend);
 
-/* The bytes that a backend holds. */
+/* Returns the number of bytes that a backend holds. */
 LZS_API size_t lzs_backend_memory(const lzs_backend *backend);
 
 /* Makes a sampler that uses the caller's backend. The backend must outlive the sampler. LZS_ESPACE if the backend has

@@ -42,7 +42,7 @@ LZS_API lzs_status lzs_speculation_new(lzs_sampler *sampler, int32_t mode, int32
                                        const int32_t *ends, size_t n_ends, lzs_speculation **speculation);
 LZS_API void lzs_speculation_free(lzs_speculation *speculation);
 
-/* The bytes that the speculation holds, the sampler not included. */
+/* Returns the number of bytes that the speculation holds, the sampler not included. */
 LZS_API size_t lzs_speculation_memory(const lzs_speculation *speculation);
 
 /* Picks the next token of the block from the draft's n_draft_vocab logits, with the edits and the mask of its position,
@@ -94,8 +94,7 @@ LZS_API lzs_status lzs_verify(lzs_speculation *speculation, const float *const *
  * forgotten and the text stays. */
 LZS_API void lzs_undraft(lzs_speculation *speculation);
 
-/* ---- drafts without a model: the end of the text is looked up in the earlier text, and what followed there is drafted
- * ---- */
+/* ---- drafts without a model: the tokens that followed an earlier occurrence of the end of the text ---- */
 
 typedef struct lzs_lookup lzs_lookup;
 

@@ -149,9 +149,9 @@ static int32_t keep_allowed(lzs_llama_grammar *g, const float *x, const lzs_plan
     return n_kept < g->n_best ? 0 : n_kept;
 }
 
-/* Returns the logits before the truncation. If only our penalties change logits, this is llama.cpp's own row, and *plan
- * holds their edits and mask. Otherwise the samplers before the truncation are applied to a copy, and *plan is empty.
- * Returns NULL if a sampler reordered the candidates; none of llama.cpp's samplers does so here. */
+/* Returns the logits before the truncation. If only our penalties change logits, the result is llama.cpp's own row, and
+ * *plan holds the edits and the mask. Otherwise the samplers before the truncation are applied to a copy, and *plan is
+ * empty. Returns NULL if a sampler reordered the candidates; none of llama.cpp's samplers does so here. */
 static const float *before_truncation(lzs_llama_grammar *g, const float *logits, lzs_plan *plan) {
     lzs_params params;
     if (g->penalties) return lzs_sampler_plan(g->penalties, plan) == LZS_OK ? logits : NULL;

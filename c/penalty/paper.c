@@ -91,9 +91,9 @@ static void begin_match(lzs_paper *paper, const lzs_history *h, int32_t entry, b
     paper->matched[paper->n_matched++] = entry;
 }
 
-/* Finds the best match of each token. The walk goes from near to far. Once a token has a match of the greatest possible
- * length, no later match is better. When all tokens in reach have such a match, as in a text of one repeated pattern,
- * the walk ends. */
+/* Finds the best match of each token. The search goes from near to far. Once a token has a match of the greatest
+ * possible length, no later match is better. When all tokens in reach have such a match, as in a text of one repeated
+ * pattern, the search ends. */
 static void find_best(lzs_paper *paper, const lzs_history *h, bool rate) {
     const lzs_watch *w = &h->watches[LZS_WATCH_paper];
     lzs_match_walk walk = {.reach = lzs_history_reach(h), .least = 1};

@@ -22,9 +22,9 @@ typedef struct lzs_penalty {
     /* (*) The most tokens that `find` can find in one step; 0 when the penalty is off. */
     size_t (*most)(const lzs_params *params);
     /* (*) Finds the tokens that the penalty applies to. `find` is called if the penalty's watch has a window; a penalty
-     * that needs no matches sets the window to 1. For each token, it takes an entry of `found`, whose `count` is then
-     * 0, and raises the `count`. The counting penalties and the paper's penalty have no `find`: lzs_edit_list_make
-     * handles them in one pass over the history's table. */
+     * that needs no matches sets the window to 1. For each token, `find` gets an entry by lzs_token_table_take, and
+     * raises the entry's `count`, which is 0 before. The counting penalties and the paper's penalty have no `find`:
+     * lzs_edit_list_make handles them in one pass over the history's table. */
     void (*find)(lzs_token_table *found, const lzs_history *h, const lzs_params *params, float log2_vocab);
     /* (*) Returns the number to subtract from a token's logit. `count` (> 0) is the token's count that `find` has
      * set. */
@@ -82,7 +82,7 @@ static inline lzs_edit lzs_scaled_edit(lzs_edit edit, float share) {
     return (lzs_edit){edit.token, 1.0f + share * (edit.repeat - 1.0f), share * edit.bias};
 }
 
-/* The shape of the history that valid settings need. */
+/* Returns the shape of the history that valid settings need. */
 lzs_history_shape lzs_penalties_shape(const lzs_params *params, int32_t n_vocab);
 
 lzs_status lzs_edit_list_init(lzs_edit_list *e, const lzs_params *params, float log2_vocab, const lzs_history *h);

@@ -20,7 +20,7 @@ LZS_DEVICE static inline int32_t lzs_said_again(lzs_lz_match m) {
     return (m.suffix < m.unbroken ? m.suffix : m.unbroken) + 1;
 }
 
-/* The number of tokens by which a run exceeds lz_run_allowance (see lzs_params); 0 or less if it does not. */
+/* The number of tokens by which a run exceeds lz_run_allowance (see lzs_params); 0 or less if there is no excess. */
 LZS_DEVICE static inline int32_t lzs_run_beyond(const lzs_params *p, lzs_lz_match m) {
     return m.suffix + 1 - m.distance - p->lz_run_allowance;
 }

@@ -1,5 +1,4 @@
-/* lookup.c - drafts without a model: the end of the text is looked up in the earlier text, and what followed there is
- * drafted.
+/* lookup.c - drafts without a model: the tokens that followed an earlier occurrence of the end of the text.
  *
  * The index is the match index of the LZ penalty (state/match_index.h), over all tokens. Matches are found where text
  * is copied, edited or quoted.
