@@ -159,7 +159,7 @@ static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs
  * which do not overlap. If the vocabulary has fewer than k groups, it is the k-th largest logit itself. Edited tokens
  * are left out, since they could only raise the bound. */
 static float lower_bound(const search *s, const lzs_plan *plan) {
-    enum { STEPS = 20 }; /* bits of 32 that are searched; the other bits are differences below a thousandth */
+    enum { STEPS = 20 }; /* the search fixes 20 of 32 bits; the other bits are differences below a thousandth */
     lzs_backend *b = s->b;
     int32_t n_stretches = lzs_stretches(s->c->row.n), n = n_stretches * LZS_STRETCH_GROUPS, k = plan->top_k;
     const float *maxima = b->maxima;
@@ -366,7 +366,7 @@ static uint64_t sum_of_list(const search *s) {
     return sum;
 }
 
-/* What the guess's histogram predicts for moving the cut from one bin to lower or higher bins. */
+/* A prediction, by the histogram of the guess, for a cut that moves from one bin to lower or higher bins. */
 typedef struct forecast {
     int32_t bin;    /* the bin where the sum reaches the given weight */
     int32_t end;    /* the bin where the sum reaches the weight and a reserve */
@@ -417,7 +417,7 @@ static bool top_p_cut(const search *s, const lzs_plan *plan, lzs_cut *cut) {
             *cut = cut_of_window(s, from, limit, target - above);
             return true;
         }
-        sums.above = down ? above + here : above; /* the cut is not in the window, so continue at its end */
+        sums.above = down ? above + here : above; /* the cut is not in the window, so continue at the window's end */
         at = f.end;
     }
     return false;

@@ -289,7 +289,7 @@ LZS_API lzs_status lzs_borrow_mask(lzs_sampler *sampler, int32_t owner, const ui
  * lzs_rewind restores the grammar's state at the position to which it returns. Clones and copies copy the state. A
  * rewind to a position before this call removes the grammar. If this grammar had replaced another grammar, sampling
  * then returns LZS_EMASKED until the caller sets a grammar. With a grammar, a step may return LZS_ENOMEM or LZS_ELIMIT.
- * With LZS_STRUCTURE_FREE, so may the call that replaces the grammar. */
+ * With LZS_STRUCTURE_FREE, the call that replaces the grammar may also return these errors. */
 LZS_API lzs_status lzs_sampler_set_grammar(lzs_sampler *sampler, lzs_grammar *grammar);
 
 /* If grammar and masks allow exactly one token next, and no logit_bias forbids this token, gives it; else gives -1. */

@@ -1,5 +1,5 @@
-/* lzsampler_explain.h - why a logit changed; and, without a sampler, the measures of a text that arXiv 2504.20131 (the
- * paper) defines. */
+/* lzsampler_explain.h - why a logit changed. Two functions that need no sampler measure a text as arXiv 2504.20131 (the
+ * paper) does. */
 #ifndef LZSAMPLER_EXPLAIN_H
 #define LZSAMPLER_EXPLAIN_H
 

@@ -164,15 +164,15 @@ LZS_API lzs_status lzs_grammar_new_engine(const lzs_vocabulary *vocabulary, cons
 
 typedef struct lzs_part_masks lzs_part_masks;
 
-/* Makes a store of the masks of LZS_PART_SHARED parts, for all grammars of one vocabulary, which is borrowed. If two
- * grammars contain the same part, the second finds the masks of the first in the store. The store changes no mask. When
- * it holds more than about max_bytes (0 is 32 MiB), it forgets masks. Any number of grammars and threads may use a
- * store. While another thread uses it, a grammar makes its own masks. */
+/* Makes a store of the masks of LZS_PART_SHARED parts, for all grammars of one vocabulary. The vocabulary is borrowed.
+ * If two grammars contain the same part, the second finds the masks of the first in the store. The store changes no
+ * mask. When it holds more than about max_bytes (0 is 32 MiB), it forgets masks. Any number of grammars and threads may
+ * use a store. While another thread uses it, a grammar makes its own masks. */
 LZS_API lzs_status lzs_part_masks_new(const lzs_vocabulary *vocabulary, size_t max_bytes, lzs_part_masks **masks);
 LZS_API void lzs_part_masks_free(lzs_part_masks *masks);
 
 typedef struct lzs_part_masks_figures {
-    size_t n_parts, n_masks, bytes; /* what the store holds now */
+    size_t n_parts, n_masks, bytes; /* numbers of parts, masks and bytes in the store */
     uint64_t found, made;           /* numbers of masks that grammars found in the store, and that they made */
 } lzs_part_masks_figures;
 /* Gives the figures of a store. LZS_ELIMIT while another thread uses the store. */

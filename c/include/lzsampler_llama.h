@@ -124,7 +124,8 @@ typedef struct lzs_llama_decoder {
     void *set_abort_callback; /* llama_set_abort_callback */
     int32_t is_asked;         /* set it to 0 before the first decode, which sets the abort callback. Later decodes do
                                * not set the callback again, since llama.cpp logs each time */
-    int32_t stopped;          /* any thread may set it to end a decode; it stays set until the caller sets it to 0 */
+    int32_t stopped;          /* a flag that any thread may set to end a decode; it stays set until the caller sets it
+                               * to 0 */
 } lzs_llama_decoder;
 
 /* Runs llama_decode with a `llama_batch`. If the device calls the abort callback, the decode ends within a batch, with

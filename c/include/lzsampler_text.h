@@ -32,7 +32,7 @@
 extern "C" {
 #endif
 
-/* The section between the marks is also read by the Python binding (lzsampler/_ffi_build.py). */
+/* The text from cdef-begin to cdef-end is also the cdef of the Python binding (lzsampler/_ffi_build.py). */
 /* cdef-begin */
 
 /* A run is a maximal repetition. Each unit of a run, from the second period on, equals the unit one period earlier. A
@@ -99,9 +99,8 @@ typedef struct lzs_figures {
     uint64_t paragraphs, duplicate_paragraphs, duplicate_paragraph_characters;
     uint64_t tail_ngrams, tail_distinct; /* numbers of 4-grams and of distinct 4-grams in the last 512 words */
     uint64_t extensible; /* number of words that follow a 4-gram that occurred before */
-    uint64_t extended;   /* extensible words that also followed the 4-gram before, so that they make the repetition
-                          * longer */
-    uint64_t frequent;   /* distinct word 30-grams that each occur 20 times or more */
+    uint64_t extended;   /* number of extensible words that also followed an earlier occurrence of their 4-gram */
+    uint64_t frequent;   /* number of distinct word 30-grams that each occur 20 times or more */
 } lzs_figures;
 
 /* Computes the figures of a text of fewer than 2^32 bytes. `words` holds spans in ascending order that do not overlap,
@@ -142,12 +141,12 @@ LZS_API lzs_status lzs_normalize(const uint8_t *text, size_t n, const uint32_t *
  * numbers of copies are 2 or more; `length` is 1 or more. */
 typedef struct lzs_prefilter_rules {
     uint64_t length;                 /* least number of bytes of a long run */
-    uint64_t byte_copies;            /* copies that a run of bytes needs */
-    uint64_t long_byte_copies;       /* copies that a long run of bytes needs */
-    uint64_t span_copies;            /* copies that a run of words or lines needs */
-    uint64_t long_span_copies;       /* copies that a long run of words or lines needs */
-    uint64_t normalized_copies;      /* copies that a run of bytes of the normalized text needs; period >= 2 */
-    uint64_t long_normalized_copies; /* copies that a long run of bytes of the normalized text needs */
+    uint64_t byte_copies;            /* fewest copies of a run of bytes */
+    uint64_t long_byte_copies;       /* fewest copies of a long run of bytes */
+    uint64_t span_copies;            /* fewest copies of a run of words or lines */
+    uint64_t long_span_copies;       /* fewest copies of a long run of words or lines */
+    uint64_t normalized_copies;      /* fewest copies of a run of bytes of the normalized text; period >= 2 */
+    uint64_t long_normalized_copies; /* fewest copies of a long run of bytes of the normalized text */
 } lzs_prefilter_rules;
 
 /* A bit set of the scans that may find a loop. If a bit is 0, the scan is proved to find no loop. */

@@ -47,7 +47,7 @@ struct lzs_llama_grammar {
     int32_t n_head, n_best;
     uint64_t refused;
     lzs_llama_token_data *data; /* (n_vocab) candidates */
-    float *row;                 /* (n_vocab) logits of the candidates, while the best are searched */
+    float *row;                 /* (n_vocab) logits of the candidates, while the best candidates are searched */
 };
 
 /* ISO C has no cast from object to function pointer. */

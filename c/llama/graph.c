@@ -44,7 +44,7 @@ struct lzs_graph {
     float *repeats; /* (max_edits) repeats */
     float *biases;  /* (max_edits) biases */
     float *mask;    /* (n_vocab) 0 or -inf */
-    uint32_t *used; /* (words of the vocabulary) bit set of edited tokens; all 0 between calls */
+    uint32_t *used; /* (lzs_mask_words) bit set of edited tokens; all 0 between calls */
 };
 
 _Static_assert(offsetof(lzs_graph_functions, llama_sampler_init) + sizeof(lzs_graph_calls) ==

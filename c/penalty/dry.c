@@ -1,4 +1,4 @@
-/* dry.c - the DRY penalty: from a history, a bias for each token that would extend a repetition.
+/* dry.c - the DRY penalty: computes a bias for each token that would extend a repetition of the history.
  *
  * DRY is by p-e-w (2024, text-generation-webui pull request 5677); names and defaults are as in llama.cpp. Let the text
  * end in n tokens that also occur earlier in the window, followed by token t. If n >= allowed_length, DRY lowers the

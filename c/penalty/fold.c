@@ -99,7 +99,7 @@ static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_param
                                  * member of *e */
     size_t n = h->table.n;
     e->n = n;
-    if (n == 0) return; /* a table that was never used has the entries NULL */
+    if (n == 0) return; /* in a table that was never used, `entries` is NULL */
     if (h->count_window) {
         lzs_edit by_count[OFTEN];
         for (int32_t count = 0; count < OFTEN; count++) by_count[count] = lzs_counted_edit(params, 0, count);

@@ -1,5 +1,5 @@
-/* paper.c - the penalty of the paper (arXiv 2504.20131), kept as published: from a history, a bias for each token that
- * occurs in the window. The formulas and their sources are in docs/penalties.md.
+/* paper.c - the penalty of the paper (arXiv 2504.20131), as published: computes a bias for each token that occurs in
+ * the window of the history. The formulas and their sources are in docs/penalties.md.
  *
  * A match of token t is a position in reach that holds t. Its length L is 1 plus the length of the common suffix of the
  * tokens before it and the text. Its distance D is 1 for the last token. At the same distance a longer match never
@@ -98,8 +98,8 @@ static void find_best(lzs_paper *paper, const lzs_history *h, bool rate) {
     const lzs_watch *w = &h->watches[LZS_WATCH_paper];
     lzs_match_walk walk = {.reach = lzs_history_reach(h), .least = 1};
     size_t n_final = 0;
-    int32_t final_token = -1; /* the last token met that has its final match; if this token comes several times in a
-                               * row, the table is not searched */
+    int32_t final_token = -1; /* the last token met whose match is final; if it comes several times in a row, the table
+                               * is not searched */
     while (n_final < h->n_in_reach && lzs_match_walk_on(&walk, &w->index, h->kernels)) {
         for (int32_t i = walk.n - 1; i >= 0; i--) {
             int32_t distance = walk.base - walk.found[i], token = h->tokens[h->n - (size_t)distance];

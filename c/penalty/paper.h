@@ -1,5 +1,5 @@
-/* paper.h - the penalty of the paper (arXiv 2504.20131): from a history, a bias for each token that occurs in the
- * window. */
+/* paper.h - the penalty of the paper (arXiv 2504.20131): computes a bias for each token that occurs in the window of
+ * the history. */
 #ifndef LZS_PAPER_H
 #define LZS_PAPER_H
 

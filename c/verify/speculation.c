@@ -123,7 +123,8 @@ size_t lzs_speculation_memory(const lzs_speculation *s) {
 
 /* ---- drafting ---- */
 
-/* The number of accepted tokens at which a loop was first found or the text was first stuck; UINT64_MAX if neither. */
+/* The number of accepted tokens at which a loop was first found or the text was first stuck; UINT64_MAX if there is
+ * neither a loop nor a stuck text. */
 static uint64_t found_at(const lzs_sampler *sampler) {
     lzs_loop loop;
     lzs_stuck stuck;
