@@ -52,7 +52,7 @@ static inline uint32_t lzs_hash_bytes(const uint8_t *bytes, size_t n, uint64_t k
         hash = lzs_fold(hash ^ word, key);
     }
     if (n >= sizeof word) {
-        /* the last 8 bytes; unless n is a multiple of 8, some of these bytes were hashed before */
+        /* hash the last 8 bytes; unless n is a multiple of 8, some of these bytes were hashed before */
         memcpy(&word, bytes + n - sizeof word, sizeof word);
     } else if (n) {
         memcpy(&word, bytes, n);

@@ -1,4 +1,5 @@
-/* llama_example.c - llama.cpp decodes greedily, with the LZ penalty as a sampler of its chain. C11 and C++.
+/* llama_example.c - llama.cpp decodes greedily, with the LZ penalty as a sampler of its chain. This file is valid C11
+ * and C++.
  *
  *     llama_example MODEL PROMPT [LZ_PENALTY]
  *

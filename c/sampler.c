@@ -41,7 +41,7 @@ const char *lzs_strerror(int status) {
     }
 }
 
-/* ---- life ---- */
+/* ---- creating and freeing ---- */
 
 size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab) {
     lzs_params p;

@@ -154,7 +154,7 @@ LZS_DEVICE static inline float lzs_exp2_half(float g) {
 
 /* For y = n + (i + f) / 16 with f in [0, 1), a weight is 2^31 * 2^(-i/16) * 2^(-f/16) >> n. The parabola (f - ORIGIN)^2
  * + LEAST approximates 2^(-f/16), up to a constant factor. The table has 2^31 * 2^(-i/16), divided by this factor. The
- * relative error of the parabola grows from -4.3e-7 at f = 0 to 4.3e-7 at f = 1, so a weight steps down where i
+ * relative error of the parabola grows from -4.3e-7 at f = 0 to 4.3e-7 at f = 1. So a weight never grows where i
  * changes. */
 LZS_DEVICE static const float lzs_weight_table[16] = {
     0x1.e16d76p+20f, 0x1.cd0442p+20f, 0x1.b97896p+20f, 0x1.a6c10ep+20f, 0x1.94d4aap+20f, 0x1.83aad0p+20f,

@@ -5,7 +5,7 @@
 #include "backend.h"
 #include "sort.h"
 
-/* ---- life ---- */
+/* ---- creating and freeing ---- */
 
 static size_t n_groups(int32_t n_vocab) {
     return (size_t)lzs_stretches(n_vocab) * LZS_STRETCH_GROUPS;

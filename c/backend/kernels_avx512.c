@@ -152,8 +152,8 @@ LZS_FN static inline vi v_words(const uint64_t keys[20], const uint32_t position
 }
 LZS_FN static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t newest, uint16_t cap) {
     __m512i t = _mm512_set1_epi32(newest);
-    /* The two masks are not joined by a shift and an or, because GCC 12 with UBSan spills 16 bits of a mask and reloads
-     * 32. */
+    /* The two masks are not joined by a shift and an or. In that code, GCC 12 with UBSan spills 16 bits of a mask and
+     * reloads 32. */
     __mmask16 low = _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(tokens), t);
     __mmask16 high = _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(tokens + 16), t);
     __mmask32 equal = _mm512_kunpackw(high, low);

@@ -333,7 +333,7 @@ LZS_FN static inline vf log2_below(vi k, float below) {
 }
 
 /* Replaces the maxima of one vector of groups by bounds. The least bound so far is kept as the greatest negated bound,
- * because there is a vector operation for the maximum of lanes and none for the minimum. */
+ * because v_greatest finds the greatest lane, and no operation finds the least. */
 LZS_FN static inline vf bounds_of(vi words, float *maxima, lzs_softmax_scale scale, float low, vf greatest) {
     vf below = log2_below(v_shift_right_6(words), LZS_BELOW_LOG2(LZS_GROUP_BITS));
     vf max = v_load(maxima);

@@ -1,12 +1,12 @@
 /* truncate.c - top-k, top-p and min-p as cuts of one order (logit descending, token id ascending).
  *
- * The vocabulary is never sorted. For a top-k of up to LZS_LIST / 2, the maxima of the groups give a lower bound, and
- * the few tokens above the bound are taken into a list. Top-p guesses its cut from a sample, and adds up the exact
- * weight above the guess in one pass over the row. Then top-p lists the tokens between the guess and the cut. A larger
- * top-k sums a histogram of gaps in a window around a guess, and then divides the bin where the sum reaches the target
- * into finer bins. Top-p does the same if many tokens have nearly the same logit. Min-p is a binary search over keys.
- * Sums of integers do not depend on the order of addition, so a cut has the same bits on every machine, and a wrong
- * guess costs only time. If even the bins are too coarse, a radix descent over the row finds the cut.
+ * The vocabulary is never sorted. For a top-k of up to LZS_LIST / 2, the maxima of the groups give a lower bound. The
+ * few tokens above the bound go into a list. Top-p guesses its cut from a sample, and adds up the exact weight above
+ * the guess in one pass over the row. Then top-p lists the tokens between the guess and the cut. A larger top-k sums a
+ * histogram of gaps in a window around a guess. Then it divides the bin where the sum reaches the target into finer
+ * bins. Top-p does the same if many tokens have nearly the same logit. Min-p is a binary search over keys. Sums of
+ * integers do not depend on the order of addition, so a cut has the same bits on every machine. A wrong guess only
+ * takes more time. If even the bins are too coarse, a radix descent over the row finds the cut.
  */
 #include <math.h>
 #include <string.h>
@@ -204,7 +204,8 @@ static bool take_top_k(const search *s, const lzs_plan *plan) {
     lzs_list list = s->b->list;
     float low = lower_bound(s, plan);
     list.n = 0;
-    if (!s->keep_ties && k < list.capacity / 4 - 64) list.capacity = 4 * k + 256; /* a flat row fills any capacity */
+    if (!s->keep_ties && k < list.capacity / 4 - 64) list.capacity = 4 * k + 256; /* a flat row fills any list, so use a
+                                                                                   * short list */
     int32_t at = 0;
     while ((at = s->b->kernels->gather(row, s->b->maxima, at, low, INFINITY, &list)) < row->n) {
         uint32_t last = lzs_packed_key(keep_best(&list, k, s->keep_ties));
@@ -489,8 +490,8 @@ typedef struct level {
 
 static void count_key(const level *l, float x, int32_t id, uint64_t *bins) {
     uint32_t key = lzs_key(x);
-    if (((uint64_t)key >> (l->shift + l->width)) != l->prefix) return; /* 64 bits, since the shift is 32 at the first
-                                                                        * digit */
+    if (((uint64_t)key >> (l->shift + l->width)) != l->prefix) return; /* shift 64 bits, since the shift is 32 at the
+                                                                        * first digit */
     if (!lzs_inside(l->cut, key, id)) return;
     bins[(key >> l->shift) & ((1u << l->width) - 1)] += l->scale ? lzs_weight(lzs_gap_bits(*l->scale, x)) : 1;
 }

@@ -176,8 +176,8 @@ LZS_API const char *lzs_strerror(int status);
  * lzs_params in their header. */
 LZS_API void lzs_params_init_size(lzs_params *params, size_t size);
 
-/* Returns the name of a field that is out of range for this vocabulary, "n_vocab" if n_vocab itself is out of range, or
- * NULL if all is in range. */
+/* Returns the name of a field that is out of range for this vocabulary, or NULL if there is none. The name is "n_vocab"
+ * if n_vocab itself is out of range. */
 LZS_API const char *lzs_params_invalid(const lzs_params *params, int32_t n_vocab);
 
 /* Derives the seed of sequence number `sequence` from the user's seed. Sequences with the same seed would all draw with

@@ -52,9 +52,9 @@ LZS_API lzs_status lzs_explain(lzs_sampler *sampler, const float *logits, const 
 LZS_API lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_t window, int32_t buffer,
                                int32_t formula, int32_t *tokens, float *bits, size_t capacity, size_t *n_written);
 
-/* Gives the length in bits of n tokens under the LZ compressor of the paper (Definition 8). A phrase of at most
- * `buffer` tokens costs 1 + log2 length + log2 distance if it also occurs at a distance of at most `window` tokens
- * before. Any other token costs 1 + log2 n_vocab. */
+/* Gives the length in bits of n tokens under the LZ compressor of the paper (Definition 8). If a phrase of at most
+ * `buffer` tokens also occurs at most `window` tokens before, it costs 1 + log2 length + log2 distance. Any other token
+ * costs 1 + log2 n_vocab. */
 LZS_API lzs_status lzs_code_length(const int32_t *tokens, size_t n, int32_t n_vocab, int32_t window, int32_t buffer,
                                    double *bits);
 

@@ -126,7 +126,7 @@ LZS_API lzs_status lzs_grammar_match(lzs_grammar *grammar, const char *text, siz
 #define LZS_GRAMMAR_START 2 /* the state before the first byte */
 LZS_API lzs_status lzs_grammar_step(lzs_grammar *grammar, int32_t state, uint8_t byte, int32_t *next);
 
-/* Gives for a state whether the text matches there, and a mask of the tokens that the state allows, as in lzs_set_mask.
+/* Gives whether the text matches in a state, and the mask of the tokens that the state allows (as in lzs_set_mask).
  * LZS_EINVAL if `state` is not a state, or n_words is not the size of a mask. */
 LZS_API lzs_status lzs_grammar_state(lzs_grammar *grammar, int32_t state, int32_t *matches, uint32_t *words,
                                      size_t n_words);

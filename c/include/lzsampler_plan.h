@@ -27,8 +27,8 @@ typedef struct lzs_edit {
 
 /* All that a backend needs to know of one step besides the logits. A plan can be stored, sent, replayed or put into a
  * batch. The arrays `edits` and `mask` belong to whoever made the plan. A backend returns LZS_EINVAL if a number is out
- * of range, if an edited token is not in the vocabulary, or if two edits have the same token. A backend does not check
- * that each `repeat` is positive and normal and each `bias` finite or -inf; lzs_plan_read does. */
+ * of range, an edited token is not in the vocabulary, or two edits have one token. A backend does not check that each
+ * `repeat` is positive and normal and each `bias` finite or -inf; lzs_plan_read does. */
 typedef struct lzs_plan {
     int32_t n_vocab;
     int32_t sign_aware;

@@ -124,15 +124,14 @@ LZS_API lzs_status lzs_number_figures(const int32_t *numbers, size_t n, lzs_figu
  * stretch of the digit 0 becomes one 0. To normalize digits and white space, the caller maps all digits to 0 and all
  * white space to a space.
  *
- * Only well-formed UTF-8 is decoded and replaced. The bytes of overlong forms, of surrogates (U+D800 to U+DFFF), of
- * numbers above 10FFFF and of incomplete characters are copied as they are, and so are all other bytes that belong to
- * no character. fold[c] must be a character, not a surrogate, and in UTF-8 no longer than c. If a fold[c] that is
- * needed is not, the function returns LZS_EINVAL. `normalized` must have room for n bytes. *n_normalized is the number
- * of bytes written.
+ * Only well-formed UTF-8 is decoded and replaced. All other bytes are copied as they are: overlong forms, surrogates
+ * (U+D800 to U+DFFF), numbers above 10FFFF, incomplete characters, and bytes that belong to no character. fold[c] must
+ * be a character, not a surrogate, and in UTF-8 no longer than c. If a fold[c] that is needed is not, the function
+ * returns LZS_EINVAL. `normalized` must have room for n bytes. *n_normalized is the number of bytes written.
  *
  * `places` holds byte offsets in the normalized text, in ascending order, each at most *n_normalized. (A first call
- * without places gives *n_normalized.) The function replaces each of these offsets by the offset, in characters of
- * `text`, of what was written there. */
+ * without places gives *n_normalized.) The function replaces each offset by the offset, in characters, of the stretch
+ * of `text` that was written there. */
 LZS_API lzs_status lzs_normalize(const uint8_t *text, size_t n, const uint32_t *fold, size_t n_fold,
                                  uint8_t *normalized, size_t *n_normalized, uint64_t *places, size_t n_places);
 

@@ -36,8 +36,8 @@ typedef struct lzs_speculation lzs_speculation;
  * n_draft_vocab is the size of the draft's vocabulary, 1..LZS_MAX_VOCAB. Only tokens that both vocabularies have are
  * drafted. `ends` lists n_ends tokens: if such a token is drafted and stands, the block ends after the token. The list
  * is copied, and may be NULL when n_ends is 0. All memory is allocated here. Each token of a block takes 12 bytes for
- * each of lzs_edits_max edits, a mask, and in mode LZS_SPEC_MRS 8 bytes for each token that both vocabularies have.
- * Most systems use physical memory only for what is written. */
+ * each of lzs_edits_max edits, and a mask. In mode LZS_SPEC_MRS it also takes 8 bytes for each token that both
+ * vocabularies have. Most systems use physical memory only for what is written. */
 LZS_API lzs_status lzs_speculation_new(lzs_sampler *sampler, int32_t mode, int32_t max_draft, int32_t n_draft_vocab,
                                        const int32_t *ends, size_t n_ends, lzs_speculation **speculation);
 LZS_API void lzs_speculation_free(lzs_speculation *speculation);
@@ -45,8 +45,8 @@ LZS_API void lzs_speculation_free(lzs_speculation *speculation);
 /* Returns the number of bytes that the speculation holds, the sampler not included. */
 LZS_API size_t lzs_speculation_memory(const lzs_speculation *speculation);
 
-/* Picks the next token of the block from the draft's n_draft_vocab logits, with the edits and the mask of its position,
- * and appends the token to the text. The caller may set masks between two drafts, as between two steps. If the draft's
+/* Picks the next token of the block from the draft's n_draft_vocab logits, and appends the token to the text. The edits
+ * and the mask of the position apply. The caller may set masks between two drafts, as between two steps. If the draft's
  * best token has a probability below p_min (0..1), *token is -1 and nothing is drafted. This probability is computed
  * over the ten best tokens at temperature 1, as for llama.cpp's --spec-draft-p-min. LZS_ESPACE if the block is full;
  * else fails as lzs_step does. After an error nothing has changed, and the caller can verify the tokens drafted

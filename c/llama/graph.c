@@ -51,7 +51,7 @@ _Static_assert(offsetof(lzs_graph_functions, llama_sampler_init) + sizeof(lzs_gr
                    sizeof(lzs_graph_functions),
                "the two lists differ");
 
-/* ---- life ---- */
+/* ---- creating and freeing ---- */
 
 lzs_status lzs_graph_new(const lzs_graph_functions *functions, const lzs_graph_settings *settings, lzs_graph **graph) {
     *graph = NULL;

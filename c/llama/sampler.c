@@ -4,8 +4,8 @@
  * NULL. `apply` may be called twice for a token, so only `accept` may change the state. `free` must free ctx alone,
  * because libllama deletes the struct that its own llama_sampler_init made. Earlier samplers may have truncated and
  * reordered the candidates, so a token is found by its id, never by its index. If no token is selected, llama.cpp
- * aborts the process. So if we cannot pick a token (nothing allowed, NaN), we select the token with the highest logit
- * that we got and leave the array otherwise unchanged. The error is kept for lzs_chain_sampler_status.
+ * aborts the process. So if we cannot pick a token (nothing allowed, NaN), we select the candidate with the highest
+ * logit, and change nothing else. The error is kept for lzs_chain_sampler_status.
  */
 #include "../sampler.h"
 

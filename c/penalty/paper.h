@@ -21,7 +21,7 @@ typedef struct lzs_paper {
     float *bias_at; /* (reach + 1) bias_at[d]: the bias of a token whose best match has length 1 and distance d, from d
                      * = 1 on */
     lzs_nearest_price nearest; /* the settings from which bias_at was made */
-    lzs_paper_match *matches;  /* (capacity) by index of the entry in the token table */
+    lzs_paper_match *matches;  /* (capacity) match of each entry of the token table */
     int32_t *matched;          /* (n_matched of capacity) indices of the entries that have a match longer than 1 */
     uint32_t n_matched;
     size_t capacity;

@@ -46,7 +46,7 @@ size_t lzs_merge_biases(lzs_logit_bias *biases, size_t n) {
     return left;
 }
 
-/* ---- life ---- */
+/* ---- creating and freeing ---- */
 
 lzs_token_classes *lzs_token_classes_new(const lzs_params *p) {
     uint64_t bytes = sizeof(lzs_token_classes) + (uint64_t)p->n_logit_bias * sizeof *p->logit_bias;

@@ -26,8 +26,8 @@ bool lzs_token_classes_equal(const lzs_token_classes *a, const lzs_token_classes
 size_t lzs_token_classes_memory(const lzs_token_classes *classes);
 
 /* Sort lists in ascending order of tokens. lzs_merge_biases also replaces several biases of one token by their sum. The
- * biases are added from the smallest to the largest, so the sum depends neither on the order of the list nor on the C
- * library's qsort. */
+ * biases are added from the smallest to the largest. So the sum depends neither on the order of the list nor on
+ * qsort. */
 void lzs_sort_tokens(int32_t *tokens, size_t n);
 size_t lzs_merge_biases(lzs_logit_bias *biases, size_t n); /* returns the number of biases left */
 

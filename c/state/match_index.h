@@ -1,8 +1,8 @@
 /* match_index.h - an index of the places where the history repeats its own end.
  *
- * For each distance d the index holds the length, at most `cap`, of the longest common suffix of the history and of the
- * history without its last d tokens. The token at distance d followed the earlier occurrence of this suffix. So the LZ
- * penalty and DRY compute the penalty of this token from the length.
+ * For each distance d the index holds the length, at most `cap`, of the common suffix of the history and the history
+ * without its last d tokens. The token at distance d followed the earlier occurrence of this suffix. So the LZ penalty
+ * and DRY compute the penalty of this token from the length.
  */
 #ifndef LZS_MATCH_INDEX_H
 #define LZS_MATCH_INDEX_H

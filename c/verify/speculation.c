@@ -47,7 +47,7 @@ struct lzs_speculation {
     float *p_probabilities; /* (n_vocab) probabilities of p, for one position */
 };
 
-/* ---- life ---- */
+/* ---- creating and freeing ---- */
 
 static int ascending(const void *a, const void *b) {
     int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
