@@ -30,10 +30,10 @@ const char *lzs_strerror(int status) {
     case LZS_EINVAL: return "an argument or parameter is out of range";
     case LZS_ENOMEM: return "out of memory";
     case LZS_EMASKED:
-        return "no token is allowed: every logit is -inf or masked, or a mask is not known after a rewind";
+        return "no token is allowed: every logit is -inf or masked, or a rewind went back to a lost mask";
     case LZS_ENAN: return "a logit is NaN";
-    case LZS_ESPACE: return "the output arrays, or those of the backend, are too small";
-    case LZS_EFULL: return "the sequence has 2^31 - 1 tokens and takes no more";
+    case LZS_ESPACE: return "the output arrays or the backend's arrays are too small";
+    case LZS_EFULL: return "the sequence is full: it has 2^31 - 1 tokens";
     case LZS_ELIMIT: return "a step of the grammar reached a limit";
     case LZS_EDEVICE: return "the CUDA device, its driver or its code failed";
     case LZS_EBUSY: return "another thread is using the sampler";

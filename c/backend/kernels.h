@@ -62,8 +62,8 @@ typedef struct lzs_softmax_scale {
     float scale; /* log2(e) / temperature */
 } lzs_softmax_scale;
 
-/* Tokens taken out of a row. Each is packed into an integer. Descending integers are in the order of truncation: the
- * best token is the largest integer. */
+/* A list of tokens of a row. Each token is packed into an integer. Descending integers are in the order of truncation:
+ * the best token is the largest integer. */
 typedef struct lzs_list {
     uint64_t *packed; /* (n of capacity) key of the logit << 32 | ~id */
     int32_t n;

@@ -449,7 +449,7 @@ static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs
         }
         bin = crossing_bin(h, &target);
         if (bin < LZS_BINS) break;
-        if (limit >= 64.0f) return false; /* top-k with logits far apart, or k is above the number of tokens */
+        if (limit >= 64.0f) return false; /* in top-k, logits are far apart, or k is above the number of tokens */
         from = limit;
         limit += 32.0f;
     }

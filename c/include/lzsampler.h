@@ -18,7 +18,8 @@
  *     lzs_sampler_free(sampler);
  *
  * The order of a step is fixed: penalties, mask, temperature, truncation (top-k, top-p, min-p), draw. The same logits,
- * parameters, seed and position give the same token on every CPU and in every batch; docs/determinism.md specifies it.
+ * parameters, seed and position give the same token on every CPU and in every batch; docs/determinism.md has the
+ * specification.
  *
  * Other headers: lzsampler_grammar.h (grammars; included here), lzsampler_plan.h (edits and plans, for engines with
  * many sequences), lzsampler_explain.h (why a logit changed), lzsampler_verify.h (speculative decoding),
@@ -245,8 +246,8 @@ typedef struct lzs_loop {
     int32_t count;  /* number of whole copies, >= loop_min_count */
 } lzs_loop;
 
-/* Returns 1, and the loop in *loop, once the accepted tokens have ended in loop_min_count copies of a pattern; before
- * that 0. If one token completes several loops, the loop with the shortest pattern is found. A found loop stays found
+/* Returns 1, and the loop in *loop, once the accepted tokens have ended in loop_min_count copies of a pattern; returns
+ * 0 before. If one token completes several loops, the loop with the shortest pattern is found. A found loop stays found
  * until a reset, or a rewind that takes back the token that completed the loop. (vLLM's `repetition_detection`.) */
 LZS_API int lzs_loop_found(const lzs_sampler *sampler, lzs_loop *loop);
 
@@ -256,8 +257,8 @@ typedef struct lzs_stuck {
     uint64_t end;   /* number of accepted tokens when the stretch was found */
 } lzs_stuck;
 
-/* Returns 1, and the stretch in *stuck, once the text is stuck; before that 0 (docs/loops.md). An n-gram is old if it
- * also ended at stuck_min_count - 1 or more of the stuck_window positions before. A token is old if an old n-gram
+/* Returns 1, and the stretch in *stuck, once the text is stuck; returns 0 before (docs/loops.md). An n-gram is old if
+ * it also ended at stuck_min_count - 1 or more of the stuck_window positions before. A token is old if an old n-gram
  * contains the token; else it is new. Each old token raises a score by 1. Each new token lowers the score by
  * stuck_weight, at most to 0. The text is stuck once the score reaches stuck_threshold. `start` is where the score last
  * left 0. The result stays until a reset, or a rewind that takes back the token at which the text became stuck. */

@@ -11,9 +11,10 @@ extern "C" {
 
 /* cdef-begin */
 
-/* What happened to one token's logit, and why. The edit of the token is composed of the parts below: `repeat` is 1 +
- * free_share * (count_repeat - 1), and `bias` is free_share * (count_bias + lz_bias + dry_bias) + logit_bias. For an
- * exempt token, count_bias, lz_bias and dry_bias are 0 and count_repeat is 1; matches and count are still given. */
+/* The explanation of one token's logit: what changed it, and why. The edit of the token is composed of the parts below:
+ * `repeat` is 1 + free_share * (count_repeat - 1), and `bias` is free_share * (count_bias + lz_bias + dry_bias) +
+ * logit_bias. For an exempt token, count_bias, lz_bias and dry_bias are 0 and count_repeat is 1; matches and count are
+ * still given. */
 typedef struct lzs_explanation {
     int32_t token;
     int32_t allowed;     /* 1 if the masks allow the token, else 0 */

@@ -46,7 +46,7 @@ LZS_API size_t lzs_vocabulary_memory(const lzs_vocabulary *vocabulary);
 
 /* The reason why a grammar could not be made. */
 typedef struct lzs_grammar_error {
-    size_t offset;    /* offset of the byte of the pattern at which the error is; SIZE_MAX if it is about the whole
+    size_t offset;    /* offset of the error in the pattern, in bytes; SIZE_MAX if the error is about the whole
                        * pattern */
     char reason[120]; /* one line of English; empty if the status says enough */
 } lzs_grammar_error;
@@ -74,8 +74,8 @@ typedef enum lzs_part_kind {
     LZS_PART_PATTERN = 2,
     LZS_PART_SEQUENCE = 3, /* parts number children[first .. first + n), one after the other */
     LZS_PART_CHOICE = 4,   /* one of the parts children[first .. first + n); n > 0 */
-    LZS_PART_REPEAT = 5,   /* children[first], min to max times; if n is 2, with children[first + 1] between two
-                            * times */
+    LZS_PART_REPEAT = 5,   /* children[first], repeated min to max times; if n is 2, with children[first + 1] between
+                            * two repetitions */
     LZS_PART_LIST = 6,     /* parts children[first + 1 .. first + n) in this order, with children[first] between two
                             * parts. A text may omit each part that is a REPEAT of 0 to 1, but has at least min (0 or 1)
                             * parts */

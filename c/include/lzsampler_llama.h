@@ -16,7 +16,7 @@ extern "C" {
 
 /* cdef-begin */
 
-/* What a sampler of lzsampler does in llama.cpp's chain. */
+/* The task of our sampler in llama.cpp's chain. */
 typedef enum lzs_chain_kind {
     LZS_CHAIN_PENALTIES = 0, /* changes logits as penalties, grammar and masks say, anywhere in a chain */
     LZS_CHAIN_SAMPLER = 1    /* runs the whole pipeline and selects a token, so it ends a chain */
@@ -28,8 +28,8 @@ LZS_API lzs_status lzs_chain_sampler_new(const lzs_sampler *sampler, int32_t kin
                                          void **chain_sampler);
 
 /* Returns the lzs_sampler inside, borrowed: it is valid as long as the llama_sampler exists. llama_sampler_copy copies
- * it as lzs_sampler_copy does. If the two samplers differ in a [fixed] parameter, the target stays as it was, and the
- * target's status becomes LZS_EINVAL. */
+ * the lzs_sampler as lzs_sampler_copy does. If the two samplers differ in a [fixed] parameter, the target stays as it
+ * was, and the target's status becomes LZS_EINVAL. */
 LZS_API lzs_sampler *lzs_chain_sampler_inner(void *chain_sampler);
 
 /* Returns the first error since the last call of this function, and clears it: llama.cpp's interface cannot return
@@ -59,7 +59,7 @@ typedef struct lzs_graph_functions {
     void *ggml_set_input, *ggml_backend_tensor_set, *ggml_backend_buft_get_device, *ggml_backend_dev_supports_op;
 } lzs_graph_functions;
 
-/* What the graph does besides the edits. */
+/* The task of the graph besides the edits. */
 typedef enum lzs_graph_kind {
     LZS_GRAPH_ROWS = 0, /* nothing: the edited rows come back, and lzs_graph_step picks from these rows */
     LZS_GRAPH_BEST = 1, /* it finds the best token, and only this token comes back: for temperature 0 */

@@ -17,8 +17,9 @@ extern "C" {
 
 /* cdef-begin */
 
-/* What all penalties together do to the logit x of one token: x becomes (x > 0 ? x / repeat : x * repeat) + bias. (If
- * sign_aware is 0, it becomes x / repeat + bias.) A finite logit stays finite, but a bias of -inf makes it -inf. */
+/* The change that all penalties together make to the logit x of one token: x becomes (x > 0 ? x / repeat : x * repeat)
+ * + bias. (If sign_aware is 0, it becomes x / repeat + bias.) A finite logit stays finite, but a bias of -inf makes it
+ * -inf. */
 typedef struct lzs_edit {
     int32_t token;
     float repeat;

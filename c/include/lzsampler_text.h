@@ -126,8 +126,8 @@ LZS_API lzs_status lzs_number_figures(const int32_t *numbers, size_t n, lzs_figu
  *
  * Only well-formed UTF-8 is decoded and replaced. All other bytes are copied as they are: overlong forms, surrogates
  * (U+D800 to U+DFFF), numbers above 10FFFF, incomplete characters, and bytes that belong to no character. fold[c] must
- * be a character, not a surrogate, and in UTF-8 no longer than c. If a fold[c] that is needed is not, the function
- * returns LZS_EINVAL. `normalized` must have room for n bytes. *n_normalized is the number of bytes written.
+ * be a character, not a surrogate, and in UTF-8 no longer than c. If a fold[c] that is needed breaks this rule, the
+ * function returns LZS_EINVAL. `normalized` must have room for n bytes. *n_normalized is the number of bytes written.
  *
  * `places` holds byte offsets in the normalized text, in ascending order, each at most *n_normalized. (A first call
  * without places gives *n_normalized.) The function replaces each offset by the offset, in characters, of the stretch
@@ -135,9 +135,9 @@ LZS_API lzs_status lzs_number_figures(const int32_t *numbers, size_t n, lzs_figu
 LZS_API lzs_status lzs_normalize(const uint8_t *text, size_t n, const uint32_t *fold, size_t n_fold,
                                  uint8_t *normalized, size_t *n_normalized, uint64_t *places, size_t n_places);
 
-/* Which runs count as loops. A run is long if it has at least `length` bytes. There are two minimum numbers of copies
- * for each kind of run: one for all runs, and one for long runs. A run counts if it reaches one that applies. All
- * numbers of copies are 2 or more; `length` is 1 or more. */
+/* The rules by which runs count as loops. A run is long if it has at least `length` bytes. There are two minimum
+ * numbers of copies for each kind of run: one for all runs, and one for long runs. A run counts if it reaches a minimum
+ * that applies to the run. All numbers of copies are 2 or more; `length` is 1 or more. */
 typedef struct lzs_prefilter_rules {
     uint64_t length;                 /* least number of bytes of a long run */
     uint64_t byte_copies;            /* fewest copies of a run of bytes */
@@ -174,8 +174,8 @@ typedef struct lzs_prefilter_result {
 LZS_API lzs_status lzs_prefilter(const uint8_t *text, size_t n, const lzs_prefilter_rules *rules, const uint32_t *fold,
                                  size_t n_fold, lzs_prefilter_result *result);
 
-/* When a stretch of a text counts as stuck. `min_count` is 2 or more, `weight` 0 or more, and all other numbers are 1
- * or more. */
+/* The rules by which a stretch of a text counts as stuck. `min_count` is 2 or more, `weight` 0 or more, and all other
+ * numbers are 1 or more. */
 typedef struct lzs_stuck_rules {
     uint64_t threshold; /* the score that a stretch needs */
     uint64_t ngram;     /* number of units of an n-gram */

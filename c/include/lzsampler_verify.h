@@ -11,8 +11,8 @@ extern "C" {
 
 /* cdef-begin */
 
-/* How the target decides which drafted tokens stand, that is, are kept. In each mode the tokens have the same
- * distribution as without a draft, with the penalties, masks and truncation of their own positions (proof:
+/* The rule by which the target decides which drafted tokens stand, that is, are kept. In each mode the tokens have the
+ * same distribution as without a draft, with the penalties, masks and truncation of their own positions (proof:
  * docs/speculative.md). In LZS_SPEC_GUMBEL and LZS_SPEC_MATCH the result is even the same tokens that lzs_step would
  * give. */
 typedef enum lzs_spec_mode {

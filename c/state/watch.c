@@ -61,7 +61,7 @@ static uint16_t since_after(const lzs_separators *s, int32_t since, int32_t toke
 void lzs_watch_extend(lzs_watch *w, const lzs_kernels *kernels, const int32_t *tokens, size_t n, size_t added) {
     enum { FEW = 32 };
     for (size_t i = n - added; i < n; i++) w->since[i] = since_after(&w->separators, lzs_unbroken(w, i), tokens[i]);
-    if (added > FEW) { /* computing all lengths once is cheaper than one pass for each token */
+    if (added > FEW) { /* computing all lengths once is faster than one pass for each token */
         lzs_match_index_rebuild(&w->index, tokens, n);
         return;
     }

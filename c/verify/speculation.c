@@ -298,8 +298,8 @@ static bool is_end(const lzs_speculation *s, int32_t token) {
     return lzs_find_token(s->ends, s->n_ends, sizeof *s->ends, token) < s->n_ends;
 }
 
-/* Whether the block ends after its first n tokens, which stand. `found` is found_at() with all drafted tokens
- * accepted. */
+/* Whether the block ends after its first n tokens, which stand. `found` is the result of found_at() after all drafted
+ * tokens were accepted. */
 static bool over(const lzs_speculation *s, int32_t n, uint64_t found) {
     if (n == 0) return false;
     return is_end(s, s->tokens[n - 1]) || (found == s->start + (uint64_t)n && !s->was_looping);
