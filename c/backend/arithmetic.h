@@ -7,8 +7,8 @@
 #ifndef LZS_ARITHMETIC_H
 #define LZS_ARITHMETIC_H
 
-/* GCC has a macro for each part of -ffast-math, MSVC for /fp:fast. clang has macros for -ffast-math as a whole and for
- * finite numbers. */
+/* GCC has a macro for each part of -ffast-math, and MSVC has a macro for /fp:fast. clang has macros only for
+ * -ffast-math as a whole and for finite numbers. */
 #if defined(__FAST_MATH__) || defined(__NO_SIGNED_ZEROS__) || defined(__ASSOCIATIVE_MATH__) || \
     defined(__RECIPROCAL_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || defined(_M_FP_FAST)
 #  error "lzsampler needs IEEE arithmetic: build without -ffast-math, its parts and /fp:fast"

@@ -1,6 +1,6 @@
-/* kernels_simd.h - every kernel, once, over the vector operations of an instruction set. This header does not stand
- * alone. Each kernels_<isa>.c defines the operations (v_*), LZS_FN (the function attributes), LZS_NAME and LZS_TABLE,
- * and then includes this header.
+/* kernels_simd.h - all kernels, written once with the vector operations of an instruction set. Each kernels_<isa>.c
+ * defines the operations (v_*), LZS_FN (the function attributes), LZS_NAME and LZS_TABLE, and then includes this
+ * header.
  *
  * Results have the bits of kernels_scalar.c: sums are of integers, and floats go through the same single operations in
  * the same order. If a cheap bound says that a token cannot win the race, its exact score is not computed.

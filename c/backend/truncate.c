@@ -449,7 +449,8 @@ static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs
         }
         bin = crossing_bin(h, &target);
         if (bin < LZS_BINS) break;
-        if (limit >= 64.0f) return false; /* in top-k, logits are far apart, or k is above the number of tokens */
+        if (limit >= 64.0f) return false; /* only in top-k, if logits are far apart or k is above the number of
+                                           * tokens */
         from = limit;
         limit += 32.0f;
     }
@@ -517,7 +518,7 @@ static lzs_cut descend(const search *s, lzs_cut cut, const lzs_softmax_scale *sc
             uint64_t total = 0;
             for (uint32_t k = 0; k <= bin; k++) total += bins[k];
             target = scale ? top_p_target(plan->top_p, total) : (uint64_t)plan->top_k;
-            if (target > total) return cut; /* top-k, and k is above the number of tokens */
+            if (target > total) return cut; /* only in top-k, if k is above the number of tokens */
         }
         while (bins[bin] < target) target -= bins[bin--]; /* the loop ends, since all bins together reach the target */
         prefix = (prefix << widths[i]) | bin;

@@ -150,7 +150,7 @@ typedef struct lzs_grammar_engine {
      * the numbers of forgotten states again. */
     int32_t (*trim)(void *user, int32_t state, int32_t *forgot);
     /* Not 0 if making a mask is slow. At temperature 0, lzs_sample and lzs_step then pick the best of all tokens first,
-     * and ask `accept` about this token. Only if the token is not allowed, they make a mask. The result is the same as
+     * and ask `accept` about this token. A mask is made only if the token is not allowed. The result is the same as
      * with a mask. */
     int32_t picks_first;
 } lzs_grammar_engine;

@@ -99,7 +99,7 @@ LZS_API void lzs_undraft(lzs_speculation *speculation);
 typedef struct lzs_lookup lzs_lookup;
 
 /* Makes a lookup with an empty text. A lookup searches the last `window` (1..INT32_MAX) tokens of the text for the
- * text's end. It takes 6 bytes for each token. */
+ * text's end. A lookup takes 6 bytes for each token. */
 LZS_API lzs_status lzs_lookup_new(int32_t window, lzs_lookup **lookup);
 LZS_API void lzs_lookup_free(lzs_lookup *lookup);
 

@@ -58,16 +58,16 @@ const lzs_graph_settings *lzs_graph_settings_of(const lzs_graph *g);
  * operations. */
 bool lzs_graph_fits(lzs_graph *g, void *buffer_type, uint32_t max_rows);
 
-/* The last result of lzs_graph_fits; false before the first call. */
+/* Returns the last result of lzs_graph_fits; false before the first call. */
 bool lzs_graph_is_supported(const lzs_graph *g);
 
 /* Forgets all rows of the graph that was built last. */
 void lzs_graph_clear(lzs_graph *g);
 
-/* Adds the operations of one more row. False, with nothing added, if there is no room. */
+/* Adds the operations of one more row. Returns false, with nothing added, if there is no room. */
 bool lzs_graph_build(lzs_graph *g, void *context, lzs_llama_sampler_data *data);
 
-/* The number of rows that were added. */
+/* Returns the number of rows that were added. */
 size_t lzs_graph_rows(const lzs_graph *g);
 
 /* Uploads the edits and the mask of a plan for a row. If `plan` is NULL, uploads edits and a mask that change nothing.
