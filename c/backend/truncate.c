@@ -484,7 +484,7 @@ static const int32_t shifts[] = {21, 10, 0}, widths[] = {11, 11, 10};
 /* One level of the descent counts the tokens inside the cut whose key begins with the prefix. */
 typedef struct level {
     lzs_cut cut;
-    const lzs_softmax_scale *scale; /* if not NULL, weights are summed; if NULL, tokens are counted */
+    const lzs_softmax_scale *scale; /* scale of the weights that are summed; if NULL, tokens are counted */
     uint32_t prefix;
     int32_t shift, width;
 } level;

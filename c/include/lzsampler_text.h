@@ -12,7 +12,8 @@
  *
  * Texts are bytes. Functions that count characters assume UTF-8, and count each byte that does not have the form
  * 10xxxxxx as one character. So the number of characters is defined even if the text is not well-formed UTF-8. Words
- * and lines are separated by the white space of Python's str.split, which is Unicode's and the control codes 1C to 1F.
+ * and lines are separated by the white space of Python's str.split: Unicode's white space and the control codes 1C to
+ * 1F.
  *
  * Every function returns an lzs_status and gives its results through pointers. LZS_EINVAL: an array is NULL, or a
  * number is out of range. LZS_ENOMEM: there is not enough memory. After an error the contents of the results are
@@ -82,9 +83,9 @@ LZS_API lzs_status lzs_intern(const uint8_t *text, size_t n, const lzs_span *spa
 /* Counts of what repeats in a text, whether or not the copies are contiguous. Lengths are in characters.
  *
  * The members from `top_characters` on are the numerators and denominators of Gopher's repetition filters (Rae et al.
- * 2021, arXiv 2112.11446, table A1), counted as in datatrove. Lines are split at one or more line feeds; paragraphs at
- * two or more, after the white space around the text is removed. A line, paragraph or n-gram is a duplicate if an equal
- * one came before it. */
+ * 2021, arXiv 2112.11446, table A1), counted as in datatrove. Lines are split at one or more line feeds. Paragraphs are
+ * split at two or more, after the white space around the text is removed. A line, paragraph or n-gram is a duplicate if
+ * an equal one came before it. */
 typedef struct lzs_figures {
     uint64_t characters, words;
     uint64_t ngrams[4];   /* n-grams of words, n = 1..4 */

@@ -13,7 +13,7 @@ extern "C" {
 
 /* The rule by which the target decides which drafted tokens stand, that is, are kept. In each mode the tokens have the
  * same distribution as without a draft, with the penalties, masks and truncation of their own positions (proof:
- * docs/speculative.md). In LZS_SPEC_GUMBEL and LZS_SPEC_MATCH the result is even the same tokens that lzs_step would
+ * docs/speculative.md). In LZS_SPEC_GUMBEL and LZS_SPEC_MATCH the result even has the same tokens that lzs_step would
  * give. */
 typedef enum lzs_spec_mode {
     LZS_SPEC_GUMBEL = 0, /* Draft and target draw with the same noise; a token stands if both draw it. */

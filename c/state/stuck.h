@@ -23,8 +23,8 @@ typedef struct lzs_stuck_detector {
     lzs_stuck_score now;
     lzs_stuck_score *before; /* (LZS_STUCK_UNDO) the score before token i is at i % LZS_STUCK_UNDO */
     uint32_t *heads;         /* (n_buckets) end of the last n-gram of each bucket, as a number of tokens; 0: none */
-    uint32_t *links;         /* (n_links) for the n-gram that ends with token i: the end of the previous n-gram in its
-                              * bucket */
+    uint32_t *links;         /* (n_links) links[i % n_links]: end of the n-gram before the one that ends with token i,
+                              * in the same bucket */
     uint32_t n_buckets, n_links;
 } lzs_stuck_detector;
 
