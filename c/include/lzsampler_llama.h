@@ -136,9 +136,9 @@ LZS_API int32_t lzs_llama_decode(lzs_llama_decoder *decoder, const void *batch, 
 
 /* ---- a chain under a grammar ----
  *
- * This is the order of llama.cpp's common_sampler. The chain picks a token, and the grammar judges only this token. If
- * the grammar refuses it, the grammar masks the candidates, and the chain picks again. Then chain and grammar accept
- * the token. */
+ * These functions sample in the order of llama.cpp's common_sampler. The chain picks a token, and the grammar judges
+ * only this token. If the grammar refuses it, the grammar masks the candidates, and the chain picks again. Then chain
+ * and grammar accept the token. */
 
 typedef struct lzs_llama_grammar lzs_llama_grammar;
 

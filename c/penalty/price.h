@@ -41,7 +41,7 @@ LZS_DEVICE static inline float lzs_price(const lzs_params *p, float log2_vocab, 
     return lzs_finite(run > said ? run : said);
 }
 
-/* The greatest value of U; longer suffixes count as this. */
+/* The greatest value of U; longer suffixes count as this value. */
 LZS_DEVICE static inline int32_t lzs_most_suffix(const lzs_params *p) {
     return p->lz_window < UINT16_MAX ? p->lz_window : UINT16_MAX;
 }

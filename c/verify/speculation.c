@@ -134,7 +134,7 @@ static uint64_t found_at(const lzs_sampler *sampler) {
     return at;
 }
 
-/* Whether the sampler's text has not changed since the last draft. */
+/* Whether the sampler's text is still the text after the last draft. */
 static bool in_place(const lzs_speculation *s) {
     if (s->n == 0) return true;
     size_t n;
