@@ -140,8 +140,8 @@ LZS_DEVICE static inline float lzs_log2(float v) {
     return (float)e + lzs_log2_1p(m - 1.0f);
 }
 
-/* 2^g for g in [-1/2, 1/2], relative error 1.1e-7; never above 1 for g <= 0. Used for the probabilities that are
- * reported to the caller. */
+/* 2^g for g in [-1/2, 1/2], relative error 1.1e-7; never above 1 for g <= 0. The probabilities that the caller gets are
+ * computed with it. */
 LZS_DEVICE static inline float lzs_exp2_half(float g) {
     float p = 0x1.41fbbap-13f;
     p = p * g + 0x1.5f3e54p-10f;

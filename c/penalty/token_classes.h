@@ -19,8 +19,8 @@ lzs_token_classes *lzs_token_classes_share(lzs_token_classes *classes);
 /* Removes a user. Frees the object if no user is left. Accepts NULL. */
 void lzs_token_classes_leave(lzs_token_classes *classes);
 
-/* Makes the lists and sets of settings point to the lists and sets of an object. If `classes` is NULL, makes them
- * empty. */
+/* Makes the lists and sets of settings point to the lists and sets of an object. If `classes` is NULL, makes the lists
+ * and sets empty. */
 void lzs_token_classes_put(const lzs_token_classes *classes, lzs_params *params);
 bool lzs_token_classes_equal(const lzs_token_classes *a, const lzs_token_classes *b);
 size_t lzs_token_classes_memory(const lzs_token_classes *classes);
