@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* realloc for n items of `size` bytes; if `old` is NULL, malloc. If there is not enough memory, returns NULL, and `old`
- * stays as it was. For 0 items allocates one byte. */
+/* Reallocates an array for n items of `size` bytes; if `old` is NULL, allocates an array. If there is not enough
+ * memory, returns NULL, and `old` stays as it was. 0 items take one byte. */
 static inline void *lzs_room(void *old, size_t n, size_t size) {
     if (n > SIZE_MAX / size) return NULL;
     return realloc(old, n ? n * size : 1);

@@ -89,7 +89,7 @@ static void scalar_open(const lzs_row *row, int32_t group, uint32_t word, lzs_cu
     for (int32_t id = group * LZS_GROUP; id < (group + 1) * LZS_GROUP && id < row->n; id++) {
         float x = row->x[id];
         if (!lzs_inside(cut, lzs_key(x), id) || !lzs_allowed(row->mask, id)) continue;
-        if (lzs_group_bound(race->scale, x, word) > race->score) continue; /* false if the maximum is infinite */
+        if (lzs_group_bound(race->scale, x, word) > race->score) continue; /* false if race->scale.max is infinite */
         runners->ids[runners->n] = id;
         runners->x[runners->n++] = x;
     }
@@ -101,7 +101,7 @@ static void scalar_run(lzs_race *race, lzs_runners *runners) {
         int32_t id = runners->ids[i];
         uint32_t group = lzs_group_of(id);
         uint32_t word = runners->words ? runners->words[group] : lzs_group_word(race->key, group);
-        if (lzs_group_bound(race->scale, x, word) > race->score) continue; /* false if the maximum is infinite */
+        if (lzs_group_bound(race->scale, x, word) > race->score) continue; /* false if race->scale.max is infinite */
         lzs_run(race, x, id, lzs_token_noise_in(word, race->key, id));
     }
     runners->n = 0;

@@ -1,8 +1,9 @@
-/* lz.c - the LZ penalty: from a history, a bias for each token that would continue a repetition. docs/penalties.md has
- * the rule, and price.h the formula.
+/* lz.c - the LZ penalty: computes a bias for each token that would continue a repetition of the history.
+ * docs/penalties.md has the rule, and price.h the formula.
  *
- * The price of a token is the highest price of its matches. At the same distance, a longer match never costs less. Of
- * two matches of the same length, the nearer never costs less.
+ * The price of a token, which is subtracted from its logit, is the highest price of its matches. Of two matches at the
+ * same distance, the longer never has the lower price. Of two matches of the same length, the nearer never has the
+ * lower price.
  */
 #include <float.h>
 

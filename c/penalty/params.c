@@ -6,7 +6,7 @@
 #include "../plan/ranges.h"
 #include "penalty.h"
 
-/* The size of lzs_params in the first version of the header. Later fields follow. */
+/* The size of lzs_params in the first version of the header. Fields of later versions follow. */
 #define FIRST_SIZE offsetof(lzs_params, logit_bias)
 #define MAX_NGRAM 64 /* each accepted token costs a hash of stuck_ngram tokens */
 

@@ -1,15 +1,15 @@
 /* rejection.c - modified rejection sampling (Leviathan et al. 2023, arXiv 2211.17192; Chen et al. 2023, arXiv
  * 2302.01318).
  *
- * A token is drafted and kept with probability min(p, q). It is drawn after a rejection with probability (1 - sum
- * min(p, q)) * max(p - q, 0) / sum max(p - q, 0). Here the first factor equals the divisor, so max(p - q, 0) is left.
+ * A token is drafted and kept with probability min(p, q). The token is drawn after a rejection with probability (1 -
+ * sum min(p, q)) * max(p - q, 0) / sum max(p - q, 0). The first factor equals the divisor, so this is max(p - q, 0).
  * The sum of both probabilities is p. The two distributions may have any supports. Sums are computed in double, in
  * order of ids, so they are the same on every machine.
  */
 #include "rejection.h"
 
-/* The probability of a token in q. Successive calls must ask for tokens in ascending order. *at is the place up to
- * which q was read. */
+/* The probability of a token in q. Successive calls must ask for tokens in ascending order. *at is the number of
+ * entries of q that are already passed. */
 static double probability(const lzs_sparse *q, int32_t id, size_t *at) {
     while (*at < q->n && q->ids[*at] < id) ++*at;
     return *at < q->n && q->ids[*at] == id ? (double)q->probabilities[*at] : 0.0;
