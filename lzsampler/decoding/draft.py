@@ -1,6 +1,4 @@
-"""`Draft`: what proposes tokens, and how. `Speculated`: the figures of a draft. `refuse_draft`: which models a draft
-fits.
-"""
+"""`Draft`: the source of proposed tokens. `Speculated`: statistics of a draft. `refuse_draft`: checks a draft."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -26,18 +24,18 @@ DraftKind = Literal["model", "lookup", "model+lookup"]
 
 @dataclass(frozen=True)
 class Draft:
-    """What proposes tokens, and how the proposed tokens are used. The names of the fields are llama.cpp's.
+    """Says what proposes tokens, and how the proposed tokens are used. The names of the fields are llama.cpp's.
 
     ``model``: a draft model, opened as a `Model` of its own. ``lookup``: the length of the shortest match, in tokens,
     1..65535; 0 turns lookup off. If the end of the text matches an earlier place in prompt or text, the tokens that
-    followed there are proposed. With a model and a lookup, the model drafts. The match drafts if the model proposes too
+    followed there are proposed. With a model and a lookup, the model drafts. A match is used if the model proposes too
     few tokens, or if ``n_max`` is "auto" and the match promises more tokens a second.
 
     ``n_max``: the most tokens of a block, 0..32; 0 drafts nothing. "auto" uses `Pace` to choose the fastest length,
-    which may be 0. ``n_min``: blocks with fewer tokens are not used, 0 to ``n_max``. ``p_min``: the draft model stops
-    if its best token has a lower probability than this, 0..1, among its ten best tokens at temperature 1. ``mode``: see
-    `Speculation`. In mode "mrs" the text of a seed depends on the length of blocks, so "auto" means 3. In this mode
-    ``n_min`` must be 0, because every drawn token has to be judged.
+    which may be 0. ``n_min``: the fewest tokens of a block, 0 to ``n_max``; a shorter block is not used. ``p_min``: the
+    draft model stops if its best token has a lower probability than this, 0..1, among its ten best tokens at
+    temperature 1. ``mode``: see `Speculation`. In mode "mrs" the text of a seed depends on the length of blocks, so
+    "auto" means 3. In this mode ``n_min`` must be 0, because every drawn token has to be judged.
 
     The measurements of "auto" in one text are used for the next text of the same draft and target.
 
@@ -130,7 +128,7 @@ class Draft:
 
 @dataclass
 class Speculated:
-    """Figures of a text, or of several texts, written with a draft.
+    """Statistics of a draft over one text or several texts.
 
     ``drafted`` and ``accepted``: numbers of tokens. ``blocks``: calls of the target that judged drafted tokens.
     ``tokens``: tokens that these calls added to the text. ``plain``: calls without a drafted token. ``draft_s``:
@@ -262,9 +260,8 @@ def warn_of_change(
 def too_large(target: Header, draft: Header, name: str | None = None) -> str | None:
     """Return a warning for a draft model that is at least as large as its target; None for a smaller draft.
 
-    ``name``: the target's name, None for the name of its file. A block of one token gives at most two tokens for one
-    call of the target and one call of the draft model. The time of a call is assumed to be proportional to the size of
-    the weights.
+    ``name``: the target's name, None for the name of its file. The warning assumes that a call takes time proportional
+    to the size of the weights. A block of one token then gives at most two tokens for one call of each model.
     """
     ratio = draft.file_bytes / target.file_bytes
     if ratio < 1:
@@ -283,7 +280,7 @@ def _refuse_vocabulary(a: Header, b: Header) -> None:
         if None not in (x, y) and x != y:  # a value that the file leaves out is llama.cpp's default
             raise LzsError(f"{names}: their tokenizers differ in {key} ({y!r} against {x!r})")
     n = min(len(a.vocabulary), len(b.vocabulary))
-    if a.vocabulary[:n] != b.vocabulary[:n]:  # runs for every text, so the comparison is left to C
+    if a.vocabulary[:n] != b.vocabulary[:n]:  # compares lists in C, because it runs for every text
         i = common_length(a.vocabulary, b.vocabulary)
         x, y = a.vocabulary[i], b.vocabulary[i]
         raise LzsError(f"{names}: token {i} is {y!r:.60} in one vocabulary and {x!r:.60} in the other")

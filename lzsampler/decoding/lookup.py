@@ -43,7 +43,7 @@ class Lookup:
         """Return (length of the longest match of the text's end, the ``n`` tokens that followed that match).
 
         ``least``: the length of the shortest match, in tokens, 1..65535. If several matches have the same length, the
-        nearest counts. If fewer than ``n`` tokens followed the match, the tokens that followed are repeated. (0, []) if
+        latest counts. If fewer than ``n`` tokens followed the match, the tokens that followed are repeated. (0, []) if
         there is no match.
         """
         tokens = ffi.new("int32_t[]", integer("n", n, 1, INT32_MAX))

@@ -4,7 +4,7 @@ import re
 
 from ..llama.marks import MARKS
 
-Place = tuple[int, int]  # the begin and the end of a part
+Place = tuple[int, int]  # (begin, end) of a part, in characters
 
 _OPENING = tuple(MARKS)
 _END = "</think>"
@@ -42,8 +42,8 @@ def closing(mark: str, template: str | None, prompt: str = "") -> str:
 def split(text: str, opened: str = "") -> tuple[str | None, str | None]:
     """Return (reasoning, answer) of a model's text, each unchanged; None for a part that is missing.
 
-    ``opened``: the mark at the end of the prompt. A block that is never closed is reasoning to the end; a loop usually
-    looks like that. If a text has `</think>` without `<think>` before it, the prompt opened the block: everything
+    ``opened``: the mark at the end of the prompt. A block that is never closed is reasoning to the end; most texts that
+    loop never close it. If a text has `</think>` without `<think>` before it, the prompt opened the block: everything
     before `</think>` is reasoning. Only the first block is reasoning, so a model that repeats whole blocks loops in its
     answer. Empty reasoning counts as None: a model writes it if it is asked not to think.
     """

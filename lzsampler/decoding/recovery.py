@@ -19,7 +19,7 @@ _SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
 
 
 class Recovery:
-    """The state of the recoveries of one text.
+    """Decides about the loops of one text, and keeps the state of its action.
 
     ``policy`` and ``params``: as `LoopPolicy.settled` returns them. ``temperature``: the temperature of the text's own
     settings. ``limit``: the most tokens that the text can have. ``whole``: takes a number of tokens and returns this
@@ -27,9 +27,9 @@ class Recovery:
     ``closing``: takes a number of tokens and returns the tokens that end the thinking there; no tokens if the text is
     not thinking there. ``spell``: takes words and returns the tokens that continue the text with these words.
 
-    Call `step` after each token if `watching` is true or the sampler has found a loop. Between two tokens,
-    `forbidden` holds the tokens that may not be picked next, and `draws` how to draw the next token if not by the
-    text's own settings.
+    Call `step` after each token if `watching` is true or the sampler has found a loop. Between two tokens, `forbidden`
+    holds the tokens that may not be picked next. `draws` tells how to draw the next token, if not by the text's own
+    settings.
     """
 
     def __init__(
@@ -194,11 +194,11 @@ def fresh_start(tokens: Sequence[int], n: int, reach: int, piece: Callable[[int]
     """Return where a line, or else a sentence, begins within ``reach`` tokens from the ``n``-th on; else (n, n).
 
     A text changes direction more easily at such a place than inside a sentence, where most loops are completed. The
-    first place is before leading marks, such as list marks. The second place is at the first word. ``piece``: returns
-    the bytes of a token.
+    result is (the place before leading marks such as list marks, the place of the first word). ``piece``: returns the
+    bytes of a token.
     """
     texts = [piece(token).decode("utf-8", "replace") for token in tokens[: n + reach]]
-    begins, kind = 0, ""  # place after the last end of a line or sentence, if no word came since; its kind
+    begins, kind = 0, ""  # where a line or sentence begins; which of them, "" once it has a word
     sentence = None
     for at, text in enumerate(texts):
         if any(map(str.isalpha, text)):

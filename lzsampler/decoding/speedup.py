@@ -1,7 +1,7 @@
-"""`compare`: writes the same texts in several ways that take turns, such as with and without a draft, and times them.
+"""`compare`: times the same texts written in several ways (`Way`), such as with and without a draft.
 
-Other work on the machine slows all ways down. So `compare` compares texts of one prompt and one seed that are written
-right after each other: a pair.
+Other work on the machine slows all ways down. So the ways take turns, and each text is compared with the first way's
+text of the same prompt and seed, written at about the same time: a pair.
 """
 
 from collections.abc import Callable, Sequence
@@ -61,9 +61,9 @@ class Timed:
     text.
 
     ``acceptance`` and ``tokens_per_call``: as in `Speculated`; 0 and 1 without a draft. ``drafted_per_call``: tokens
-    that the draft proposes for a call of the target. The next fields are shares of the time without the target's decode
-    of the prompt, medians over texts. ``draft_share``: the draft's decodes, including the draft's decode of the prompt.
-    ``other_share``: everything except decodes. ``target_share``: the remainder.
+    that the draft proposes for a call of the target. The last three fields are shares of the time after the target has
+    decoded the prompt, as medians over texts. ``draft_share``: the draft's decodes, including the draft's decode of the
+    prompt. ``other_share``: everything except decodes. ``target_share``: the remainder.
     """
 
     ms: Quartiles
@@ -89,7 +89,7 @@ def compare(
     ignore_eos: bool = False,
     on_progress: Callable[[int, int], object] | None = None,
 ) -> dict[str, Timed]:
-    """Write ``pairs`` texts in each of the ways, which take turns, and return their figures.
+    """Write ``pairs`` texts in each of ``ways``, in turns, and return the figures of each way.
 
     Text i has prompt i (after the last prompt, the first prompt is used again) and the same seed in all ways.
     ``max_tokens``: the most tokens of a text, from 2. The model may end a text earlier, unless ``ignore_eos`` is true.
@@ -124,7 +124,7 @@ def check_counts(pairs: int, max_tokens: int) -> None:
 @dataclass(frozen=True)
 class _Run:
     tokens: tuple[int, ...]
-    steps: int  # decoded tokens after which a token was drawn, without the prompt
+    steps: int  # number of new tokens that were decoded
     whole: float  # seconds
     prompt: float
     target: float
@@ -197,7 +197,7 @@ def _quartiles(values: list[float]) -> Quartiles:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a decode of a model costs.
+    """The times of a model's decodes.
 
     ``ms``: milliseconds of one token's decode, in quartiles. ``relative``: number of tokens decoded together -> the
     time of this decode as a multiple of one token's decode, in quartiles over rounds.

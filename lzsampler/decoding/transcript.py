@@ -22,7 +22,7 @@ from .draft import Draft
 from .generation import Generation
 
 VERSION = 1
-_LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # JSON allows these, line readers split there
+_LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # valid in JSON, but line readers split there
 _NOT_A_DISK = {errno.EINVAL, errno.ENOTSUP, errno.EROFS}  # errors of fsync for a pipe or a terminal
 
 

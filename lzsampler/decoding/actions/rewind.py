@@ -1,4 +1,4 @@
-"""`Rewind`: lzsampler takes the text back into the second copy and continues it with another word."""
+"""`Rewind`: lzsampler cuts the text within the second copy of the loop and continues it with another word."""
 
 from collections.abc import Sequence
 
