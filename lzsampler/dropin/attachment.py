@@ -1,7 +1,7 @@
 """The penalties inside an application of llama-cpp-python: `attach` puts them into a `llama_cpp.Llama`.
 
-`LZLlama` (lzllama.py) has the same hooks from the start. The hooks put our chain sampler into every sampler chain that
-`Llama` builds, before truncation. With the hooks, unlike in llama-cpp-python (0.3.17 to 0.3.36, `llama.py`):
+`LZLlama` (lzllama.py) has the same hooks from the start. The hooks put lzsampler's chain sampler into every sampler
+chain that `Llama` builds, before truncation. With the hooks, unlike in llama-cpp-python (0.3.17 to 0.3.36, `llama.py`):
 
 - the prompt reaches the penalties when ``history="all"``;
 - a chain is freed when its text ends, not when the garbage collector runs;
@@ -69,7 +69,7 @@ class Attachment:
         self._llm = weakref.ref(llm)
         self._settings = settings
         self._restore = restore
-        self._call: Settings | None = None  # of the current call, if it has arguments of its own
+        self._call: Settings | None = None  # settings of the current call, if it has some of its own
         self.text: SampledText | None = None  # the text whose chain is being built
         self.latest: SampledText | None = None  # the text that began last
         self._drafter: Drafter | None = None
@@ -226,7 +226,7 @@ class Attachment:
 
     @one_thread
     def run(self, name: str, method: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Call a method of `Llama` without our keywords, which apply to that call, streamed or not.
+        """Call a method of `Llama` without lzsampler's keywords, which apply to this call, streamed or not.
 
         TypeError for a keyword that neither lzsampler nor `Llama` has.
         """
@@ -272,7 +272,7 @@ class Attachment:
 
 
 def _shows(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a hook the signature of the `Llama` method that it overrides, with our keywords, and its docstring."""
+    """Give a hook the docstring and signature of the `Llama` method that it overrides, with lzsampler's keywords."""
     theirs = getattr(llama_cpp.Llama, method.__name__)
     beside = ours_beside(method.__name__)
     added = settings([name for name in PENALTY_FIELDS if name in beside], given=False)
@@ -284,7 +284,7 @@ def _shows(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Hooks(OneThread):
-    """Overrides of `llama_cpp.Llama`: its public methods take our keywords, its chains get our sampler."""
+    """Overrides of `llama_cpp.Llama`: its public methods take lzsampler's keywords, and its chains get a sampler."""
 
     lz: Attachment
 
@@ -500,7 +500,7 @@ class Hooks(OneThread):
         detokenize, keep = self.detokenize, text.keep  # type: ignore[attr-defined]
         written = detokenize(text.tokens, prev_tokens=text.prompt).decode("utf-8", "ignore")
         kept = detokenize(text.tokens[:keep], prev_tokens=text.prompt).decode("utf-8", "ignore")
-        choice["text"] = choice["text"].removesuffix(written) + kept  # before it: the prompt, with echo=True
+        choice["text"] = choice["text"].removesuffix(written) + kept  # with echo=True the prompt is before the text
         if choice["logprobs"] is not None:
             for values in choice["logprobs"].values():
                 del values[len(values) - (len(text.tokens) - keep) :]
@@ -537,12 +537,12 @@ def attach(
     """Put penalties into a `llama_cpp.Llama`; all of its methods keep working, and apply the penalties.
 
     ``params``: the LZ penalty and the others of `Params`, ``history``, ``exempt``, ``logit_bias`` and
-    ``repetition_detection``. ``penalties``: the same fields as keywords, which replace those of ``params``. Without
-    ``params`` they start from the default penalty (``PRESETS["default"]``; ``**PRESETS["paper"]`` is the paper's). As
-    keywords, ``exempt`` and ``dry_breakers`` may hold strings as well as token ids. Unless you give others, LZ uses the
-    separators of the model's vocabulary, and DRY uses llama.cpp's sequence breakers. The settings that llama-cpp-python
-    handles (temperature, top-k, top-p, min-p, seed) stay arguments of its calls. Our chain sampler comes after its
-    `penalties` and before grammar and truncation.
+    ``repetition_detection``. ``penalties``: the same fields as keywords, which replace the fields of ``params``.
+    Without ``params`` they replace fields of the default penalty (``PRESETS["default"]``; ``**PRESETS["paper"]`` is the
+    paper's). As keywords, ``exempt`` and ``dry_breakers`` may hold strings as well as token ids. Unless you give
+    others, LZ uses the separators of the model's vocabulary, and DRY uses llama.cpp's sequence breakers. The settings
+    that llama-cpp-python handles (temperature, top-k, top-p, min-p, seed) stay arguments of its calls. lzsampler's
+    chain sampler comes after llama-cpp-python's `penalties` and before grammar and truncation.
 
     The calls of the model (`__call__`, `create_completion`, `create_chat_completion`, `generate`) also take the
     keywords of this function, each for that call only, except names that these calls already have.
@@ -550,8 +550,8 @@ def attach(
     With the paper's rule the first ``lz_buffer`` (32) new tokens of a text have no LZ penalty, unless
     ``history="all"`` counts the prompt.
 
-    ``grammar``: texts must match it from their first new token on. If a call has a ``grammar`` (a `Grammar` or a
-    `LlamaGrammar`), it replaces this grammar. lzsampler computes the masks of a `Grammar`, in microseconds. Make the
+    ``grammar``: texts must match it from their first new token on. The ``grammar`` of a call (a `Grammar` or a
+    `LlamaGrammar`) replaces this grammar. lzsampler computes the masks of a `Grammar`, in microseconds. Make the
     `Grammar` for ``token_bytes(llm)``, or for the `Attachment`. A JSON schema in the ``response_format`` of a chat
     completion also becomes such a grammar; an unsupported schema raises ValueError with the keyword and its JSON
     pointer.
@@ -574,10 +574,10 @@ def attach(
     `RoundingWarning` if llama.cpp rounds differently for several tokens than for one, as without ``flash_attn=True``.
     It also warns of a draft model that is at least as large as the model.
 
-    ``sampler``: where our penalties and masks work: on the "cpu", or in llama.cpp's "graph", with as many of the
-    chain's later samplers as possible (docs/graph.md). "auto" is the graph if the model's last layer is on a GPU, and
-    there is no ``logits_all``, no ``fast_grammar`` and no logits processor, which need the logits on the CPU. In the
-    graph, the first text with a draft makes a new context.
+    ``sampler``: where lzsampler's penalties and masks are applied: on the "cpu", or in llama.cpp's "graph", with as
+    many of the chain's later samplers as possible (docs/graph.md). "auto" is the graph if the model's last layer is on
+    a GPU, and there is no ``logits_all``, no ``fast_grammar`` and no logits processor, which need the logits on the
+    CPU. In the graph, the first text with a draft makes a new context.
 
     Raises TypeError for an object that is not a `Llama`, for an unknown keyword and for a value of the wrong type;
     ValueError for a model that is already attached and for `Params` that cannot be used here; and like `generate` for a
@@ -598,7 +598,7 @@ def attach(
 
 attach.__signature__ = with_keywords(attach, settings(PENALTY_FIELDS, given=True))  # type: ignore[attr-defined]
 
-_classes: dict[type, type] = {}  # class of a model -> the same class with our hooks
+_classes: dict[type, type] = {}  # class of a model -> the same class with `Hooks`
 
 
 def _attached(llm: Any, settings: Settings, draft: Draft | str | Path | None) -> Attachment:

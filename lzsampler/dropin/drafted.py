@@ -3,8 +3,8 @@
 `Llama.generate` has a ``draft_model``, whose tokens it checks exactly, but with disadvantages (llama-cpp-python
 0.3.36). It computes and copies the logits of every token of the prompt, and keeps the logits of a whole context
 (`Llama.scores`, 4 bytes times context times vocabulary). A text that is longer than ``n_batch`` fails. Logits
-processors see tokens that may be rejected. The draft does not use the sampler. So here llama-cpp-python only decodes
-the prompt and the first token. This module has the loop over the other tokens.
+processors see tokens that may be rejected. The draft does not use the sampler. So here llama-cpp-python makes only the
+first token, and this module loops over the other tokens.
 
 The chain picks from the target's rows in sequence and accepts each pick, as without a draft. A drafted token is
 accepted if it equals the picked token. The chain sees no rejected token. So only llama.cpp's cache has to remove
@@ -72,7 +72,7 @@ class Drafter:
 
     @property
     def figures(self) -> Speculated:
-        """The figures of all texts so far."""
+        """The statistics of the draft over all texts so far."""
         self._figures.rated(self._pace)
         return self._figures
 
@@ -179,7 +179,7 @@ def _decode(llm: Any, tokens: list[int]) -> None:
 
 
 def _ended(llm: Any, criteria: Callable[..., bool] | None) -> bool:
-    """Ask the stopping criteria, which do not see the last token, as in `Llama.generate`."""
+    """Return whether the stopping criteria end the text. They do not see the last token, as in `Llama.generate`."""
     return criteria is not None and bool(criteria(llm._input_ids, llm._scores[0, :]))
 
 
@@ -191,7 +191,7 @@ def _refuse_sent(sent: Sequence[int] | None) -> None:
 
 
 class _Begun(Begun):
-    """The text of a chain."""
+    """Prompt and tokens of a `SampledText`."""
 
     def __init__(self, text: SampledText) -> None:
         self.prompt, self.tokens = list(text.prompt), text.tokens
@@ -226,7 +226,7 @@ class _ChainCopy:
         return token
 
     def draft_token(self, token: int) -> None:
-        """Take a token from a match. No token is drawn after a match."""
+        """Do nothing: no token is drawn after a token from a match."""
 
     def discard(self) -> None:
         """Forget the drafted tokens. The next draft begins with a new copy of the chain."""

@@ -9,7 +9,7 @@ from ..decoding.recovery import Recovery
 from ..detection import Loop
 
 _KEY = "lzsampler"
-_KEPT = 64  # outcomes of completions that a chat may still ask for
+_KEPT = 64  # number of outcomes that are kept, for chats that may still ask for them
 _CHAT = "chat"  # the prefix that turns the id of a completion into the id of llama-cpp-python's chat completion
 
 

@@ -8,7 +8,7 @@ from ..constraint.grammar import Grammar
 from ..constraint.tokens import HasTokenBytes
 from ..errors import ArgumentError, ArgumentTypeError
 
-_KEPT = 16  # grammars, with their masks
+_KEPT = 16  # number of grammars that are kept, with their masks
 _SHAPE = '{"type": "json_schema", "json_schema": {"schema": {...}}}'
 _THEIRS = "grammar=LlamaGrammar.from_json_schema(...) is llama.cpp's own, which ignores what it does not support"
 

@@ -1,9 +1,9 @@
-"""One text of a `llama_cpp.Llama` with our sampler in its chain, and with its loop policy.
+"""One text of a `llama_cpp.Llama`, with lzsampler's sampler in its sampler chain, and with a loop policy.
 
-llama-cpp-python's `generate` yields each token at once, and `_create_completion` collects the tokens. A changed draw,
-or a token that is forbidden at one place, needs another chain. So `generate` is called again after the existing tokens,
-which are still in the cache. To take tokens back, `_create_completion` is called again too, and first gets the tokens
-that stay.
+llama-cpp-python's `generate` yields each token at once, and `_create_completion` collects the tokens. If an action
+changes the next draw or forbids a token at one place, another chain is needed. So `generate` is called again after the
+existing tokens, which are still in the cache. To take tokens back, `_create_completion` is called again too, and first
+gets the tokens that stay.
 """
 
 import dataclasses
@@ -102,13 +102,13 @@ class SampledText:
         self._handle: Any = None
 
     def build(self, llm: Any, make: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-        """Return llama-cpp-python's chain for these arguments of `_init_sampler`, with our sampler in it.
+        """Return llama-cpp-python's chain for these arguments of `_init_sampler`, with lzsampler's sampler in it.
 
         Raises `NothingAllowed` after a rewind to a place where the grammar allows no other token. Otherwise llama.cpp
         would pick a token that the grammar refuses, and end the process.
         """
         grammar = arguments.get("grammar")
-        if grammar is not None:  # the call's grammar replaces ours
+        if grammar is not None:  # the call's grammar replaces that of the settings
             self.grammar = None
         forbidden = self.recovery.forbidden if self.recovery is not None else ()
         if grammar is not None and forbidden and not allows_other(llm, grammar, self.tokens, forbidden):
@@ -123,7 +123,7 @@ class SampledText:
             raise NothingAllowed
         in_graph = self._goes_into_graph(llm, chain, fast)
         self._ours = for_chain(source, llm.n_ctx()) if in_graph else penalties_sampler(source)
-        chain.grammar_of_lzsampler = self.grammar  # C borrows it as long as the chain exists
+        chain.grammar_of_lzsampler = self.grammar  # C uses the grammar as long as the chain exists
         at = insert(chain, self._ours)
         if in_graph:
             self._set(llm, chain)
@@ -200,7 +200,7 @@ class SampledText:
     # -- loops --
 
     def resume(self, llm: Any, end: LoopEnd) -> None:
-        """Take over the recovery of this text from before it was cut."""
+        """Take over the `Recovery` from before the text was cut, or create one."""
         if self.policy.kind is Off:
             return
         self.recovery = end.recovery = end.recovery or Recovery(
@@ -284,7 +284,7 @@ class SampledText:
         return tokens
 
     def check(self) -> None:
-        """Raise the error that occurred inside our sampler, if any."""
+        """Raise the error that occurred inside lzsampler's sampler, if any."""
         if self._ours is None:
             return
         try:
@@ -356,7 +356,7 @@ def _name(chain: Any, at: int) -> bytes:
 
 
 def _kept(arguments: Mapping[str, Any]) -> int:
-    """Return how many candidates the first truncation of a chain keeps: top-k, 1 if greedy, 0 without one."""
+    """Return how many candidates the first truncation of a chain keeps: top-k, 1 if greedy, 0 without a truncation."""
     if arguments["temp"] == 0.0:
         return 1
     return max(arguments["top_k"], 0) if arguments["temp"] > 0.0 and arguments["mirostat_mode"] == 0 else 0

@@ -18,7 +18,7 @@ from .pick_first import allowed_of, candidates_of
 
 ROOT = "root"  # the rule for the whole text, as in llama.cpp
 MOST_BYTES = 1 << 16  # llama.cpp follows rules by recursion, so a longer text could end the process
-_SHOWN = 200  # characters of an error message
+_SHOWN = 200  # the most characters of llama.cpp's reason in an error message
 
 
 class LoadedVocabulary(Protocol):

@@ -20,7 +20,7 @@ from ..models import NAMED_MODELS, find_model
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _MOST_DIMENSIONS = 4  # GGML_MAX_DIMS
-_DEEPEST = 8  # arrays within arrays; no known file has any
+_DEEPEST = 8  # the most levels of nested arrays; no known file has any
 
 # Type number -> (name, weights per block, bytes per block), from ggml-common.h.
 _TYPES = {

@@ -69,7 +69,7 @@ def on_device(llm: Any, n_layers: int | None) -> bool:
 class GraphSampler:
     """Runs a sampler in the graph of a model's context, from now on until `close`, or within a ``with`` block.
 
-    During that time one thread at a time may use model and sampler; other threads get an LzsError. Each decode uses the
+    Meanwhile one thread at a time may use model and sampler; other threads get an LzsError. Each decode uses the
     sampler's current state. ``best``: the graph also picks the best token, for temperature 0. ``masked``: masks go into
     the graph as a row of biases. Without ``masked``, masks are applied on the CPU; then ``best`` is only possible
     without masks. LzsError if llama.cpp or the device cannot run the sampler.
@@ -217,7 +217,7 @@ class Block:
     def of(self, tokens: Sequence[int]) -> Iterator[list[int]]:
         """Within a ``with`` block, draft ``tokens``, which follow another token, for decodes. Yield the drafted tokens.
 
-        If the grammar forbids one of the tokens, this token is the last drafted token.
+        If the grammar forbids a token, it is the last drafted token.
         """
         n = 0
         while n < len(tokens) and lib.lzs_draft_token(self._speculation, tokens[n]) == 0:

@@ -70,7 +70,7 @@ def _begin() -> None:
         callback, data = _callback()
         if _address(callback) != _address(_collect):
             _before = callback, data
-            # Keep the previous callback's data: llama.cpp reads callback and data separately.
+            # The data stays that of the previous callback, because llama.cpp reads callback and data separately.
             llama_cpp.llama_log_set(_collect, data)
 
 

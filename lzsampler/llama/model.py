@@ -34,9 +34,9 @@ from .vocabulary import Vocabulary, token_bytes, token_classes
 DEFAULT_CONTEXT = 4096  # tokens; the cache for a model's whole trained context may not fit in memory
 MAX_UBATCH = 512  # tokens computed together: llama.cpp's default; a larger number only takes more memory
 MAX_THREADS = 512  # GGML_MAX_N_THREADS
-# Bytes of weights for each thread. Threads wait for each other at every operation. With fewer bytes for each thread,
-# one more thread saves no time, and costs much time on a busy machine (embedded model, 8 MB, on 2 cores with other
-# work: 0.8 ms a token with one thread, 9 to 50 ms with two).
+# The fewest bytes of weights for each thread. Threads wait for each other at every operation. With fewer bytes for each
+# thread, one more thread saves no time, and costs much time on a busy machine (embedded model, 8 MB, on 2 cores with
+# other work: 0.8 ms a token with one thread, 9 to 50 ms with two).
 _BYTES_A_THREAD = 32 << 20
 _PIECE_BYTES = 64  # longer than almost every piece; for a longer piece `_piece` calls llama.cpp a second time
 _OF_LLAMA = (
@@ -60,7 +60,7 @@ class _Llama(AutoAttention, llama_cpp.Llama):
 
 
 class Model:
-    """A GGUF model and one llama.cpp context over it, at the start of an empty sequence.
+    """A GGUF model and one llama.cpp context, which begins empty.
 
     ``path``: a GGUF file, or as a str the name of a model, such as "smollm2" (`lzsampler.models`). ``n_ctx``: context
     in tokens. 0 is the context that the model was trained with. None is the same, but at most 4096. ``n_batch``: number
@@ -374,9 +374,9 @@ class Model:
 
     @one_thread
     def decode_for_rows(self, tokens: list[int]) -> Any:
-        """`decode_rows` without the copy: return a ``float *`` of `lzsampler._ffi` to the rows, stored in sequence.
+        """Append tokens like `decode_rows`, and return a ``float *`` of `lzsampler._ffi` to the rows, without a copy.
 
-        The pointer is valid until the next `decode`. The tokens must be in the vocabulary.
+        The rows are contiguous. The pointer is valid until the next `decode`. The tokens must be in the vocabulary.
         """
         self.decode_outputs(tokens)
         first = llama_cpp.llama_get_logits(self._context)

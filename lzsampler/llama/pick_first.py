@@ -62,8 +62,8 @@ class PickFirst:
 
     ``n_head``: the number of samplers at the beginning of the chain that only change logits. ``penalties``: lzsampler's
     sampler among these ``n_head``, if the other samplers change nothing, else None. ``n_best``: the number of
-    candidates that the next sampler keeps, 0 if unknown. `close` frees ``chain``. LzsError if llama.cpp does not accept
-    the grammar.
+    candidates that the sampler after these ``n_head`` keeps, 0 if unknown. `close` frees ``chain``. LzsError if
+    llama.cpp does not accept the grammar.
     """
 
     def __init__(self, llm: Any, chain: Any, grammar: Any, penalties: Any, n_head: int, n_best: int) -> None:

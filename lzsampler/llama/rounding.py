@@ -19,17 +19,17 @@ from .attention import flash_attention_of
 from .binding import llama_cpp
 
 FAR = 256  # tokens after which llama.cpp (0.3.36) splits the context of a single token among threads
-_LEAST = 32  # positions; at temperature 0, texts of the embedded model differ from the 30th token on
+_LEAST = 32  # positions to compare; at temperature 0, texts of the embedded model differ from token 30 on
 _SHORT = (2, 3)  # block lengths to compare besides the longest, for kernels that take several tokens at a time
 _MAX_BATCH = 64  # tokens: the longest block has 33
 _SEED = 11
 
 
 class Rounding(NamedTuple):
-    """The greatest difference between logits, ``most``; 0 if all bits are equal. ``positions``: number of compared
-    positions.
+    """The result of `rounding`.
 
-    ``begin``: the length of context, in tokens, from which on the logits differed: 0 or `FAR`.
+    ``most``: the greatest difference between logits, 0 if all bits are equal. ``positions``: number of compared
+    positions. ``begin``: the length of context, in tokens, from which on the logits differed: 0 or `FAR`.
     """
 
     most: float
@@ -77,9 +77,9 @@ def warn_of_rounding(
 def may_differ(llm: Any, found: Rounding) -> bool:
     """Return whether logits may depend on the number of tokens decoded together.
 
-    They do if `rounding` found a difference, and may if there is no flash attention.
+    Logits do so if `rounding` found a difference, and may do so without flash attention.
 
-    Weights such as Q8_0 hide different sums until one changes a rounding, which can take 180 tokens or more.
+    With weights such as Q8_0, rounding can hide different sums for 180 tokens or more.
     """
     return found.most > 0 or flash_attention_of(llm) is False
 

@@ -1,4 +1,4 @@
-"""How the tokenizer of a GGUF file writes texts: by its merges or scores, checked against the tokenizer itself."""
+"""How the tokenizer of a GGUF file splits texts into tokens: by merges or scores, checked against the tokenizer."""
 
 import random
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ WORDS_OF: dict[str, Words] = {
 WHOLE_WORDS = frozenset({"llama3", "llama-v3", "llama-bpe", "falcon3"})
 """Pre-tokenizers for which llama.cpp writes a word that is a token as this token, whatever the merges say."""
 
-N_PAIRS = 1500  # of each kind, for the comparison with the tokenizer
+N_PAIRS = 1500  # number of pairs of each kind that are compared with the tokenizer
 
 TEXTS = (
     "It's 9:30 o'clock, and we're late - they'd said \"you'll wait\", hadn't they? 1,234.50 (or 12345678) left...",
@@ -44,7 +44,7 @@ TEXTS = (
 
 
 class Tokenizer(Protocol):
-    """A `Vocabulary`."""
+    """The methods of `Vocabulary` that this module calls."""
 
     def tokenize(self, text: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """Return the tokens of a text, and the start of each."""
@@ -54,7 +54,7 @@ class Tokenizer(Protocol):
 
 
 def spelling_of(loaded: Tokenizer, header: gguf.Header, tokens: TokenBytes) -> Spelling:
-    """Return how the tokenizer of a GGUF file writes texts. ``tokens``: the bytes of its tokens.
+    """Return how the tokenizer of a GGUF file splits texts into tokens. ``tokens``: the bytes of its tokens.
 
     The result is checked against the tokenizer, on texts of all kinds and on pairs of tokens. LzsError, with the
     reason, for an unknown tokenizer and for one that disagrees.

@@ -90,7 +90,7 @@ class Vocabulary:
         starts at that character. If a vocabulary changes the text (white space, case), a token starts at the end of the
         bytes of the token before it.
         """
-        data = text.encode("utf-8", "replace")  # a lone surrogate stays one character, and is one byte
+        data = text.encode("utf-8", "replace")  # a lone surrogate becomes "?": one character, one byte
         tokens = self._tokens(data)
         starts = np.empty(tokens.size, np.int64)
         at = 0
@@ -304,7 +304,7 @@ class _TokenTexts:
 
     @cached_property
     def separators(self) -> dict[str, Any]:
-        """The separators of the LZ penalty, and the commas."""
+        """The separators of the LZ penalty, as fields of `Params`."""
         texts = (self._joined[begin:end] for begin, end in pairwise([0, *self._ends]))
         return separators_of(text.decode("utf-8", "replace") for text in texts)
 
