@@ -19,7 +19,7 @@ from ..sampler import Sampler
 from .many import MAX_PARALLEL, _Context
 
 _MOST_TOKENS = 2**20
-_WARM_UP = 16  # tokens
+_WARM_UP = 16  # tokens of each text in the round that warms up
 PLAIN, LZ, LLAMA = "plain", "lz", "llama"  # names of the compared samplers
 
 _Picks = list[Callable[[Any, int], int]]  # one for each text: (logits, row in the batch) -> next token
@@ -71,7 +71,7 @@ def benchmark(
     """Time ``batch`` texts after ``prompt`` with ``params``, without LZ, and with llama.cpp's sampler chain.
 
     In each of ``rounds`` rounds every text gets ``tokens`` tokens, even past an end token. The three samplers take
-    turns at every token, and a different one begins each time. So if the machine slows down, all three slow down
+    turns at every token, and a different one begins each time. So if the machine slows down, all samplers slow down
     equally. Text i begins with the i-th likeliest token after the prompt, so that the texts differ. ``cpu_time``: count
     the CPU time of the process instead of the elapsed time, for a machine with other work. The model must then have one
     thread, because the times of several threads would add up. The model must also have no layers on a GPU, because CPU

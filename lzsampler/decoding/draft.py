@@ -18,7 +18,7 @@ from .pacing import AUTO_MOST, Pace
 from .verification import MAX_DRAFT, SPEC_MODES, SpecMode
 
 Length = int | Literal["auto"]
-N_MAX = 3  # llama.cpp's --spec-draft-n-max
+N_MAX = 3  # default of llama.cpp's --spec-draft-n-max
 DraftKind = Literal["model", "lookup", "model+lookup"]
 
 
@@ -84,7 +84,7 @@ class Draft:
         vars(self).update(state, _paces=WeakKeyDictionary())  # a copy makes its own measurements
 
     def pace(self, target: Model) -> Pace:
-        """Return the pace for a new text of a target. It begins with the measurements of the last text."""
+        """Return the pace for a new text of a target. The pace begins with the measurements of the last text."""
         last = self._paces.get(target)
         pace = self._paces[target] = Pace(self.most, self.fixed) if last is None else last.renewed()
         return pace
@@ -238,7 +238,7 @@ def refuse_draft(target: Model | Opened, draft: Draft) -> None:
         raise ArgumentError("the draft is the target itself: open the file again for a context of its own")
     for model in [target] if draft.model is None else [target, draft.model]:
         for kind in ("recurrent", "hybrid"):
-            asked: Any = getattr(llama_cpp, f"llama_model_is_{kind}", None)  # llama-cpp-python 0.3.17 has one of them
+            asked: Any = getattr(llama_cpp, f"llama_model_is_{kind}", None)  # llama-cpp-python 0.3.17 has only one
             if asked is not None and asked(model.llm.model):
                 raise LzsError(
                     f"{model.header.path.name} is a {kind} model ({model.header.architecture}), "
@@ -277,10 +277,10 @@ def _refuse_vocabulary(a: Header, b: Header) -> None:
     names = f"{b.path.name} cannot draft for {a.path.name}"
     for key in ("model", "add_bos_token", "add_eos_token"):
         x, y = (header.metadata.get(f"tokenizer.ggml.{key}") for header in (a, b))
-        if None not in (x, y) and x != y:  # a value that the file leaves out is llama.cpp's default
+        if None not in (x, y) and x != y:  # for a missing value llama.cpp has a default
             raise LzsError(f"{names}: their tokenizers differ in {key} ({y!r} against {x!r})")
     n = min(len(a.vocabulary), len(b.vocabulary))
-    if a.vocabulary[:n] != b.vocabulary[:n]:  # compares lists in C, because it runs for every text
+    if a.vocabulary[:n] != b.vocabulary[:n]:  # a list comparison runs in C, and is fast enough for every text
         i = common_length(a.vocabulary, b.vocabulary)
         x, y = a.vocabulary[i], b.vocabulary[i]
         raise LzsError(f"{names}: token {i} is {y!r:.60} in one vocabulary and {x!r:.60} in the other")

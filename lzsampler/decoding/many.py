@@ -3,7 +3,7 @@
 Every text equals the text of `generate` if llama.cpp computes the same logits for one sequence and for several. With
 Q8_0 weights the logits are bit-identical. With F16 weights the logits differ, and so may a text where two tokens have
 almost the same logit. The logits also differ with flash attention and several threads in a context of more than 256
-tokens (llama.cpp 0.3.36). To get the same logits, every sequence has a cache of its own (``kv_unified`` is off), and a
+tokens (llama.cpp 0.3.36). To get the same logits, every sequence has a cache of its own (``kv_unified`` is off). A
 prompt is decoded separately, in the same batches as in `generate`. Cached tokens are reused only if the same kernels
 computed them (`_reusable`).
 
@@ -63,7 +63,7 @@ class Request:
     no draft, because `generate_many` takes one for all texts. Penalties are applied on the CPU.
 
     ``on_text`` may be called from another thread. ``sampler``: a function that returns the sampler of the text, in
-    place of the sampler that ``config.params`` describe. It is called when the text begins.
+    place of the sampler that ``config.params`` describe. The function is called when the text begins.
     """
 
     id: Any
@@ -128,7 +128,7 @@ def generate_many(
                 contexts.append(_Context(model, (n_parallel + i) // n_contexts, threads, draft=draft))
         yield from _run(model, contexts, pool, iter(requests))
     finally:
-        with uninterrupted():  # a second Ctrl-C must not free what a thread of the pool is still using
+        with uninterrupted():  # a second Ctrl-C must not free memory that a thread of the pool still uses
             for context in contexts:
                 context.stop()
             pool.shutdown(cancel_futures=True)
@@ -208,7 +208,7 @@ def _text(model: Model, request: Request, grammars: MutableMapping[Grammar, Gram
 
 
 def _tried(text: Text, call: Callable[..., _T], *arguments: Any) -> _T | None:
-    """Call a function for one text and return its result; None if it fails, or if the text has failed before."""
+    """Call a function for one text and return its result; None if it fails or the text failed before."""
     try:
         return None if text.over else call(*arguments)
     except (ValueError, LzsError) as error:
@@ -234,7 +234,7 @@ class _Branch:
 
 
 def _least(n: int) -> int:
-    """Return the smallest batch size for which llama.cpp uses the same kernels as for a batch of ``n`` tokens."""
+    """Return the smallest batch size at which llama.cpp uses the same kernels as for ``n`` tokens."""
     return max(size for size in _KERNELS if size <= n)
 
 
@@ -273,7 +273,7 @@ class _Context(Sequences):
         self._draft, self._clock = draft, perf_counter if draft is None else draft.clock
         self._texts: list[_Writing] = []  # texts that have not ended
         self._empty(n_caches)
-        self.grammars = WeakKeyDictionary[Grammar, Grammar]()  # a request's grammar -> this context's copy
+        self.grammars = WeakKeyDictionary[Grammar, Grammar]()  # grammar of a request -> copy for this context
 
     def _empty(self, n_caches: int) -> None:
         self._caches = [_Cache(i) for i in range(n_caches)]

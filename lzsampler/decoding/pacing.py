@@ -1,6 +1,6 @@
 """`Pace`: computes how many tokens to draft, from measured times and from the numbers of accepted tokens.
 
-It reads no clock: its callers pass the times.
+`Pace` reads no clock: its callers pass the times.
 """
 
 from collections import Counter, deque
@@ -11,21 +11,21 @@ from itertools import accumulate, pairwise
 AUTO_MOST = 16
 """The longest block that `Pace` chooses."""
 
-_TIMES = 15  # how many of the latest measurements count
-_FEW = 3  # with fewer measurements the shortest time counts, since another process may have caused longer ones
+_TIMES = 15  # number of latest measurements that count
+_FEW = 3  # with fewer measurements the shortest counts; other processes may have slowed the others
 _MEMORY = 0.97  # factor by which each newer token lowers the weight of older ones at the same position of a block
 _HOPE = (1.4, 2.0)  # (accepted tokens, judged tokens), assumed before the first measurement
 _FIRST = 3  # length limit of the first block; later blocks may be twice as long as the longest so far
 _PLAIN_FIRST = 2  # calls without a draft before the first block, to measure their time
-_PLAIN_AGAIN = 4, 64  # blocks between two later calls without a draft: 4, doubled up to 64
+_PLAIN_AGAIN = 4, 64  # blocks until the next call without a draft: 4, doubled each time up to 64
 _NEIGHBOUR = 32  # every 32nd block tries a length next to the best
 _AGED = 4.0  # greatest weight of earlier judgements, in tokens, when a paused draft is tried again
 _CREDIT = 4  # drafting pauses after drafts without a block took the time of 4 calls without a draft
 _MARGIN = 1.05  # the least gain in speed that counts; a smaller one may be noise
-_TINY = 1e-12  # seconds, to avoid a division by 0
+_TINY = 1e-12  # the least time in seconds, which avoids a division by 0
 # A draft that does not pay is tried again after `_PAUSE` calls. Each try doubles the pause, up to `_LONGEST_PAUSE`.
 _PAUSE, _LONGEST_PAUSE = 512, 1024
-_PAUSE_TOGETHER, _LONGEST_TOGETHER = 32, 512  # the same for texts that are decoded together
+_PAUSE_TOGETHER, _LONGEST_TOGETHER = 32, 512  # the same numbers for texts that are decoded together
 _GLANCE = 8  # calls without a draft between two glances (defined in `Pace`)
 _GLANCING = 0.005  # the most time of glances, as a share of the time of calls without a draft
 
@@ -38,7 +38,7 @@ class _Kind:
     stood: list[float] = field(default_factory=list)
     judged: list[float] = field(default_factory=list)
     times: deque[float] = field(default_factory=lambda: deque(maxlen=_TIMES))  # latest seconds per drafted token
-    seconds: float = 0.0  # the typical value of ``times``
+    seconds: float = 0.0  # median of ``times``; the minimum of a few
     wasted: float = 0.0  # seconds of all drafts that gave no block
     owed: float = 0.0  # seconds of drafts that gave no block, since the last block or the last new try
     lost: float = 0.0  # like ``owed``, but a new try lowers it only to the limit at which drafting pauses
@@ -56,7 +56,7 @@ class _Kind:
         """Record the time of drafting tokens that will be judged."""
         self.drafted += drafted
         self.times.append((seconds + self.owed) / drafted)
-        self.wasted -= self.owed  # these seconds are part of ``times`` now
+        self.wasted -= self.owed  # because ``times`` now contains these seconds
         self.owed = self.lost = 0.0
         self.seconds = _typical(self.times)
 
@@ -81,7 +81,7 @@ class _Kind:
         """
         chance, share = 1.0, _HOPE[0] / _HOPE[1]
         for i in range(n):
-            if i < len(self.judged):  # a new position gets the share of the one before
+            if i < len(self.judged):  # a new position gets the share of the position before
                 share = self.stood[i] / self.judged[i]
             chance *= share
             yield chance
@@ -106,14 +106,14 @@ class Pace:
     """Chooses the length of blocks that adds the most tokens a second; the length may be 0.
 
     A block of k tokens adds E(k) = 1 + a1 + a1 a2 + ... + a1 ... ak tokens on average. a_i is the probability that the
-    token at position i is accepted if all tokens before it are. The block takes v(k + 1) seconds of the target, which
-    decodes k + 1 tokens in one call, and k d seconds of the draft. a_i, v and d are running estimates (Leviathan et al.
-    2023, arXiv 2211.17192, section 3.3, but with measured costs and a probability for each position).
+    token at position i is accepted if all tokens before it are. The block takes v(k + 1) seconds for a call of the
+    target with k + 1 tokens, and k d seconds of the draft. a_i, v and d are running estimates (Leviathan et al. 2023,
+    arXiv 2211.17192, section 3.3, but with measured costs and a probability for each position).
 
     While drafting does not pay, a block is tried now and then. While it pays, a call without a draft is made now and
     then. Between two tried blocks there are glances. A glance drafts tokens, which takes little time, and compares them
-    with the tokens that the text gets without a draft. It shows how many tokens would have been accepted, without an
-    extra call of the target.
+    with the tokens that the text gets without a draft. Without an extra call of the target, it shows how many tokens
+    would have been accepted.
 
     ``most``: the longest block. ``fixed``: a fixed length of blocks; only `speed` then uses the measurements. Each
     draft has a kind, any int. All kinds share the times of the target's calls. All other measurements are separate for
@@ -123,7 +123,7 @@ class Pace:
     def __init__(self, most: int, fixed: int | None = None, rows: int | None = None) -> None:
         self.most, self.fixed, self._rows = most, fixed, most + 1 if rows is None else rows
         self._calls: dict[int, deque[float]] = {}  # number of tokens in a call -> seconds of such calls
-        self._typical: dict[int, float] = {}  # number of tokens in a call -> typical seconds
+        self._typical: dict[int, float] = {}  # number of tokens in a call -> typical seconds (`_typical`)
         self._n_calls: Counter[int] = Counter()
         self._costs: list[float] = []  # seconds of a call by its number of tokens, from 0; empty if outdated
         self._tokens = 0
@@ -191,7 +191,7 @@ class Pace:
         of.saw(drafted, accepted)
         of.glances_stood = of.glances_stood + 1 if accepted == drafted else 0
         seconds = self._cost(of, drafted)
-        if of.glances_stood > 1 and (drafted + 1) * self._typical.get(1, 0.0) > _MARGIN * seconds:  # one may be luck
+        if of.glances_stood > 1 and (drafted + 1) * self._typical.get(1, 0.0) > _MARGIN * seconds:  # one glance may be luck
             of.waited = of.pause
 
     def glancing(self, kind: int, seconds: float) -> None:

@@ -15,7 +15,7 @@ from .parts import PARTS, Part, parts_of
 LoopRule = Literal["period", "stuck", "both"]
 
 MAX_RECOVERIES = 1000
-_NO_PRICE = 1e-45  # the smallest positive number in C: adding it changes no logit except 0
+_NO_PRICE = 1e-45  # the smallest positive float32: to add this number changes no logit except 0
 
 # Key in files and on the command line -> field of `LoopPolicy`. No key is a field of `Params`.
 LOOP_KEYS = {

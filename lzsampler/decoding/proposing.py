@@ -12,8 +12,8 @@ from .lookup import Lookup
 from .pacing import Pace
 
 BY_MODEL = 0  # the kind of a block that the model drafted; blocks from matches have kinds 1 to 5
-USUAL = 2  # tokens that a draft model usually decodes before it drafts: the last two of an accepted block
-_LONG = 5  # the kind of matches of 16 tokens and more; 1 token is kind 1, 2 and 3 are kind 2, 4 to 7 are kind 3
+USUAL = 2  # number of tokens that a draft model usually has to decode first: the last two of an accepted block
+_LONG = 5  # the kind of matches of 16 or more tokens; kinds 1 to 4 are 1, 2-3, 4-7 and 8-15 tokens
 
 
 class Taker(Protocol):
@@ -55,7 +55,7 @@ class Begun:
         """
         tokens = [*self.prompt, *self.tokens[:-1]]
         n = min(len(past), len(tokens))
-        return n if past[:n] == tokens[:n] else common_length(past, tokens)  # usually equal, and lists compare fast
+        return n if past[:n] == tokens[:n] else common_length(past, tokens)  # the fast comparison usually suffices
 
     def after(self, n: int) -> list[int]:
         """Return the tokens of prompt and text after the first ``n``."""
@@ -133,7 +133,7 @@ class Proposer:
             self._taker.discard()
             self._pace.wasted(kind, seconds - self._aside_s)
         self._watch(room, n_past)
-        if self._found is None:  # with lookup, the kind is known only when the match is found
+        if self._found is None:  # with a lookup, the kind depends on the next match
             self._rest = self._pace.rest(BY_MODEL)
         return None
 

@@ -8,7 +8,7 @@ Place = tuple[int, int]  # (begin, end) of a part, in characters
 
 _OPENING = tuple(MARKS)
 _END = "</think>"
-ANSWER_OF_CHANNELS = "<|end|><|start|>assistant<|channel|>final<|message|>"  # gpt-oss writes this after its analysis
+ANSWER_OF_CHANNELS = "<|end|><|start|>assistant<|channel|>final<|message|>"  # what gpt-oss writes after its analysis
 _ANALYSIS = re.compile(r"\s*(?:<\|start\|>assistant)?<\|channel\|>analysis[^<]{0,80}<\|message\|>")
 _FINAL = re.compile(r"(?:<\|end\|>|<\|return\|>)?(?:<\|start\|>assistant)?<\|channel\|>final[^<]{0,80}<\|message\|>")
 _FINAL_END = re.compile(r"(?:<\|return\|>|<\|end\|>)\s*\Z")

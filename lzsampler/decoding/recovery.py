@@ -1,7 +1,7 @@
 """`Recovery`: decides token by token what to do about the loops of a text.
 
-It uses the tokens and the loop that a sampler has found, but no model and no cache. `generate`, `generate_many` and the
-drop-in carry out its decisions. It draws no random numbers, so a text depends on its seed alone.
+`Recovery` uses the tokens and the loop that a sampler has found, but no model and no cache. `generate`, `generate_many`
+and the drop-in carry out its decisions. `Recovery` draws no random numbers, so a text depends only on its seed.
 """
 
 import codecs
@@ -23,9 +23,10 @@ class Recovery:
 
     ``policy`` and ``params``: as `LoopPolicy.settled` returns them. ``temperature``: the temperature of the text's own
     settings. ``limit``: the most tokens that the text can have. ``whole``: takes a number of tokens and returns this
-    number, or the next number at which the text is not inside a character. ``fresh``: `fresh_start` for this text.
-    ``closing``: takes a number of tokens and returns the tokens that end the thinking there; no tokens if the text is
-    not thinking there. ``spell``: takes words and returns the tokens that continue the text with these words.
+    number, or the next number at which the text is not inside a character. ``fresh``: the function `fresh_start` for
+    the tokens of this text. ``closing``: takes a number of tokens and returns the tokens that end the thinking there;
+    no tokens if the text is not thinking there. ``spell``: takes words and returns the tokens that continue the text
+    with these words.
 
     Call `step` after each token if `watching` is true or the sampler has found a loop. Between two tokens, `forbidden`
     holds the tokens that may not be picked next. `draws` tells how to draw the next token, if not by the text's own

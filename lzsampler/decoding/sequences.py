@@ -34,8 +34,8 @@ class Sequences:
         params.n_ubatch = max(min(model.n_batch, MAX_UBATCH), n_sequences)
         params.n_threads = params.n_threads_batch = n_threads
         params.kv_unified = False
-        params.flash_attn_type = TYPES[model.flash_attn]  # as in the model's own context, otherwise texts would differ
-        model.in_use.share()  # the weights must not be freed before `close`
+        params.flash_attn_type = TYPES[model.flash_attn]  # otherwise texts would differ from `generate`
+        model.in_use.share()  # the weights must stay in memory until `close`
         try:
             self._open(params, n_ctx)
         except BaseException:  # also Ctrl-C while llama.cpp allocates the memory

@@ -29,7 +29,7 @@ _LOW_P = 0.01  # if the p-value is smaller, more texts are drawn
 _MORE = 4  # how many times as many texts are drawn the second time
 _WRONG_P = 0.0001  # if the second p-value is smaller, the distribution is wrong
 _LEAST_EXPECTED = 5.0  # the least expected count in a bin of the chi-square test
-_CHOICES = Params(temperature=1.2, presence_penalty=1.0)  # a penalty that changes inside a block
+_CHOICES = Params(temperature=1.2, presence_penalty=1.0)  # this penalty changes inside a block
 _LIKELY, _FAVOUR = 3, 30.0  # a bias of 30 for 3 tokens makes all others practically impossible
 _PASSAGE = (
     "On Monday the baker sold forty loaves of bread, nine cakes and a basket of apples. On Tuesday the rain kept "
@@ -110,7 +110,7 @@ class SpecCheck:
 
     @property
     def verdict(self) -> str:
-        """One line: what was compared, or what differs and why."""
+        """One line that says what was compared, or what differs and why."""
         if self.same:
             fits = ", ".join(f"{fit.p:.2f}" for fit in self.fits)
             return (
@@ -145,10 +145,10 @@ def spec_check(
 ) -> SpecCheck:
     """Compare texts and distributions without a draft, with a draft model (if given) and with a lookup.
 
-    The texts are a story, a task and a passage that is copied, of ``max_tokens`` (2..4096) tokens each, at temperature
-    0 and 0.8 with the default penalty. For each length of blocks from 1 to 8, in modes "gumbel" and "match" by turns,
-    the texts must equal those without a draft. Longer texts are equal only if the target's logits do not depend on how
-    many tokens are decoded together. So this dependence is checked too (`rounding`).
+    The texts are a story, a task and a copied passage, of ``max_tokens`` (2..4096) tokens each, at temperatures 0 and
+    0.8, with the default penalty. For each length of blocks from 1 to 8, in modes "gumbel" and "match" by turns, the
+    texts must equal those without a draft. Longer texts are equal only if the target's logits do not depend on how many
+    tokens are decoded together. So this dependence is checked too (`rounding`).
 
     ``runs`` (50..100,000) texts of three tokens in mode "mrs" must have the target's distribution. If the fit is bad,
     four times as many texts are drawn. ``on_progress`` is called with the number of finished texts and the number of
@@ -241,7 +241,7 @@ def _fit(target: Model, draft: Draft, runs: int, progress: _Progress) -> Fit:
     likely = np.argsort(-target.logits(), kind="stable")
     few = [token for token in likely[: 10 * _LIKELY].tolist() if not target.is_eog(token)][:_LIKELY]
     params = replace(_CHOICES, logit_bias=dict.fromkeys(few, _FAVOUR))
-    asked = [*few, *asked]  # so that a lookup finds the tokens that continue the text
+    asked = [*few, *asked]  # a lookup then finds the tokens that continue the text
     if draft.lookup:
         draft = replace(draft, lookup=1)
     law: dict[tuple[int, ...], float] = {(): 1.0}
@@ -283,7 +283,7 @@ def _chi_square(counts: Counter[tuple[int, ...]], law: dict[tuple[int, ...], flo
     if rest >= 1:
         bins.append((n - sum(count for count, _ in bins), rest))
     chi2 = sum((count - expected) ** 2 / expected for count, expected in bins)
-    if not set(counts) <= set(law):  # a text that is impossible
+    if not set(counts) <= set(law):  # some text has probability 0
         chi2 = math.inf
     df = max(len(bins) - 1, 1)
     return Fit(draft, n, chi2, df, _chance(chi2, df))

@@ -1,7 +1,7 @@
 """`compare`: times the same texts written in several ways (`Way`), such as with and without a draft.
 
-Other work on the machine slows all ways down. So the ways take turns, and each text is compared with the first way's
-text of the same prompt and seed, written at about the same time: a pair.
+Other work on the machine slows all ways down. So the ways take turns. Each text is compared with the first way's text
+of the same prompt and seed, written at about the same time. The two texts are a pair.
 """
 
 from collections.abc import Callable, Sequence
@@ -125,7 +125,7 @@ def check_counts(pairs: int, max_tokens: int) -> None:
 class _Run:
     tokens: tuple[int, ...]
     steps: int  # number of new tokens that were decoded
-    whole: float  # seconds
+    whole: float  # seconds of the whole text; the next three fields are parts of this time
     prompt: float
     target: float
     draft: float
@@ -148,7 +148,7 @@ def _run(way: Way, prompt: Prompt, max_tokens: int, ignore_eos: bool) -> _Run:
     if made.finish_reason == "interrupted":
         raise KeyboardInterrupt
     figures, times = made.speculated or Speculated(), made.timings
-    ended = made.finish_reason == "stop"  # by an end token, which is not in the text
+    ended = made.finish_reason == "stop"  # the text's end token is not in ``made.tokens``
     return _Run(
         tokens=made.tokens,
         steps=max(len(made.tokens) - (not ended), 1),

@@ -39,13 +39,13 @@ def record(
 
     ``generation``: the text, or the error of a request that failed, as `generate_many` yields it. ``repetition``: the
     figures of ``generation.text``, as `Repetition.to_json` of `lzsampler.auditing.repetition` returns them; None for a
-    failed request. ``dry_breakers``: DRY's sequence breakers as strings. They are written instead of the token ids,
-    because there may be thousands of ids. Separators are not written, because they come from the model.
+    failed request. ``dry_breakers``: DRY's sequence breakers as strings. The strings are written instead of the token
+    ids, because there may be thousands of ids. Separators are not written, because they come from the model.
     """
     asked = [] if isinstance(prompt, str) else [dict(message) for message in prompt]
     header = model.header
     params = config.params_for(model)
-    if not isinstance(generation, Exception):  # what made a request fail may fail again here
+    if not isinstance(generation, Exception):  # the settings of a failed request may raise an error here
         loops, params = config.loops.settled(params)
         config = replace(config, on_loop=loops)
     return {

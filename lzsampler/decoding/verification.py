@@ -1,6 +1,6 @@
 """`Speculation`: drafts blocks of tokens for a `Sampler`, and verifies them by the target's logits.
 
-It needs logits, but no model. `lzsampler.decoding.speculative` runs it with two llama.cpp contexts.
+`Speculation` needs logits, but no model. `lzsampler.decoding.speculative` runs it with two llama.cpp contexts.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from ..sampler import MAX_VOCAB, Sampler
 from ..util.in_use import one_thread
 
 SpecMode = Literal["gumbel", "mrs", "match"]
-SPEC_MODES: tuple[SpecMode, ...] = get_args(SpecMode)  # in the order of lzs_spec_mode
+SPEC_MODES: tuple[SpecMode, ...] = get_args(SpecMode)  # in the order of the C enum lzs_spec_mode
 MAX_DRAFT: int = lib.LZS_MAX_DRAFT
 """The most tokens of a block."""
 

@@ -27,12 +27,13 @@ from .text_stream import TextStream
 
 
 class Text(Begun):
-    """A text that is being written: its prompt, its sampler, and its tokens so far. An interrupt loses no token.
+    """A text that is being written: its prompt, its sampler, and its tokens so far. An interrupted text keeps all of
+    its tokens.
 
     The caller decodes the tokens, passes the logits after the prompt and after each token to `take`, and sets the
-    times. The arguments and errors are those of `generate`. ``sampler``: a new sampler, used instead of the sampler of
-    ``config.params``, without a grammar and without actions on loops. Only `forward` adds forced tokens without
-    sampling.
+    attributes that count seconds. The arguments and errors are those of `generate`. ``sampler``: a new sampler, used
+    instead of the sampler of ``config.params``, without a grammar and without actions on loops. Only `forward` adds
+    forced tokens without sampling.
 
     After a cut, ``behind`` is the number of tokens of prompt and text that stay in the model's context. The caller
     first removes the later tokens from the context, then decodes the tokens of ``ahead``, and then the token that
@@ -84,7 +85,7 @@ class Text(Begun):
         self._stepper: Stepper | None = None
         self.finish_reason: FinishReason = "interrupted"
         self.over = False
-        self.error: ValueError | LzsError | None = None  # in `generate_many`: the error that ended this text
+        self.error: ValueError | LzsError | None = None  # the error that ended this text in `generate_many`
         self.found: Loop | Stuck | None = None
         self.forced = 0
         self.behind: int | None = None

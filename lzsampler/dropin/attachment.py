@@ -69,7 +69,7 @@ class Attachment:
         self._llm = weakref.ref(llm)
         self._settings = settings
         self._restore = restore
-        self._call: Settings | None = None  # settings of the current call, if it has some of its own
+        self._call: Settings | None = None  # settings of the current call; None if the call has no settings of its own
         self.text: SampledText | None = None  # the text whose chain is being built
         self.latest: SampledText | None = None  # the text that began last
         self._drafter: Drafter | None = None
@@ -341,7 +341,7 @@ class Hooks(OneThread):
         make = super()._init_sampler  # type: ignore[misc]
         bound = inspect.signature(make).bind(*arguments, **keywords)
         bound.apply_defaults()
-        own = dataclasses.replace(self.lz.current(), sampler="cpu")  # for a chain that the caller builds
+        own = dataclasses.replace(self.lz.current(), sampler="cpu")  # the graph is not for a caller's own chain
         text = self.lz.text or SampledText(own, ())
         return text.build(self, make, bound.arguments)
 
@@ -395,12 +395,12 @@ class Hooks(OneThread):
         lz.latest = text
         tokens = None
         try:
-            for kept in end.script:  # after a cut, the caller gets the tokens that stay once more
+            for kept in end.script:  # after a cut, the caller gets the remaining tokens once more
                 text.tokens.append(kept)
                 yield kept
             tokens, token = self._begun(begin, text)
             while token is not None:
-                text.check()  # before the caller gets a token that the grammar does not allow
+                text.check()  # so that the caller gets no token that the grammar forbids
                 text.tokens.append(token)
                 stats.tokens += 1
                 at = self.n_tokens  # type: ignore[attr-defined]
@@ -491,7 +491,7 @@ class Hooks(OneThread):
                             self.lz.outcomes.put(chunk, made)
                     yield chunk
                 return
-            except TextCut as cut:  # `_create_completion` starts anew with the tokens that stay
+            except TextCut as cut:  # `_create_completion` starts anew with the remaining tokens
                 end.script = cut.tokens
                 keywords["seed"] = self._seed
 
@@ -545,7 +545,7 @@ def attach(
     chain sampler comes after llama-cpp-python's `penalties` and before grammar and truncation.
 
     The calls of the model (`__call__`, `create_completion`, `create_chat_completion`, `generate`) also take the
-    keywords of this function, each for that call only, except names that these calls already have.
+    keywords of this function for one call, except names that these methods already have.
 
     With the paper's rule the first ``lz_buffer`` (32) new tokens of a text have no LZ penalty, unless
     ``history="all"`` counts the prompt.
@@ -556,10 +556,10 @@ def attach(
     completion also becomes such a grammar; an unsupported schema raises ValueError with the keyword and its JSON
     pointer.
 
-    ``fast_grammar``: a `LlamaGrammar` first checks only the picked token. It masks the other tokens only if it refuses
-    the picked token. llama.cpp's `common_sampler` works in the same way; llama-cpp-python does not. Truncation then
-    comes before the grammar. So with top-k or top-p a text may differ from llama-cpp-python's text, but it always
-    matches the grammar.
+    ``fast_grammar``: a `LlamaGrammar` first checks only the picked token. The `LlamaGrammar` masks the other tokens
+    only if it refuses the picked token. llama.cpp's `common_sampler` works in the same way; llama-cpp-python does not.
+    Truncation then comes before the grammar. So with top-k or top-p a text may differ from llama-cpp-python's text, but
+    it always matches the grammar.
 
     ``on_loop``: what to do about a loop: the name of an action, or a `LoopPolicy` without scopes. If you only set
     ``repetition_detection`` or ``stuck_detection``, a text ends when it loops. The ``finish_reason`` of a text that
@@ -572,7 +572,7 @@ def attach(
     ``draft``: a `Draft` (mode "gumbel"), or the file of a draft model, which `attach` opens and `detach` closes. The
     draft proposes tokens, which changes the speed but no text of a seed (docs/speculative.md). `attach` warns with a
     `RoundingWarning` if llama.cpp rounds differently for several tokens than for one, as without ``flash_attn=True``.
-    It also warns of a draft model that is at least as large as the model.
+    `attach` also warns of a draft model that is at least as large as the model.
 
     ``sampler``: where lzsampler's penalties and masks are applied: on the "cpu", or in llama.cpp's "graph", with as
     many of the chain's later samplers as possible (docs/graph.md). "auto" is the graph if the model's last layer is on

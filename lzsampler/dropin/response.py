@@ -8,7 +8,7 @@ from ..constraint.grammar import Grammar
 from ..constraint.tokens import HasTokenBytes
 from ..errors import ArgumentError, ArgumentTypeError
 
-_KEPT = 16  # number of grammars that are kept, with their masks
+_KEPT = 16  # number of kept grammars, each with its masks
 _SHAPE = '{"type": "json_schema", "json_schema": {"schema": {...}}}'
 _THEIRS = "grammar=LlamaGrammar.from_json_schema(...) is llama.cpp's own, which ignores what it does not support"
 
@@ -31,7 +31,7 @@ class Schemas:
         if isinstance(keywords.get("grammar"), Grammar):
             raise ArgumentError("grammar and response_format exclude each other: give one of them")
         keywords.pop("response_format")
-        keywords.pop("grammar", None)  # as llama-cpp-python does
+        keywords.pop("grammar", None)  # llama-cpp-python ignores this grammar too
         return {"grammar": self._grammar(vocabulary, schema)}
 
     def _grammar(self, vocabulary: HasTokenBytes, schema: Any) -> Grammar:

@@ -3,7 +3,7 @@
 llama-cpp-python's `generate` yields each token at once, and `_create_completion` collects the tokens. If an action
 changes the next draw or forbids a token at one place, another chain is needed. So `generate` is called again after the
 existing tokens, which are still in the cache. To take tokens back, `_create_completion` is called again too, and first
-gets the tokens that stay.
+receives the remaining tokens.
 """
 
 import dataclasses
@@ -95,7 +95,7 @@ class SampledText:
         self.n_draft = 0 if settings.draft is None else settings.draft.most
         self.in_graph = False
         self._block: Block | None = None
-        self.keep = 0  # number of tokens that stay when a loop has ended the text
+        self.keep = 0  # number of remaining tokens after a loop has ended the text
         self.recovery: Recovery | None = None
         self._chain: Any = None  # a LlamaSampler, or a PickFirst
         self._ours: Any = None
@@ -134,7 +134,7 @@ class SampledText:
             self._chain = PickFirst(
                 llm, chain, grammar, self._ours if alone else None, n_head=at + 1, n_best=_kept(arguments)
             )
-        for token in self.tokens:  # empty for the first chain of this text
+        for token in self.tokens:  # the first chain of a text gets no tokens
             self._chain.accept(token)
         return self._chain
 
@@ -349,7 +349,7 @@ def insert(sampler: Any, ours: Any) -> int:
 def _name(chain: Any, at: int) -> bytes:
     """Return the name of a sampler, without the "?" by which llama.cpp marks a disabled sampler.
 
-    It must not be a sampler written in Python, for which llama.cpp would crash.
+    For a sampler written in Python llama.cpp would crash.
     """
     name: bytes = llama_cpp.llama_sampler_name(llama_cpp.llama_sampler_chain_get(chain, at))
     return name.lstrip(b"?")

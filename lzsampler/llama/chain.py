@@ -15,10 +15,10 @@ from .binding import llama_cpp
 def penalties_sampler(source: Sampler) -> Any:
     """Return a `llama_sampler *` (a ctypes pointer) that applies the penalties and the grammar of ``source``.
 
-    The result holds a clone of ``source``, so prime ``source`` first. It borrows the grammar, if there is one. Pass the
-    result to `llama_cpp.llama_sampler_chain_add`, which then owns it, or free it with `llama_cpp.llama_sampler_free`.
-    In the chain it belongs before truncation, at the place of llama.cpp's own penalties. Inside llama.cpp no exception
-    can be raised: call `check_chain_sampler` to raise it.
+    The result holds a clone of ``source``, so prime ``source`` first. The result borrows the grammar, if there is one.
+    Pass the result to `llama_cpp.llama_sampler_chain_add`, which then owns it, or free it with
+    `llama_cpp.llama_sampler_free`. In the chain it belongs before truncation, at the place of llama.cpp's own
+    penalties. Inside llama.cpp no exception can be raised: call `check_chain_sampler` to raise it.
     """
     return _new(source, lib.LZS_CHAIN_PENALTIES)
 

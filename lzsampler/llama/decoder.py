@@ -38,7 +38,7 @@ class Decoder:
         given = ffi.cast("void *", ctypes.addressof(batch))
         several = batch.n_tokens > 1
         catches = sum(_BITS[number] for number in interrupting()) if several else 0
-        with captured_log() if several else nullcontext():  # llama.cpp logs that it removes the tokens of the batch
+        with captured_log() if several else nullcontext():  # a stopped llama.cpp logs that it removes the tokens
             return int(lib.lzs_llama_decode(self._decoder, given, catches))
 
     def stop(self) -> None:

@@ -42,7 +42,7 @@ def check_place(place: object) -> None:
 
 
 def missing() -> str | None:
-    """Return in one line what the installed llama.cpp lacks for a graph sampler; None if it has everything."""
+    """Return in one line what the installed llama.cpp lacks for a graph sampler; None if nothing is lacking."""
     if all(_address(name) for name in _NEEDED) and hasattr(llama_cpp.llama_context_params, "n_outputs_max_per_seq"):
         return None
     version = llama_cpp.__version__
@@ -202,7 +202,7 @@ def unset_chain(context: Any) -> None:
 class Block:
     """Drafted tokens for a chain that `set_chain` set. The next decode gets the edits for the position of each token.
 
-    ``ours``: the `for_chain` sampler of the chain. It accepts the tokens later, when the chain accepts them.
+    ``ours``: the `for_chain` sampler of the chain. This sampler accepts the tokens later, when the chain accepts them.
     """
 
     def __init__(self, ours: Any, n_vocab: int) -> None:

@@ -23,7 +23,7 @@ class _Thread(local):
 
 
 _thread = _Thread()
-_swap = Lock()  # guards llama.cpp's callback: the process has only one
+_swap = Lock()  # guards llama.cpp's log callback, of which a process has only one
 _collectors = 0
 _before: tuple[Any, Any] = None, None  # the callback and its data from before the first collector
 

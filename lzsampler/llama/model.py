@@ -31,14 +31,14 @@ from .log import captured_log, quiet, reason
 from .marks import CONTROL_MARKS, TOOL_MARKS
 from .vocabulary import Vocabulary, token_bytes, token_classes
 
-DEFAULT_CONTEXT = 4096  # tokens; the cache for a model's whole trained context may not fit in memory
-MAX_UBATCH = 512  # tokens computed together: llama.cpp's default; a larger number only takes more memory
+DEFAULT_CONTEXT = 4096  # in tokens; the cache for a whole trained context may not fit in memory
+MAX_UBATCH = 512  # the most tokens computed together, as in llama.cpp; more tokens only take more memory
 MAX_THREADS = 512  # GGML_MAX_N_THREADS
 # The fewest bytes of weights for each thread. Threads wait for each other at every operation. With fewer bytes for each
-# thread, one more thread saves no time, and costs much time on a busy machine (embedded model, 8 MB, on 2 cores with
-# other work: 0.8 ms a token with one thread, 9 to 50 ms with two).
+# thread, one more thread saves no time, and costs much time on a busy machine. Measured with the embedded model (8 MB)
+# on 2 cores with other work: 0.8 ms a token with one thread, 9 to 50 ms with two.
 _BYTES_A_THREAD = 32 << 20
-_PIECE_BYTES = 64  # longer than almost every piece; for a longer piece `_piece` calls llama.cpp a second time
+_PIECE_BYTES = 64  # almost every piece is shorter; for a longer one `_piece` calls llama.cpp twice
 _OF_LLAMA = (
     "llm",
     "_vocab",
@@ -63,12 +63,12 @@ class Model:
     """A GGUF model and one llama.cpp context, which begins empty.
 
     ``path``: a GGUF file, or as a str the name of a model, such as "smollm2" (`lzsampler.models`). ``n_ctx``: context
-    in tokens. 0 is the context that the model was trained with. None is the same, but at most 4096. ``n_batch``: number
-    of prompt tokens decoded at once. ``n_threads``: None is one for each physical core, or fewer for a small file.
-    ``n_gpu_layers``: -1 is all layers, if llama-cpp-python was built for a GPU. ``flash_attn``: compute attention by
-    llama.cpp's flash attention. Flash attention takes less memory. It rounds differently, so a text may differ from the
-    text without it. "auto" uses flash attention if the model and the device support it. ``use_mlock``: keep the weights
-    in RAM if the system allows it.
+    in tokens. 0 is the context that the model was trained with. None is the trained context, but at most 4096.
+    ``n_batch``: number of prompt tokens decoded at once. ``n_threads``: None is one for each physical core, or fewer
+    for a small file. ``n_gpu_layers``: -1 is all layers, if llama-cpp-python was built for a GPU. ``flash_attn``:
+    compute attention by llama.cpp's flash attention. Flash attention takes less memory. Flash attention rounds
+    differently, so a text may change. "auto" uses flash attention if the model and the device support it.
+    ``use_mlock``: keep the weights in RAM if the system allows it.
 
     Raises ValueError for an argument out of range or a path that is not a file. Raises LzsError, in one line, for a
     file that is not GGUF, is truncated or has no weights, and if llama.cpp refuses it. Use a model in a ``with``
@@ -146,7 +146,7 @@ class Model:
         return llm
 
     def _use_context(self) -> None:
-        """Use the llama.cpp context that ``llm`` has now. It is empty."""
+        """Use the llama.cpp context that ``llm`` has now, which is empty."""
         self.past.clear()
         self._row_at = 0
         self._kept_logits = False  # whether llama.cpp lacks the logits after the last token
@@ -268,7 +268,7 @@ class Model:
             return piece
 
     def _piece(self, token: int, *, special: bool) -> bytes:
-        buffer = ffi.new("char[]", _PIECE_BYTES)  # one for each call, since `generate_many` runs several threads
+        buffer = ffi.new("char[]", _PIECE_BYTES)  # each call has a buffer, because `generate_many` runs several threads
         n = self._to_piece(self._c_vocab, token, buffer, len(buffer), 0, special)
         if n < 0:
             buffer = ffi.new("char[]", -n)
@@ -394,7 +394,7 @@ class Model:
     def _decode(self, tokens: list[int], wanted: Any = None) -> None:
         """Decode one batch.
 
-        ``wanted``: an int8 for each token, 1 to get its logits. None gets only the last token's.
+        ``wanted``: an int8 for each token, 1 to get its logits. None gets only the logits of the last token.
         """
         if self.n_past + len(tokens) > self.n_ctx:
             raise ArgumentError(f"{self.n_past + len(tokens)} tokens do not fit in a context of {self.n_ctx}")
@@ -454,8 +454,8 @@ class Model:
         return Stepper(self, sampler, graph)
 
     def forget_logits(self) -> None:
-        """Make `logits` unavailable until the next decode, because the last decode left a graph sampler's output
-        instead.
+        """Make `logits` unavailable until the next decode, because a graph sampler's output took the place of the
+        logits.
         """
         self._kept_logits = True
 
@@ -487,7 +487,7 @@ class Stepper:
 
     def __init__(self, model: Model, sampler: Sampler, graph: GraphSampler | None) -> None:
         self._model, self._sampler, self._past, self._graph = model, sampler, model.past, graph
-        self.loop = ffi.new("lzs_llama_loop *")  # the struct in C; it also counts the seconds of each part
+        self.loop = ffi.new("lzs_llama_loop *")  # a struct of C, which also counts the seconds of each part
         self.loop.size = ffi.sizeof("lzs_llama_loop")
         self.loop.context = ffi.cast("void *", model.llm.ctx)
         self.loop.decode = address(llama_cpp.llama_decode)

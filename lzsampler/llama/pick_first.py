@@ -47,7 +47,7 @@ def allows_other(llm: Any, grammar: Any, tokens: Sequence[int], forbidden: Itera
     """Return whether, after ``tokens``, a `LlamaGrammar` allows any token (or the end) that is not forbidden."""
     sampler = _sampler_of(llm, grammar)
     if not sampler:
-        return True  # the error is reported when the grammar is used
+        return True  # an invalid grammar is reported when it is used
     try:
         for token in tokens:
             llama_cpp.llama_sampler_accept(sampler, token)

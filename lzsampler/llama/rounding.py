@@ -18,10 +18,10 @@ from ..util.signals import uninterrupted
 from .attention import flash_attention_of
 from .binding import llama_cpp
 
-FAR = 256  # tokens after which llama.cpp (0.3.36) splits the context of a single token among threads
+FAR = 256  # context in tokens beyond which llama.cpp (0.3.36) splits the work for a single token among threads
 _LEAST = 32  # positions to compare; at temperature 0, texts of the embedded model differ from token 30 on
 _SHORT = (2, 3)  # block lengths to compare besides the longest, for kernels that take several tokens at a time
-_MAX_BATCH = 64  # tokens: the longest block has 33
+_MAX_BATCH = 64  # the most tokens of a batch; the longest block has 33
 _SEED = 11
 
 
@@ -77,7 +77,7 @@ def warn_of_rounding(
 def may_differ(llm: Any, found: Rounding) -> bool:
     """Return whether logits may depend on the number of tokens decoded together.
 
-    Logits do so if `rounding` found a difference, and may do so without flash attention.
+    The result is true if `rounding` found a difference, and without flash attention.
 
     With weights such as Q8_0, rounding can hide different sums for 180 tokens or more.
     """
@@ -156,7 +156,7 @@ class _Context:
 
     def _rows(self, tokens: list[int]) -> npt.NDArray[np.float32]:
         """Append tokens, and return the logits after each of them: float32[n, n_vocab], a copy."""
-        ids = (llama_cpp.llama_token * len(tokens))(*tokens)  # keep it alive: the batch only points to it
+        ids = (llama_cpp.llama_token * len(tokens))(*tokens)  # must stay alive: the batch only points to it
         batch = llama_cpp.llama_batch_get_one(ids, len(tokens))
         batch.logits = (ctypes.c_int8 * len(tokens))(*[1] * len(tokens))
         status = llama_cpp.llama_decode(self._context, batch)

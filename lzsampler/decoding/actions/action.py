@@ -1,4 +1,4 @@
-"""`LoopAction`: what lzsampler does about a loop. It gets a `LoopingText` and returns a `Decision`."""
+"""`LoopAction`: what lzsampler does about a loop. An action gets a `LoopingText` and returns a `Decision`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -7,8 +7,8 @@ from .action import ActionTaken, Decision, Draw, LoopAction, LoopingText
 # A boost ends after this many consecutive new tokens. A token is new if the n-gram that it completes did not occur
 # before.
 _NEW_TOKENS, _NGRAM = 16, 4
-_LONGEST = 256  # tokens; if a boost takes longer, the text ends
-_COLDEST, _WARMER, _HOTTEST = 1.0, 0.25, 4.0  # temperatures: the lowest, the step for each repeated token, the highest
+_LONGEST = 256  # the most tokens of a boost; after a longer one the text ends
+_COLDEST, _WARMER, _HOTTEST = 1.0, 0.25, 4.0  # lowest temperature, step for each repeated token, highest temperature
 _TOP_K = 40  # so that even a draw at the highest temperature gives a plausible word
 
 
