@@ -191,7 +191,8 @@ class Pace:
         of.saw(drafted, accepted)
         of.glances_stood = of.glances_stood + 1 if accepted == drafted else 0
         seconds = self._cost(of, drafted)
-        if of.glances_stood > 1 and (drafted + 1) * self._typical.get(1, 0.0) > _MARGIN * seconds:  # one glance may be luck
+        # A single glance may be luck.
+        if of.glances_stood > 1 and (drafted + 1) * self._typical.get(1, 0.0) > _MARGIN * seconds:
             of.waited = of.pause
 
     def glancing(self, kind: int, seconds: float) -> None:

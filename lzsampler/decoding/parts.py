@@ -34,7 +34,7 @@ class PartTracker:
     """
 
     def __init__(self, opened: str = "") -> None:
-        # After each token: the part, the mark that ends this part (b"" if none does), and text that may begin a mark.
+        # For each token: (part after it, mark that ends this part or b"", text that may begin a mark).
         begin = ("thinking", MARKS[opened].encode(), b"") if opened else ("begin", b"", b"")
         self._states: list[tuple[str, bytes, bytes]] = [begin]
 

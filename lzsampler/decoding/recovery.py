@@ -24,9 +24,9 @@ class Recovery:
     ``policy`` and ``params``: as `LoopPolicy.settled` returns them. ``temperature``: the temperature of the text's own
     settings. ``limit``: the most tokens that the text can have. ``whole``: takes a number of tokens and returns this
     number, or the next number at which the text is not inside a character. ``fresh``: the function `fresh_start` for
-    the tokens of this text. ``closing``: takes a number of tokens and returns the tokens that end the thinking there;
-    no tokens if the text is not thinking there. ``spell``: takes words and returns the tokens that continue the text
-    with these words.
+    the tokens of this text. ``closing``: takes a number of tokens and returns the tokens that end the thinking there,
+    or no tokens outside of the thinking. ``spell``: takes words and returns the tokens that continue the text with
+    these words.
 
     Call `step` after each token if `watching` is true or the sampler has found a loop. Between two tokens, `forbidden`
     holds the tokens that may not be picked next. `draws` tells how to draw the next token, if not by the text's own

@@ -49,8 +49,8 @@ class Speculation:
     text, and so a block. The constructor allocates all memory.
 
     `draft` and `draft_token` add tokens to the block, and also to the sampler's history. `verify` or `discard` ends the
-    block. Masks may be set in between, as between two steps. One thread at a time may use a `Speculation` and its
-    sampler; another thread gets an LzsError meanwhile.
+    block. Between two of these calls, masks may be set. One thread at a time may use a `Speculation` and its sampler;
+    another thread gets an LzsError meanwhile.
     """
 
     def __init__(

@@ -550,8 +550,8 @@ def attach(
     With the paper's rule the first ``lz_buffer`` (32) new tokens of a text have no LZ penalty, unless
     ``history="all"`` counts the prompt.
 
-    ``grammar``: texts must match it from their first new token on. The ``grammar`` of a call (a `Grammar` or a
-    `LlamaGrammar`) replaces this grammar. lzsampler computes the masks of a `Grammar`, in microseconds. Make the
+    ``grammar``: a grammar that texts must match from their first new token on. The ``grammar`` of a call (a `Grammar`
+    or a `LlamaGrammar`) replaces this grammar. lzsampler computes the masks of a `Grammar`, in microseconds. Make the
     `Grammar` for ``token_bytes(llm)``, or for the `Attachment`. A JSON schema in the ``response_format`` of a chat
     completion also becomes such a grammar; an unsupported schema raises ValueError with the keyword and its JSON
     pointer.

@@ -51,7 +51,7 @@ def taken(keywords: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 def taken_grammar(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Remove a `Grammar` from a call's keywords, and return {"grammar": it}; a `LlamaGrammar` stays in the keywords."""
+    """Remove a `Grammar` from a call's keywords, and return it as a keyword; a `LlamaGrammar` stays."""
     grammar = keywords.get("grammar")
     if isinstance(grammar, str | bytes):
         how = "Grammar.regex(...) of lzsampler, or LlamaGrammar.from_string(...)"

@@ -18,8 +18,8 @@ class LoopingText:
     sentence. ``word``: where the first word of this line or sentence begins. If no line or sentence begins in the copy,
     ``line`` and ``word`` equal ``copy``. ``room``: the most tokens that the text can have. ``whole`` takes a place and
     returns the first place, from the given place on, that is not inside a character. ``closing`` takes a place and
-    returns the tokens that end the thinking at this place. If the text is not thinking there, ``closing`` returns no
-    tokens. ``spell`` takes a str and returns its tokens as a continuation of the text.
+    returns the tokens that end the thinking at this place. Outside of the thinking, ``closing`` returns no tokens.
+    ``spell`` takes a str and returns its tokens as a continuation of the text.
     """
 
     tokens: Sequence[int]

@@ -22,7 +22,7 @@ class CloseThink(LoopAction):
         self._closed = False
 
     def decide(self, text: LoopingText) -> Decision | None:
-        """Return the cut and the closing mark; None if the text is not thinking, or if the mark does not fit."""
+        """Return the cut and the closing mark; None outside of the thinking, or if the mark does not fit."""
         keep = text.cut_at(text.line)
         written = () if self._closed else tuple(text.closing(keep))
         if not written or keep + len(written) >= text.room:
