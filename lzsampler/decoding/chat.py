@@ -64,7 +64,7 @@ class Chat:
 
     @property
     def turn(self) -> Turn | None:
-        """The arguments of the last answer, even if it was interrupted before any text.
+        """The arguments of the last answer, even if the answer was interrupted before any text.
 
         None before the first answer.
         """

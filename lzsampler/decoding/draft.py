@@ -32,16 +32,16 @@ class Draft:
     few tokens, or if ``n_max`` is "auto" and the match promises more tokens a second.
 
     ``n_max``: the most tokens of a block, 0..32; 0 drafts nothing. "auto" uses `Pace` to choose the fastest length,
-    which may be 0. ``n_min``: the fewest tokens of a block, 0 to ``n_max``; a shorter block is not used. ``p_min``: the
-    draft model stops if its best token has a lower probability than this, 0..1, among its ten best tokens at
-    temperature 1. ``mode``: see `Speculation`. In mode "mrs" the text of a seed depends on the length of blocks, so
-    "auto" means 3. In this mode ``n_min`` must be 0, because every drawn token has to be judged.
+    which may be 0. ``n_min``: the fewest tokens of a block, 0 to ``n_max``; a shorter block is not used. ``p_min``
+    (0..1): the draft model stops if its best token is less probable than this, among its ten best tokens at temperature
+    1. ``mode``: see `Speculation`. In mode "mrs" the text of a seed depends on the length of blocks, so "auto" means 3.
+    In this mode ``n_min`` must be 0, because every drawn token has to be judged.
 
     The measurements of "auto" in one text are used for the next text of the same draft and target.
 
     ``on_proposed`` is called before text is handed out, whenever the source of the tokens changes: with True before
     accepted draft tokens, with False before tokens of the target. ``clock``: a function that returns the time in
-    seconds, for the measurements of "auto". No text depends on it.
+    seconds, for the measurements of "auto". No text depends on the clock.
 
     Open the draft model with the context size of the target (``n_ctx``). When the draft model's context is full, it
     drafts nothing. Raises ValueError for values out of range.
@@ -209,7 +209,9 @@ def common_length(a: Sequence[object], b: Sequence[object]) -> int:
 
 @dataclass(frozen=True)
 class Opened:
-    """A target that is not a `Model`, for `refuse_draft`: its file, a `llama_cpp.Llama` and its sizes."""
+    """A target for `refuse_draft` that is not a `Model`: the header of its file, a `llama_cpp.Llama`, and sizes in
+    tokens.
+    """
 
     header: Header
     llm: Any
@@ -220,9 +222,9 @@ class Opened:
 def refuse_draft(target: Model | Opened, draft: Draft) -> None:
     """Raise LzsError if a draft model cannot draft for a target, and ValueError if it is the target itself.
 
-    Both vocabularies must have the same kind, special tokens and texts; one may be longer. Recurrent and hybrid models
-    cannot take back rejected tokens. Raises ValueError if no block fits in the context or in a batch of the target,
-    and TypeError for an object that is not a `Draft`.
+    Both vocabularies must have the same type, special tokens and token texts; one vocabulary may be longer. Recurrent
+    and hybrid models cannot take back rejected tokens. Raises ValueError if no block fits in the context or in a batch
+    of the target, and TypeError for an object that is not a `Draft`.
     """
     if not isinstance(draft, Draft):
         raise ArgumentTypeError(f"draft must be a Draft, got {draft!r:.100}: Draft(Model(path))")

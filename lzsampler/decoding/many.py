@@ -89,19 +89,20 @@ def generate_many(
     n_contexts: int | None = None,
     draft: Draft | None = None,
 ) -> Iterator[tuple[Request, Generation | ValueError | LzsError]]:
-    """Yield each request with its text, in the order in which the texts end. The order depends only on their lengths.
+    """Yield each request with its text, in the order in which the texts end. The order depends only on the lengths of
+    the texts.
 
     If a request fails, it is yielded with its error instead of a text, and the other requests continue. The error is
     the ValueError or LzsError that `generate` would raise, or that the request's ``sampler`` or ``on_text`` raises. If
     llama.cpp fails, all texts of the context in which it failed get the LzsError. Any other error is a bug, and is
     raised.
 
-    ``n_parallel``: number of different texts at a time, 1..256. Each has a cache for ``model.n_ctx`` tokens in memory.
-    ``n_threads``: llama.cpp's threads for each context; None is the model's number. ``n_contexts``: how many contexts
-    decode at the same time, each with a part of the texts; None is one for every ``n_threads`` cores, and one on a GPU.
-    Requests are taken from the iterable when there is room. Consecutive requests with the same prompt are taken
-    together, and one more request is read to see where they end. The timings of a text are the time of its prompt and
-    its share of the time of each step. Texts that share a sequence count as one text.
+    ``n_parallel``: number of different texts at a time, 1..256. Each text has a cache for ``model.n_ctx`` tokens in
+    memory. ``n_threads``: llama.cpp's threads for each context; None is the model's number. ``n_contexts``: how many
+    contexts decode at the same time, each with a part of the texts; None is one for every ``n_threads`` cores, and one
+    on a GPU. Requests are taken from the iterable when there is room. Consecutive requests with the same prompt are
+    taken together, and one more request is read to see where they end. The timings of a text are the time of its prompt
+    and its share of the time of each step. Texts that share a sequence count as one text.
 
     ``draft``: the source of proposed tokens, which changes the speed but no text. Its mode must be "gumbel" or "match":
     in "mrs" a text would depend on the texts that are decoded in the same call. Nothing is drafted for texts that share
@@ -222,7 +223,7 @@ _Working = Sequence[tuple["_Cache", "_Branch"]]
 
 @dataclass
 class _Branch:
-    """Texts that are the same so far: ``n_past`` tokens are decoded, and ``token`` is decoded next.
+    """Texts that are equal so far: ``n_past`` tokens are decoded, and ``token`` is decoded next.
 
     ``ahead``: tokens to decode before ``token``. An action wrote these tokens in place of the text that it cut.
     """

@@ -112,8 +112,8 @@ class Pace:
 
     While drafting does not pay, a block is tried now and then. While it pays, a call without a draft is made now and
     then. Between two tried blocks there are glances. A glance drafts tokens, which takes little time, and compares them
-    with the tokens that the text gets without a draft. Without an extra call of the target, it shows how many tokens
-    would have been accepted.
+    with the tokens that the text gets without a draft. So a glance shows how many tokens would have been accepted,
+    without an extra call of the target.
 
     ``most``: the longest block. ``fixed``: a fixed length of blocks; only `speed` then uses the measurements. Each
     draft has a kind, any int. All kinds share the times of the target's calls. All other measurements are separate for
@@ -136,7 +136,7 @@ class Pace:
         self._kinds: dict[int, _Kind] = {}
 
     def renewed(self) -> "Pace":
-        """Return a pace for another text, with the times and shares of this one and with all counts at 0."""
+        """Return a pace for the next text, with the same measurements and with all counts at 0."""
         pace = Pace(self.most, self.fixed, self._rows)
         pace._calls = {n: deque(times, _TIMES) for n, times in self._calls.items()}
         pace._typical = dict(self._typical)
@@ -159,15 +159,15 @@ class Pace:
             of.plain += seconds
 
     def passed(self) -> None:
-        """Record an untimed call without drafted tokens. It counts with the typical time."""
+        """Record an untimed call without drafted tokens. The call counts with the typical time."""
         self._tokens += 1
         self._n_calls[1] += 1
         for of in self._kinds.values():
             of.plain += self._typical[1]
 
     def judged(self, kind: int, drafted: int, accepted: int, tokens: int, draft_s: float, seconds: float) -> None:
-        """Record a block: ``tokens`` were added, with ``draft_s`` seconds for the draft and ``seconds`` for the
-        target's call and the picks.
+        """Record a block that added ``tokens`` tokens. ``draft_s``: seconds of the draft. ``seconds``: of the target's
+        call and the picks.
         """
         of = self._kinds.setdefault(kind, _Kind())
         if self._drift != 1:
@@ -348,7 +348,7 @@ class Pace:
     def promised(self) -> float | None:
         """The speed that the best length of blocks would have now, as a multiple of the speed without a draft.
 
-        A draft pays if this is above 1. None whenever `speed` is None.
+        A draft pays if this multiple is above 1. None whenever `speed` is None.
         """
         if not self._compares or not self._judged:
             return None
@@ -364,9 +364,9 @@ class SharedPace(Pace):
     """Chooses one length for the blocks of several texts that are decoded in one call; the length may be 0.
 
     In a call every sequence gets the same number of tokens, because llama.cpp computes sequences of different lengths
-    one after the other. With n texts, a call with blocks of k tokens takes v(n (k + 1)) seconds, even if only few texts
-    have drafted tokens. The more texts there are, the shorter are the blocks; with enough texts nothing is drafted.
-    ``rows``: the most tokens of a call.
+    one after the other. With n texts, a call with blocks of k tokens takes v(n (k + 1)) seconds (v as in `Pace`), even
+    if only few texts have drafted tokens. The more texts there are, the shorter are the blocks; with enough texts
+    nothing is drafted. ``rows``: the most tokens of a call.
     """
 
     def __init__(self, most: int, fixed: int | None, rows: int) -> None:

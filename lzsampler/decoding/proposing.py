@@ -111,9 +111,9 @@ class Proposer:
         self._rest = 0  # number of next tokens for which nothing is drafted
 
     def rests(self) -> bool:
-        """Return whether to propose nothing after this token and not to time its call.
+        """Return whether to skip drafting, and the timing of the call, after this token.
 
-        Call this once for each token, before `propose`.
+        Call this method once for each token, before `propose`.
         """
         if not self._rest:
             return False

@@ -1,7 +1,7 @@
 """`Recovery`: decides token by token what to do about the loops of a text.
 
 `Recovery` uses the tokens and the loop that a sampler has found, but no model and no cache. `generate`, `generate_many`
-and the drop-in carry out its decisions. `Recovery` draws no random numbers, so a text depends only on its seed.
+and `lzsampler.dropin` carry out its decisions. `Recovery` draws no random numbers, so a text depends only on its seed.
 """
 
 import codecs
@@ -89,7 +89,7 @@ class Recovery:
         return self._act(tokens, found)
 
     def give_up(self, tokens: Sequence[int]) -> None:
-        """End the text, because only forbidden tokens could be picked, and record this."""
+        """End the text, because only forbidden tokens could be picked, and record a "stop" action."""
         self._stop(tokens, self.actions[-1].found)
 
     def _act(self, tokens: Sequence[int], found: Loop | Stuck) -> Decision | None:
@@ -165,7 +165,7 @@ class Recovery:
 
 
 def spelled(text: str, tokenize: Callable[..., list[int]], piece: Callable[[int], bytes]) -> list[int]:
-    """Return the tokens that continue a text with some words.
+    """Return the tokens of ``text`` as the continuation of another text.
 
     ``tokenize``: the method of a `llama_cpp.Llama`. For some vocabularies llama.cpp puts a space before a text. This
     space does not belong inside another text. ``piece``: returns the bytes of a token.

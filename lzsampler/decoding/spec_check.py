@@ -102,7 +102,7 @@ class SpecCheck:
 
     @property
     def same(self) -> bool:
-        """Whether no text, no distribution and no logits differ.
+        """Whether all texts, distributions and logits agree.
 
         Equal logits mean that texts longer than the compared ones are equal too.
         """

@@ -27,7 +27,7 @@ Quartiles = tuple[float, float, float]
 class ClockedModel(Model):
     """A draft's `Model` that adds up the seconds of its decodes in ``decode_s``.
 
-    The seconds do not include its picks.
+    The seconds do not include the sampling.
     """
 
     decode_s = 0.0
@@ -41,7 +41,7 @@ class ClockedModel(Model):
 
 @dataclass(frozen=True)
 class Way:
-    """A way of writing texts: a model, its settings, and perhaps a draft.
+    """A way of writing texts: a model, settings of the sampler, and perhaps a draft.
 
     The draft's model should be a `ClockedModel`; otherwise the time of its decodes counts as ``other_share``.
     """

@@ -25,7 +25,7 @@ class Shared:
 
     @property
     def figures(self) -> Speculated:
-        """The figures of the text so far; its speed is that of all texts that were decoded together."""
+        """The statistics of the draft for the text so far; the speed is that of all texts decoded together."""
         self.counted.rated(self._pace)
         return self.counted
 

@@ -350,7 +350,7 @@ class Text(Begun):
         self._finish("interrupted")
 
     def generation(self) -> Generation:
-        """Return the text and its figures."""
+        """Return the text as a `Generation`."""
         text, stop_string = self._out.text, self._out.stream.found
         reasoning, content = (None, text.strip()) if self._is_value else split_reasoning(text, self._opened)
         decode_s, sampling_s = self.decode_s, self.sampling_s

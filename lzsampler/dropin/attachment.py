@@ -59,10 +59,10 @@ class AttachSettings(PenaltySettings, total=False):
 class Attachment:
     """The penalties of one `llama_cpp.Llama`: `attach` returns it, and `LZLlama.lz` holds it.
 
-    As a context manager, it detaches at the end of the ``with`` block. `params` and the flags may be set at any time,
-    and apply from the next text on. `stats` counts since the attachment was made. One thread at a time may use the
-    attachment and the model; other threads get an LzsError meanwhile. A stream uses both while it makes a chunk, but
-    not between two chunks.
+    As a context manager, an `Attachment` detaches at the end of the ``with`` block. `params` and the flags may be set
+    at any time, and apply from the next text on. `stats` counts since the attachment was made. One thread at a time may
+    use the attachment and the model; other threads get an LzsError meanwhile. A stream uses both while it makes a
+    chunk, but not between two chunks.
     """
 
     def __init__(self, llm: Any, settings: Settings, *, restore: type | None) -> None:
@@ -496,7 +496,7 @@ class Hooks(OneThread):
                 keywords["seed"] = self._seed
 
     def _cut(self, choice: dict[str, Any], text: SampledText) -> None:
-        """Cut a finished choice back to the tokens that stay."""
+        """Cut a finished choice back to the remaining tokens."""
         detokenize, keep = self.detokenize, text.keep  # type: ignore[attr-defined]
         written = detokenize(text.tokens, prev_tokens=text.prompt).decode("utf-8", "ignore")
         kept = detokenize(text.tokens[:keep], prev_tokens=text.prompt).decode("utf-8", "ignore")
@@ -509,7 +509,7 @@ class Hooks(OneThread):
 def _bias(logit_bias: Mapping[Any, float]) -> Callable[..., npt.NDArray[np.single]]:
     """Return a logits processor that adds biases.
 
-    If there is another processor, llama-cpp-python drops its own biases.
+    Without this processor llama-cpp-python drops the biases if there is another logits processor.
     """
     tokens = np.array([int(token) for token in logit_bias], np.intp)
     values = np.array([float(value) for value in logit_bias.values()], np.single)
@@ -566,8 +566,8 @@ def attach(
     ends in a loop is ``loop_finish_reason``: "stop" or "length", which strict clients of OpenAI's interface accept, or
     "repetition". A call that looks for loops adds ``choice["lzsampler"]`` to its response, or to the last chunk of its
     stream: ``finish_reason``, ``loop``, ``stuck`` and ``actions`` as in a transcript. "trim", "rewind" and
-    "close-think" take text back: they raise ValueError for a stream. "rewind" and "close-think" raise it for `generate`
-    as well. "close-think" cannot be used with a grammar.
+    "close-think" take text back: they raise ValueError for a stream. "rewind" and "close-think" raise ValueError for
+    `generate` as well. "close-think" cannot be used with a grammar.
 
     ``draft``: a `Draft` (mode "gumbel"), or the file of a draft model, which `attach` opens and `detach` closes. The
     draft proposes tokens, which changes the speed but no text of a seed (docs/speculative.md). `attach` warns with a

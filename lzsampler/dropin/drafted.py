@@ -1,4 +1,4 @@
-"""`Drafter`: drafted tokens for the texts of a `llama_cpp.Llama`, judged by its own sampler chain.
+"""`Drafter`: drafts tokens for the texts of a `llama_cpp.Llama`, whose sampler chain judges the tokens.
 
 `Llama.generate` has a ``draft_model``, whose tokens it checks exactly, but with disadvantages (llama-cpp-python
 0.3.36). `Llama` computes and copies the logits of every token of the prompt. It keeps the logits of a whole context

@@ -20,10 +20,11 @@ class Schemas:
         self._known: dict[str, Grammar] = {}
 
     def taken(self, vocabulary: HasTokenBytes, keywords: dict[str, Any]) -> dict[str, Grammar]:
-        """Remove a schema from the keywords of a chat completion, and return it as our keyword ``grammar``.
+        """Remove a schema from the keywords of a chat completion, and return it as lzsampler's keyword ``grammar``.
 
-        Other formats stay: "text" needs no grammar, and "json_object" without a schema is llama.cpp's own grammar for
-        any JSON. ValueError for a schema that is not supported or missing; TypeError for a format that is no object.
+        Other formats stay in the keywords: "text" needs no grammar, and "json_object" without a schema is llama.cpp's
+        own grammar for any JSON. ValueError for a schema that is not supported or missing; TypeError for a format that
+        is no object.
         """
         schema = _schema_of(keywords.get("response_format"))
         if schema is None:

@@ -50,9 +50,8 @@ def _piece(llm: Any, token: int) -> bytes:
 class LoopEnd:
     """The stopping criterion that tells `_create_completion` that the text ended in a loop.
 
-    ``script``: the tokens with which the text begins anew after a cut. ``recovery``: the recovery of the text's loops
-    so far; None if the call does not look for loops. ``most``: the most tokens of the text; None if the call sets no
-    limit.
+    ``script``: the tokens with which the text begins anew after a cut. ``recovery``: the text's `Recovery` so far; None
+    if the call does not look for loops. ``most``: the most tokens of the text; None if the call sets no limit.
     """
 
     def __init__(self, max_tokens: int | None = None) -> None:
@@ -79,7 +78,7 @@ class NothingAllowed(Exception):  # noqa: N818 (no error: it ends a text)
 
 
 class SampledText:
-    """One text: its prompt, its tokens, the chain that samples it, and the recovery of its loops.
+    """One text: its prompt, its tokens, the chain that samples it, and its `Recovery`.
 
     ``temperature``: the temperature of the call.
     """
@@ -225,7 +224,8 @@ class SampledText:
         return {"temp": draws.temperature, "top_k": draws.top_k, **off}
 
     def step(self, llm: Any, stats: Stats) -> tuple[bool, bool]:
-        """Look for a loop after a token; return (whether it ends the text, whether the next token needs a new chain).
+        """Look for a loop after a token; return (whether a loop ends the text, whether the next token needs a new
+        chain).
 
         Raises `TextCut` when tokens are to be taken back.
         """

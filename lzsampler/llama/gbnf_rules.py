@@ -30,7 +30,8 @@ _CHARACTERS = ((0, 0xD7FF), (0xE000, 0x10FFFF))  # ranges of all code points exc
 
 @dataclass
 class _Item:
-    """A part of a sequence: the name of a rule, or "" for characters. ``empty``: whether its count begins at 0."""
+    """A part of a sequence: the name of a rule, or "" for characters. ``empty``: whether the part may occur zero times.
+    """
 
     name: str = ""
     empty: bool = False

@@ -1,9 +1,9 @@
 """The header of a GGUF file: its metadata and its list of tensors, read without llama.cpp and without the weights.
 
-Layout (little-endian, versions 2 and 3): magic, version, number of tensors, number of metadata pairs; the pairs
-(key, type, value); a record for each tensor (name, shape, type, offset); padding to `general.alignment`; the weights.
-The sizes in the header reveal an incomplete download before llama.cpp opens the file. The package gguf cannot read such
-a file.
+Layout (little-endian, versions 2 and 3): magic, version, number of tensors, number of metadata pairs; the pairs (key,
+type, value); a record for each tensor (name, shape, type, offset); padding to `general.alignment`; the weights. The
+sizes in the header reveal an incomplete download before llama.cpp opens the file. The package gguf cannot read an
+incomplete file.
 """
 
 import mmap

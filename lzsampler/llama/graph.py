@@ -2,7 +2,7 @@
 
 The operations are in c/llama/graph.c. llama.cpp calls this backend sampling and marks it as experimental. lzsampler
 sets a chain with its sampler in a context. Until lzsampler takes the chain out, every decode of this context returns
-edited logits, or only the best token, instead of the model's logits.
+logits after penalties and masks, or only the best token.
 """
 
 import ctypes
@@ -114,7 +114,7 @@ class GraphSampler:
 
     @one_thread
     def step_at(self, _: Any) -> tuple[int, bool]:
-        """Like `Sampler.step_at`, for the last output of the last decode. The argument is ignored."""
+        """Pick from the last output of the last decode, like `Sampler.step_at`. The argument is ignored."""
         status = lib.lzs_graph_step(self.handle, self._context, -1, self._token, self._looping)
         if status:
             self.refuse(status)
@@ -122,7 +122,7 @@ class GraphSampler:
 
     @one_thread
     def decode_block(self, tokens: Sequence[int], speculation: Any) -> None:
-        """Decode a token and the drafted tokens after it, each with the edits for its position.
+        """Decode a token and the drafted tokens after it, each with the penalties and mask for its position.
 
         ``speculation``: an ``lzs_speculation *`` that drafted these tokens for the same sampler.
         """
@@ -200,7 +200,8 @@ def unset_chain(context: Any) -> None:
 
 
 class Block:
-    """Drafted tokens for a chain that `set_chain` set. The next decode gets the edits for the position of each token.
+    """Drafted tokens for a chain that `set_chain` set. The next decode applies the penalties and mask for the position
+    of each token.
 
     ``ours``: the `for_chain` sampler of the chain. This sampler accepts the tokens later, when the chain accepts them.
     """
