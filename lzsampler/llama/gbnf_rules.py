@@ -30,8 +30,7 @@ _CHARACTERS = ((0, 0xD7FF), (0xE000, 0x10FFFF))  # ranges of all code points exc
 
 @dataclass
 class _Item:
-    """A part of a sequence: the name of a rule, or "" for characters. ``empty``: whether the part may occur zero times.
-    """
+    """A part of a sequence: the name of a rule, or "" for characters. ``empty``: whether zero times are allowed."""
 
     name: str = ""
     empty: bool = False

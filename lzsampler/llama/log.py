@@ -30,8 +30,8 @@ _before: tuple[Any, Any] = None, None  # the callback and its data from before t
 
 @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
 def _collect(level: int, text: bytes, _: object) -> None:
-    """Add a message to the list of the thread that caused it. This callback is never freed, since any thread may run
-    it.
+    """Add a message to the list of the thread that caused the message. This callback is never freed, since any thread
+    may run it.
     """
     if _thread.errors is None:
         callback, data = _before
@@ -47,10 +47,11 @@ def _collect(level: int, text: bytes, _: object) -> None:
 
 @contextmanager
 def captured_log() -> Iterator[list[str]]:
-    """Collect llama.cpp's error messages of this thread while the ``with`` block runs, and print nothing of its log.
+    """Collect llama.cpp's error messages of this thread while the ``with`` block runs, and print nothing of llama.cpp's
+    log.
 
-    Messages of other threads, and all later ones, go to the previous callback. Ctrl-C raises KeyboardInterrupt at the
-    end of the block (`uninterrupted`).
+    Messages of other threads, and all later messages, go to the previous callback. Ctrl-C raises KeyboardInterrupt at
+    the end of the block (`uninterrupted`).
     """
     outer, errors = _thread.errors, list[str]()
     _thread.errors, _thread.level = errors, 0

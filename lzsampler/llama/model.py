@@ -71,8 +71,8 @@ class Model:
     ``use_mlock``: keep the weights in RAM if the system allows it.
 
     Raises ValueError for an argument out of range or a path that is not a file. Raises LzsError, in one line, for a
-    file that is not GGUF, is truncated or has no weights, and if llama.cpp refuses it. Use a model in a ``with``
-    statement, or `close` it. Otherwise its memory stays in use until the garbage collector runs, because
+    file that is not GGUF, is truncated or has no weights, and for a file that llama.cpp refuses. Use a model in a
+    ``with`` statement, or `close` it. Otherwise its memory stays in use until the garbage collector runs, because
     llama-cpp-python's objects refer to each other.
 
     One thread at a time may use the context. Meanwhile other threads get an LzsError. Any number of threads may use the
@@ -180,7 +180,7 @@ class Model:
     def close(self) -> None:
         """Free the context and the weights.
 
-        LzsError while they are in use. A closed model raises LzsError when used.
+        LzsError while context or weights are in use. A closed model raises LzsError when used.
         """
         self.in_use.close(self._free)
 
@@ -228,7 +228,7 @@ class Model:
 
     @any_thread
     def tokenize(self, text: str) -> list[int]:
-        """Return the tokens of a prompt, with special tokens recognised. If the model wants a BOS token, there is one.
+        """Return the tokens of a prompt, with special tokens recognised. A BOS token is added if the model wants one.
 
         No EOS token is added, since the text continues. ValueError if ``text`` is not valid Unicode.
         """
@@ -386,7 +386,7 @@ class Model:
 
     @one_thread
     def decode_outputs(self, tokens: list[int]) -> None:
-        """Append tokens, all in the vocabulary, to the context in one batch, with an output after each of them."""
+        """Append tokens, all in the vocabulary, to the context in one batch, with an output after each token."""
         if not 1 <= len(tokens) <= self.n_batch:
             raise ArgumentError(f"tokens must be 1 to {self.n_batch} for one batch, got {len(tokens)}")
         self._decode(tokens, (ctypes.c_int8 * len(tokens))(*[1] * len(tokens)))
@@ -463,8 +463,8 @@ class Model:
     def keep(self, n: int = 0) -> None:
         """Forget all but the first ``n`` tokens of the context; `decode` continues from there.
 
-        A recurrent model cannot remove only its last tokens. If 0 < n < `n_past`, it empties the context and raises
-        LzsError.
+        A recurrent model cannot remove only its last tokens. If 0 < n < `n_past`, such a model empties the context and
+        raises LzsError.
         """
         n = integer("n", n, 0, self.n_past)
         memory = llama_cpp.llama_get_memory(self._context)
@@ -480,9 +480,9 @@ class Model:
 class Stepper:
     """Decodes a token and picks the next one with a sampler, in one call into C: `Model.decode` and `Sampler.step`.
 
-    A decode evicts everything else from the CPU caches. So the less memory the code between two decodes touches, the
-    faster it is. For that reason the stepper does not check which thread uses the model. Use it only in a thread that
-    already holds `Model.in_use`, as `generate` does.
+    A decode evicts everything else from the CPU caches. So the code between two decodes is faster if it touches less
+    memory. For that reason a `Stepper` does not check which thread uses the model. Use a `Stepper` only in a thread
+    that already holds `Model.in_use`, as `generate` does.
     """
 
     def __init__(self, model: Model, sampler: Sampler, graph: GraphSampler | None) -> None:

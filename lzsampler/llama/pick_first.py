@@ -61,7 +61,7 @@ class PickFirst:
     """Replaces a `LlamaSampler`: a chain without a grammar, and a grammar beside it (c/llama/grammar.c).
 
     ``n_head``: the number of samplers at the beginning of the chain that only change logits. ``penalties``: lzsampler's
-    sampler among these ``n_head``, if the other samplers change nothing, else None. ``n_best``: the number of
+    sampler among these ``n_head``, if the others of these change nothing, else None. ``n_best``: the number of
     candidates that the sampler after these ``n_head`` keeps, 0 if unknown. `close` frees ``chain``. LzsError if
     llama.cpp does not accept the grammar.
     """

@@ -2,7 +2,8 @@
 
 If the logits do not depend on this number, a text with a draft equals the text without a draft. llama.cpp has different
 kernels for one token and for several tokens, for some types of weights and for attention other than flash attention. On
-a CPU, with a longer context, several threads share the context only when a single token is decoded.
+a CPU, if the context is longer than `FAR` tokens, several threads share the context only when a single token is
+decoded.
 """
 
 import ctypes
@@ -38,7 +39,9 @@ class Rounding(NamedTuple):
 
 
 class RoundingWarning(UserWarning, LzsError):  # noqa: N818
-    """Warns that a text with a draft may differ from the text without it. As an exception it is an `LzsError`."""
+    """Warns that a text with a draft may differ from the text without it. Raised as an exception, the warning is an
+    `LzsError`.
+    """
 
 
 _known: WeakKeyDictionary[Any, dict[tuple[int, bool, int], Rounding]] = WeakKeyDictionary()
@@ -77,7 +80,7 @@ def warn_of_rounding(
 def may_differ(llm: Any, found: Rounding) -> bool:
     """Return whether logits may depend on the number of tokens decoded together.
 
-    The result is true if `rounding` found a difference, and without flash attention.
+    They may if `rounding` found a difference, or if flash attention is off.
 
     With weights such as Q8_0, rounding can hide different sums for 180 tokens or more.
     """

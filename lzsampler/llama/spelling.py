@@ -47,7 +47,7 @@ class Tokenizer(Protocol):
     """The methods of `Vocabulary` that this module calls."""
 
     def tokenize(self, text: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """Return the tokens of a text, and the start of each."""
+        """Return the tokens of a text, and the start of each token."""
 
     def ids_with(self, attribute: int) -> list[int]:
         """Return the tokens that have an attribute of llama.cpp."""
@@ -57,7 +57,7 @@ def spelling_of(loaded: Tokenizer, header: gguf.Header, tokens: TokenBytes) -> S
     """Return how the tokenizer of a GGUF file splits texts into tokens. ``tokens``: the bytes of its tokens.
 
     The result is checked against the tokenizer, on texts of all kinds and on pairs of tokens. LzsError, with the
-    reason, for an unknown tokenizer and for one that disagrees.
+    reason, if the tokenizer is unknown or disagrees with the result.
     """
     made = _read(header, loaded, tokens)
     _compare(made, loaded, header.path)
