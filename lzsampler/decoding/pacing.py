@@ -191,7 +191,7 @@ class Pace:
         of.saw(drafted, accepted)
         of.glances_stood = of.glances_stood + 1 if accepted == drafted else 0
         seconds = self._cost(of, drafted)
-        # A single glance may be luck.
+        # A single glance with only right tokens may be luck.
         if of.glances_stood > 1 and (drafted + 1) * self._typical.get(1, 0.0) > _MARGIN * seconds:
             of.waited = of.pause
 
@@ -405,8 +405,8 @@ class SharedPace(Pace):
         self._baseline += tokens * self._costs[n_texts] / n_texts
 
     def shared_length(self, asked: Sequence[tuple[int, int]], n_texts: int) -> int:
-        """Return how many tokens to draft now for each text that can have drafted tokens. The call stays within
-        ``rows``.
+        """Return how many tokens to draft now for each text that can have drafted tokens. The call then has at most
+        ``rows`` tokens.
 
         ``asked``: (kind of draft, most tokens) for each of these texts. ``n_texts``: number of texts that are decoded,
         1 or more.

@@ -263,7 +263,7 @@ class Attachment:
 
     @contextmanager
     def building(self, text: SampledText) -> Iterator[None]:
-        """Within a ``with`` block, assign the chains that are built to a text."""
+        """Within a ``with`` block, use ``text`` for all chains that are built."""
         before, self.text = self.text, text
         try:
             yield
@@ -290,24 +290,24 @@ class Hooks(OneThread):
 
     @_shows
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        """`Llama.__call__`, with the keywords of `attach` for this call only."""
+        """Do the same as `Llama.__call__`, with the keywords of `attach` for this call only."""
         return self.lz.run("__call__", super().__call__, arguments, keywords)  # type: ignore[misc]
 
     @_shows
     def create_completion(self, *arguments: Any, **keywords: Any) -> Any:
-        """`Llama.create_completion`, with the keywords of `attach` for this call only."""
+        """Do the same as `Llama.create_completion`, with the keywords of `attach` for this call only."""
         return self.lz.run("create_completion", super().create_completion, arguments, keywords)  # type: ignore[misc]
 
     @_shows
     def create_chat_completion(self, *arguments: Any, **keywords: Any) -> Any:
-        """`Llama.create_chat_completion`, with the keywords of `attach` for this call only."""
+        """Do the same as `Llama.create_chat_completion`, with the keywords of `attach` for this call only."""
         method = super().create_chat_completion  # type: ignore[misc]
         made = self.lz.run("create_chat_completion", method, arguments, keywords)
         return self.lz.outcomes.of_chat(made)
 
     @_shows
     def generate(self, *arguments: Any, **keywords: Any) -> Any:
-        """`Llama.generate`, with the keywords of `attach` for this text only."""
+        """Do the same as `Llama.generate`, with the keywords of `attach` for this text only."""
         lz, ours = self.lz, taken(keywords, ours_beside("generate"))
         refuse_unknown("generate", super().generate, keywords)  # type: ignore[misc]
         ours |= taken_grammar(keywords)
@@ -318,7 +318,7 @@ class Hooks(OneThread):
 
     @one_thread
     def sample(self, *arguments: Any, **keywords: Any) -> Any:
-        """`Llama.sample`; outside of `generate`, penalties take all tokens of the context as the text."""
+        """Sample like `Llama.sample`; outside of `generate`, penalties take all tokens of the context as the text."""
         if self._sampler is not None:  # type: ignore[attr-defined]
             return super().sample(*arguments, **keywords)  # type: ignore[misc]
         settings = self.lz.current()
@@ -538,11 +538,12 @@ def attach(
 
     ``params``: the LZ penalty and the others of `Params`, ``history``, ``exempt``, ``logit_bias`` and
     ``repetition_detection``. ``penalties``: the same fields as keywords, which replace the fields of ``params``.
-    Without ``params`` they replace fields of the default penalty (``PRESETS["default"]``; ``**PRESETS["paper"]`` is the
-    paper's). As keywords, ``exempt`` and ``dry_breakers`` may hold strings as well as token ids. Unless you give
-    others, LZ uses the separators of the model's vocabulary, and DRY uses llama.cpp's sequence breakers. The settings
-    that llama-cpp-python handles (temperature, top-k, top-p, min-p, seed) stay arguments of its calls. lzsampler's
-    chain sampler comes after llama-cpp-python's `penalties` and before grammar and truncation.
+    Without ``params`` these keywords replace fields of the default penalty (``PRESETS["default"]``;
+    ``**PRESETS["paper"]`` is the paper's). As keywords, ``exempt`` and ``dry_breakers`` may hold strings as well as
+    token ids. Unless you give others, LZ uses the separators of the model's vocabulary, and DRY uses llama.cpp's
+    sequence breakers. The settings that llama-cpp-python handles (temperature, top-k, top-p, min-p, seed) stay
+    arguments of its calls. lzsampler's chain sampler comes after llama-cpp-python's `penalties` and before grammar and
+    truncation.
 
     The calls of the model (`__call__`, `create_completion`, `create_chat_completion`, `generate`) also take the
     keywords of this function for one call, except names that these methods already have.

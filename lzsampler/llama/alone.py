@@ -25,7 +25,7 @@ class OneThread:
         return self.lz.in_use if "lz" in vars(self) else InUse("this Llama", "")
 
     def close(self) -> None:
-        """`Llama.close`; LzsError while anything uses the model, even in this thread."""
+        """Close the model; LzsError while anything uses it, even in this thread."""
         if "lz" in vars(self):
             self.in_use.close(super().close)  # type: ignore[misc]
         else:  # the constructor failed before it set `lz`

@@ -80,7 +80,7 @@ def warn_of_rounding(
 def may_differ(llm: Any, found: Rounding) -> bool:
     """Return whether logits may depend on the number of tokens decoded together.
 
-    They may if `rounding` found a difference, or if flash attention is off.
+    The result is true if `rounding` found a difference, or if flash attention is off.
 
     With weights such as Q8_0, rounding can hide different sums for 180 tokens or more.
     """

@@ -9,7 +9,7 @@ from .action import ActionTaken, Decision, Draw, LoopAction, LoopingText
 _NEW_TOKENS, _NGRAM = 16, 4
 _LONGEST = 256  # the most tokens of a boost; after a longer one the text ends
 _COLDEST, _WARMER, _HOTTEST = 1.0, 0.25, 4.0  # lowest temperature, step for each repeated token, highest temperature
-_TOP_K = 40  # so that even a draw at the highest temperature gives a plausible word
+_TOP_K = 40  # even a draw at the highest temperature then gives a plausible word
 
 
 class Boost(LoopAction):
