@@ -1,9 +1,9 @@
 """`generate_many`: many texts in a few llama.cpp contexts. Each step decodes one token of every text, in one batch.
 
 Every text equals the text of `generate` if llama.cpp computes the same logits for one sequence and for several. With
-Q8_0 weights the logits are bit-identical. With F16 weights the logits differ, and so may a text where two tokens have
-almost the same logit. The logits also differ with flash attention and several threads in a context of more than 256
-tokens (llama.cpp 0.3.36). To get the same logits, every sequence has a cache of its own (``kv_unified`` is off). A
+Q8_0 weights the logits are bit-identical. With F16 weights the logits differ, so a text may change where two tokens
+have almost the same logit. The logits also differ with flash attention and several threads in a context of more than
+256 tokens (llama.cpp 0.3.36). To get the same logits, every sequence has a cache of its own (``kv_unified`` is off). A
 prompt is decoded separately, in the same batches as in `generate`. Cached tokens are reused only if the same kernels
 computed them (`_reusable`).
 

@@ -133,12 +133,12 @@ class Proposer:
             self._taker.discard()
             self._pace.wasted(kind, seconds - self._aside_s)
         self._watch(room, n_past)
-        if self._found is None:  # with a lookup, the kind depends on the next match
+        if self._found is None:  # without a lookup, the kind of the next draft is known
             self._rest = self._pace.rest(BY_MODEL)
         return None
 
     def _watch(self, room: int, n_past: int) -> None:
-        """If a `Glance` is due, draft its tokens."""
+        """Compare the last `Glance` with the text, and draft the next one if it is due."""
         text, pace, clock = self._text, self._pace, self._draft.clock
         if self._glance is not None:
             stood = self._glance.stood(text)
