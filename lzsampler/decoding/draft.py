@@ -271,7 +271,7 @@ def too_large(target: Header, draft: Header, name: str | None = None) -> str | N
     size = "as large as" if ratio == 1 else "larger than"
     return (
         f"the draft {draft.path.name} is {size} {name or target.path.name}: by their sizes at most "
-        f"{2 / (1 + ratio):.2f}x, even if every token is accepted"
+        f"{2 / (1 + ratio):.2f}x the speed, even if every token is accepted"
     )
 
 

@@ -141,7 +141,7 @@ def refuse_shared(model: Model, draft: Draft) -> None:
     """Raise like `refuse_draft`, and ValueError for a draft that only works for a single text."""
     refuse_draft(model, draft)
     if draft.mode == "mrs":
-        raise ArgumentError("mode mrs is for one text: of several, each would depend on the others; use gumbel")
+        raise ArgumentError("mode mrs is for one text, because several texts would depend on each other: use gumbel")
     if draft.on_proposed is not None:
         raise ArgumentError("on_proposed is for one text: leave it out")
 

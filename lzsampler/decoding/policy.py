@@ -86,7 +86,7 @@ class LoopPolicy:
         """Raise ValueError if the action writes tokens that a grammar may refuse."""
         if self.kind.writes:
             raise ArgumentError(
-                f"on_loop={self.action!r} writes what a grammar may refuse: use {names('writes', False)}"
+                f"on_loop={self.action!r} writes tokens that a grammar may refuse: use {names('writes', False)}"
             )
 
     def settled(self, params: Params) -> tuple["LoopPolicy", Params]:

@@ -199,7 +199,7 @@ def fresh_start(tokens: Sequence[int], n: int, reach: int, piece: Callable[[int]
     bytes of a token.
     """
     texts = [piece(token).decode("utf-8", "replace") for token in tokens[: n + reach]]
-    begins, kind = 0, ""  # where a line or sentence begins; which of them, "" once it has a word
+    begins, kind = 0, ""  # where a new line or sentence begins; kind is "" once it has a word
     sentence = None
     for at, text in enumerate(texts):
         if any(map(str.isalpha, text)):

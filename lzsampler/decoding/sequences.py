@@ -23,7 +23,7 @@ class Sequences:
 
     def __init__(self, model: Model, n_sequences: int, n_threads: int, n_ctx: int | None = None) -> None:
         if not hasattr(llama_cpp.llama_context_params, "kv_unified"):
-            raise LzsError(f"llama-cpp-python {llama_cpp.__version__} cannot keep sequences apart: install a newer one")
+            raise LzsError(f"llama-cpp-python {llama_cpp.__version__} has no cache per sequence: install a newer one")
         self._model = model
         self.capacity = max(model.n_batch, n_sequences)
         params = llama_cpp.llama_context_default_params()

@@ -412,7 +412,7 @@ class Hooks(OneThread):
                     )
                 if sent and drafter is None and not self._logits_all:  # type: ignore[attr-defined]
                     raise ArgumentError(  # llama.cpp would end the process
-                        "tokens sent to generate() are drafts for the model to check: that needs logits_all=True"
+                        "tokens sent to generate() are drafts, which a model can check only with logits_all=True"
                     )
                 ended, changed = text.step(self, stats)
                 if ended:

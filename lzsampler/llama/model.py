@@ -474,7 +474,7 @@ class Model:
         llama_cpp.llama_memory_clear(memory, True)
         self.past.clear()
         if n:
-            raise LzsError(f"a {self.header.architecture} model cannot go back to token {n}: decode it all again")
+            raise LzsError(f"a {self.header.architecture} model cannot go back to token {n}: decode all tokens again")
 
 
 class Stepper:

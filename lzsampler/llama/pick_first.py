@@ -72,7 +72,7 @@ class PickFirst:
         self._grammar = _sampler_of(llm, grammar)
         if not self._grammar:
             chain.close()
-            raise LzsError("llama.cpp does not accept the grammar; its log says where (verbose=True)")
+            raise LzsError("llama.cpp does not accept the grammar; llama.cpp's log shows the place (verbose=True)")
         functions = ffi.new("lzs_llama_functions *", {"size": ffi.sizeof("lzs_llama_functions")})
         for name in _FUNCTIONS:
             function = getattr(llama_cpp.llama_cpp._lib, f"llama_{name}")

@@ -30,7 +30,7 @@ class Rounding(NamedTuple):
     """The result of `rounding`.
 
     ``most``: the greatest difference between logits, 0 if all bits are equal. ``positions``: number of compared
-    positions. ``begin``: the length of context, in tokens, from which on the logits differed: 0 or `FAR`.
+    positions. ``begin``: the context length in tokens, 0 or `FAR`, from which on the logits differed.
     """
 
     most: float

@@ -96,7 +96,7 @@ def _merges(header: gguf.Header) -> Iterator[tuple[str, str]]:
 
 def _refusal(path: Path, reason: str) -> LzsError:
     return LzsError(
-        f"lzsampler does not know how the tokenizer of {path.name} writes texts: {reason}; use tokenization any"
+        f"lzsampler does not know how the tokenizer of {path.name} splits texts: {reason}; use tokenization any"
     )
 
 
