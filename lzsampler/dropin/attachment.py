@@ -226,7 +226,7 @@ class Attachment:
 
     @one_thread
     def run(self, name: str, method: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Call a method of `Llama` without lzsampler's keywords, which apply to this call, streamed or not.
+        """Call a method of `Llama`, and apply lzsampler's keywords to this call, streamed or not.
 
         TypeError for a keyword that neither lzsampler nor `Llama` has.
         """

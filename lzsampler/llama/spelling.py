@@ -120,7 +120,9 @@ def _compare(made: Spelling, loaded: Tokenizer, path: Path) -> None:
 
 
 def _pairs(made: Spelling) -> Iterator[list[int]]:
-    """Yield pairs of tokens that are valid text together: random tokens, and parts of tokens, which mostly merge."""
+    """Yield pairs of tokens that are valid text together: random tokens, or the two parts of one token, which mostly
+    merge.
+    """
     rng, tokens = random.Random(1), made.token_bytes
     others = {*tokens.end, *tokens.special, *made.set_apart}
     usual = [token for token, piece in enumerate(tokens.pieces) if piece and token not in others]

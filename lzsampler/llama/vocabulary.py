@@ -30,7 +30,8 @@ DRY_BREAKERS = ("\n", ":", '"', "*")  # llama.cpp's default
 
 
 class Vocabulary:
-    """The vocabulary of a GGUF file. ValueError for a path that is not a file, LzsError if it has no vocabulary.
+    """The vocabulary of a GGUF file. ValueError for a path that is not a file, LzsError for a file without a
+    vocabulary.
 
     Any number of threads may use a `Vocabulary`.
     """
