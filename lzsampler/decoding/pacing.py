@@ -356,7 +356,7 @@ class Pace:
 
     @property
     def _judged(self) -> list[_Kind]:
-        """The kinds with a judged block, in this text or in texts before it."""
+        """The kinds of draft with a judged block, in this text or in earlier texts."""
         return [of for of in self._kinds.values() if of.judged]
 
 

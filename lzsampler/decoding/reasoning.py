@@ -15,7 +15,7 @@ _FINAL_END = re.compile(r"(?:<\|return\|>|<\|end\|>)\s*\Z")
 
 
 def opened(prompt: str) -> str:
-    """Return the mark at the end of a prompt that opens reasoning; "" without such a mark."""
+    """Return the opening mark of reasoning at the end of a prompt; "" without such a mark."""
     end = prompt[-200:].rstrip()
     return next((mark for mark in _OPENING if end.endswith(mark)), "")
 

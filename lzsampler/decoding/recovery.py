@@ -167,8 +167,8 @@ class Recovery:
 def spelled(text: str, tokenize: Callable[..., list[int]], piece: Callable[[int], bytes]) -> list[int]:
     """Return the tokens of ``text`` as the continuation of another text.
 
-    ``tokenize``: the method of a `llama_cpp.Llama`. For some vocabularies llama.cpp puts a space before a text. This
-    space does not belong inside another text. ``piece``: returns the bytes of a token.
+    ``tokenize``: the method `llama_cpp.Llama.tokenize`. For some vocabularies llama.cpp puts a space before a text.
+    This space does not belong inside another text. ``piece``: returns the bytes of a token.
     """
     tokens = tokenize(text.encode("utf-8"), add_bos=False, special=False)
     has_space = bool(tokens) and piece(tokens[0]) == b" " and not text.startswith(" ")

@@ -160,7 +160,7 @@ class SampledText:
         return hindrance is None
 
     def _set(self, llm: Any, chain: Any) -> None:
-        """Set the chain in the context, which runs it from the next decode on. A decode must follow."""
+        """Set the chain in the context. The next decode, which must follow, is the first that runs the chain."""
         self.in_graph = set_chain(llm.ctx, chain.sampler, self._ours)
         if not self.in_graph and self.place == "graph":
             chain.close()

@@ -21,7 +21,7 @@ class OneThread:
 
     @property
     def in_use(self) -> InUse:
-        """The `InUse` of the attachment. While the constructor runs, a new `InUse`."""
+        """The `InUse` of the attachment, or a new `InUse` while the constructor runs."""
         return self.lz.in_use if "lz" in vars(self) else InUse("this Llama", "")
 
     def close(self) -> None:
