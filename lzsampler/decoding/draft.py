@@ -224,7 +224,7 @@ def refuse_draft(target: Model | Opened, draft: Draft) -> None:
 
     Both vocabularies must have the same type, special tokens and token texts; one vocabulary may be longer. Recurrent
     and hybrid models cannot take back rejected tokens. Raises ValueError if no block fits in the context or in a batch
-    of the target, and TypeError for an object that is not a `Draft`.
+    of the target; TypeError for an object that is not a `Draft`.
     """
     if not isinstance(draft, Draft):
         raise ArgumentTypeError(f"draft must be a Draft, got {draft!r:.100}: Draft(Model(path))")

@@ -99,8 +99,8 @@ def generate_many(
 
     ``n_parallel``: number of different texts at a time, 1..256. Each text has a cache for ``model.n_ctx`` tokens in
     memory. ``n_threads``: llama.cpp's threads for each context; None is the model's number. ``n_contexts``: how many
-    contexts decode at the same time, each with a part of the texts; None is one for every ``n_threads`` cores, and one
-    on a GPU. Requests are taken from the iterable when there is room. Consecutive requests with the same prompt are
+    contexts decode at the same time, each with a part of the texts; None means one for every ``n_threads`` cores, and
+    one on a GPU. Requests are taken from the iterable when there is room. Consecutive requests with the same prompt are
     taken together, and one more request is read to see where they end. The timings of a text are the time of its prompt
     and its share of the time of each step. Texts that share a sequence count as one text.
 
@@ -108,9 +108,9 @@ def generate_many(
     in "mrs" a text would depend on the texts that are decoded in the same call. Nothing is drafted for texts that share
     a sequence.
 
-    Raises ValueError for numbers out of range and for a draft that does not fit, TypeError for a model that is not a
-    `Model`, and LzsError when there is no memory for the contexts. Closing the iterator frees the contexts. Until then
-    the model cannot be closed. Any number of threads may call this function with one model.
+    Raises ValueError for numbers out of range and for a draft that does not fit; TypeError for a model that is not a
+    `Model`; LzsError when there is no memory for the contexts. Closing the iterator frees the contexts. Until then the
+    model cannot be closed. Any number of threads may call this function with one model.
     """
     refuse_other_model("generate_many", model)
     n_parallel = integer("n_parallel", n_parallel, 1, MAX_PARALLEL)

@@ -364,8 +364,8 @@ class SharedPace(Pace):
     """Chooses one length for the blocks of several texts that are decoded in one call; the length may be 0.
 
     In a call every sequence gets the same number of tokens, because llama.cpp computes sequences of different lengths
-    one after the other. With n texts, a call with blocks of k tokens takes v(n (k + 1)) seconds (v as in `Pace`), even
-    if only few texts have drafted tokens. The more texts there are, the shorter are the blocks; with enough texts
+    one after the other. With n texts, a call with blocks of k tokens takes v(n (k + 1)) seconds (v as in `Pace`),
+    however few texts have drafted tokens. The more texts there are, the shorter are the blocks; with enough texts
     nothing is drafted. ``rows``: the most tokens of a call.
     """
 

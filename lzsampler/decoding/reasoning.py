@@ -44,8 +44,8 @@ def split(text: str, opened: str = "") -> tuple[str | None, str | None]:
 
     ``opened``: the mark at the end of the prompt. A block that is never closed is reasoning to the end; most texts that
     loop never close it. If a text has `</think>` without `<think>` before it, the prompt opened the block: everything
-    before `</think>` is reasoning. Only the first block is reasoning, so a model that repeats whole blocks loops in its
-    answer. Empty reasoning counts as None: models write an empty block if they are asked not to think.
+    before `</think>` is reasoning. Only the first block is reasoning. So if a model repeats whole blocks, the loop is
+    in the answer. Empty reasoning counts as None: models write an empty block if they are asked not to think.
     """
     reasoning, answer = split_places(text, opened)
     return reasoning and text[slice(*reasoning)], answer and text[slice(*answer)]

@@ -577,8 +577,8 @@ def attach(
 
     ``sampler``: where lzsampler's penalties and masks are applied: on the "cpu", or in llama.cpp's "graph", with as
     many of the chain's later samplers as possible (docs/graph.md). "auto" is the graph if the model's last layer is on
-    a GPU, and there is no ``logits_all``, no ``fast_grammar`` and no logits processor, which need the logits on the
-    CPU. In the graph, the first text with a draft makes a new context.
+    a GPU and no option needs the logits on the CPU: ``logits_all``, ``fast_grammar`` or a logits processor. In the
+    graph, the first text with a draft makes a new context.
 
     Raises TypeError for an object that is not a `Llama`, for an unknown keyword and for a value of the wrong type;
     ValueError for a model that is already attached and for `Params` that cannot be used here; and like `generate` for a

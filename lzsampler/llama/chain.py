@@ -27,9 +27,8 @@ def pipeline_sampler(source: Sampler) -> Any:
     """Return a `llama_sampler *` with the whole pipeline of ``source``, for the end of a chain, where it selects the
     token.
 
-    Ownership is as for `penalties_sampler`. If the sampler can pick no token (none is allowed, or a logit is NaN), it
-    selects the token with the highest raw logit, because llama.cpp would otherwise end the process.
-    `check_chain_sampler` then raises the error.
+    Ownership is as for `penalties_sampler`. If no token is allowed or a logit is NaN, the sampler selects the token
+    with the highest raw logit. Otherwise llama.cpp would end the process. `check_chain_sampler` then raises the error.
     """
     return _new(source, lib.LZS_CHAIN_SAMPLER)
 

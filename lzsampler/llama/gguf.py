@@ -64,8 +64,8 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Tensor:
-    """One tensor: its name, its shape (fastest dimension first, as in the file), its type, its size in bytes (None for
-    an unknown type), and the offset of its weights in the file.
+    """One tensor of a GGUF file. ``shape``: fastest dimension first, as in the file. ``bytes``: size of the weights,
+    None for an unknown type. ``offset``: the place of the weights in the file, in bytes.
     """
 
     name: str

@@ -63,9 +63,9 @@ class Model:
     """A GGUF model and one llama.cpp context, which begins empty.
 
     ``path``: a GGUF file, or as a str the name of a model, such as "smollm2" (`lzsampler.models`). ``n_ctx``: context
-    in tokens. 0 is the context that the model was trained with. None is the trained context, but at most 4096.
-    ``n_batch``: number of prompt tokens decoded at once. ``n_threads``: None is one for each physical core, or fewer
-    for a small file. ``n_gpu_layers``: -1 is all layers, if llama-cpp-python was built for a GPU. ``flash_attn``:
+    in tokens. 0 means the context that the model was trained with. None means the trained context, but at most 4096.
+    ``n_batch``: number of prompt tokens decoded at once. ``n_threads``: None means one for each physical core, or fewer
+    for a small file. ``n_gpu_layers``: -1 means all layers, if llama-cpp-python was built for a GPU. ``flash_attn``:
     compute attention by llama.cpp's flash attention. Flash attention takes less memory. Flash attention rounds
     differently, so a text may change. "auto" uses flash attention if the model and the device support it.
     ``use_mlock``: keep the weights in RAM if the system allows it.

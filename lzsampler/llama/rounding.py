@@ -1,9 +1,9 @@
 """`rounding`: how much a model's logits depend on the number of tokens that are decoded together.
 
 If the logits do not depend on this number, a text with a draft equals the text without a draft. llama.cpp has different
-kernels for one token and for several tokens, for some types of weights and for attention other than flash attention. On
-a CPU, if the context is longer than `FAR` tokens, several threads split the work on the context only when a single
-token is decoded.
+kernels for one token and for several tokens, for some types of weights and for attention other than flash attention. If
+the context is longer than `FAR` tokens, the threads of a CPU split the work on the context only when a single token is
+decoded.
 """
 
 import ctypes
