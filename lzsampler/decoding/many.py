@@ -424,7 +424,8 @@ class _Context(Sequences):
         self._going_on(cache, [(request, text, _tried(text, text.take, row, room)) for request, text in texts])
 
     def _going_on(self, cache: _Cache, texts: list[tuple[Request, Text, int | None]]) -> None:
-        """Split the texts of a branch by their next tokens into waiting branches. A token of None ends its text."""
+        """Split the texts of a branch by their next tokens into waiting branches. A text with the token None has ended.
+        """
         branches, cut = dict[int, _Branch](), list[_Branch]()
         for request, text, token in texts:
             if token is None:

@@ -187,7 +187,7 @@ class TranscriptFile:
     def _take_back(self, n: int) -> None:
         """Remove the last ``n`` bytes that this object wrote.
 
-        If another process has written after these bytes, they are replaced by spaces, which are harmless before a line.
+        If another process has written after these bytes, spaces replace the bytes. Spaces before a line are harmless.
         """
         end = os.lseek(self._file, 0, os.SEEK_CUR)
         if os.fstat(self._file).st_size == end:

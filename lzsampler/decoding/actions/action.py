@@ -143,7 +143,7 @@ class LoopAction:
         return True
 
     def forbidden(self, tokens: Sequence[int]) -> tuple[int, ...]:
-        """Return the tokens that may not follow the tokens of a text."""
+        """Return the tokens that may not come next in a text with these ``tokens``."""
         return ()
 
     @classmethod

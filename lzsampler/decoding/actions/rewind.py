@@ -34,7 +34,7 @@ class Rewind(LoopAction):
         return Decision(keep, forbidden=self.forbidden(before))
 
     def forbidden(self, tokens: Sequence[int]) -> tuple[int, ...]:
-        """Return the tokens that may not follow the tokens of a text."""
+        """Return the tokens that may not come next in a text with these ``tokens``."""
         return tuple(self._refused.get(_context(tokens), ())) if self._refused else ()
 
     @classmethod
