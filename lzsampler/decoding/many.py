@@ -424,8 +424,7 @@ class _Context(Sequences):
         self._going_on(cache, [(request, text, _tried(text, text.take, row, room)) for request, text in texts])
 
     def _going_on(self, cache: _Cache, texts: list[tuple[Request, Text, int | None]]) -> None:
-        """Split the texts of a branch by their next tokens into waiting branches. A text with the token None has ended.
-        """
+        """Split the texts of a branch by their next tokens into waiting branches. A text without one has ended."""
         branches, cut = dict[int, _Branch](), list[_Branch]()
         for request, text, token in texts:
             if token is None:

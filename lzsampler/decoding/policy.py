@@ -32,8 +32,8 @@ class LoopPolicy:
     """What to do when a text loops, in which parts of a text to do so, and in which parts penalties apply.
 
     - ``action``: the name of an action, a key of `lzsampler.decoding.actions.ACTIONS`: "off", "stop", "trim", "rewind",
-      "close-think" or "boost". The class of each action documents it. None is "stop" if the `Params` have a detector,
-      and "off" otherwise.
+      "close-think" or "boost". The docstring of its class describes each action. None is "stop" if the `Params` have a
+      detector, and "off" otherwise.
     - ``rule``: what counts as a loop. "period": copies of one pattern (``repetition_detection`` of `Params`, or
       `STOP_ON_LOOP` if this field is not set). "stuck": a stretch with almost no new text (``stuck_detection``, or
       `STOP_ON_STUCK` if this field is not set). The n-grams of the stretch occur for the third time; its second copy

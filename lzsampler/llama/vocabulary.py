@@ -223,7 +223,7 @@ def dry_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[
 
     For a string of one character, the result is the tokens at which llama.cpp's DRY ends a repetition. For a longer
     string, llama.cpp also ends a repetition where several tokens together spell the string. A set of token ids cannot
-    express this.
+    represent such a spelling.
 
     Raises TypeError for another ``source`` and for anything but a list of strings, ValueError for an empty string and
     for a string that no token contains.
