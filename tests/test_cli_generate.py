@@ -399,8 +399,8 @@ def test_a_draft_changes_no_text() -> None:
     assert "speculation" not in alone.stderr
     larger = generate("-m", "tale-1m", "-md", "tale-7m", "-n", "4", PROMPT)
     assert re.search(
-        r"the draft tale-7m-q8_0.gguf is larger than tale-1m-q8_0.gguf: by their sizes at most 0\.\d\dx, even if every "
-        "token is accepted",
+        r"the draft tale-7m-q8_0.gguf is larger than tale-1m-q8_0.gguf: by their sizes at most 0\.\d\dx the speed, "
+        "even if every token is accepted",
         larger.stderr,
     )
     assert "may differ" not in together.stderr

@@ -189,7 +189,7 @@ def test_wrong_arguments(llm: Any) -> None:
         attach(llm, grammar=gbnf('root ::= "a"'))
     with pytest.raises(ValueError, match=r"grammar must be for the \d+ tokens of this model, got one for 2"):
         attach(llm, grammar=small)
-    with pytest.raises(ValueError, match="on_loop='close-think' writes what a grammar may refuse"):
+    with pytest.raises(ValueError, match="on_loop='close-think' writes tokens that a grammar may refuse"):
         attach(llm, grammar=grammar, on_loop="close-think")
     assert not hasattr(llm, "lz")
     with attach(llm, grammar=grammar) as handle:

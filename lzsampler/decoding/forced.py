@@ -5,7 +5,7 @@ from ..sampler import Sampler
 
 
 def forced_of(grammar: Grammar, text: str) -> tuple[int, int] | None:
-    """Return (number of tokens that the grammar forces, number of tokens) for a text, cut into the longest tokens.
+    """Return (number of tokens that the grammar forces, number of tokens) for a text, split into the longest tokens.
 
     None if the grammar does not allow the text or these tokens. The end token is not counted.
     """

@@ -37,8 +37,8 @@ class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
 
     `__call__`, `create_completion`, `create_chat_completion` and `generate` take these keywords for one call, except
     names that these methods already have. In a call, ``frequency_penalty``, ``presence_penalty`` and ``logit_bias`` are
-    llama-cpp-python's own, and apply in addition to ours. ``flash_attn`` defaults to "auto", as in llama.cpp; with
-    False the logits are rounded as in a plain `Llama`. `lz` is the `Attachment`.
+    llama-cpp-python's own, and apply in addition to lzsampler's. ``flash_attn`` defaults to "auto", as in llama.cpp;
+    with False the logits are rounded as in a plain `Llama`. `lz` is the `Attachment`.
 
     Raises like `Llama` and `attach`. An unknown keyword raises TypeError, although `Llama` ignores it. One thread at a
     time may use the model; other threads get an LzsError meanwhile. A stream uses the model while it makes a chunk, but
@@ -52,7 +52,7 @@ class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
                 raise unknown_keyword("LZLlama", name, (*OURS, *_THEIRS))
         # Strings become ids once there is a vocabulary; everything else is checked before the weights are loaded.
         late = taken(ours, TOKENS_OF)
-        draft = ours.pop("draft", None)  # a draft's file is opened with this model's settings, so later
+        draft = ours.pop("draft", None)  # the draft's file is opened later, with this model's settings
         flags, params = taken(ours, FLAGS), ours.pop("params", None)
         now = None if isinstance(draft, str | Path) else draft
         before = Settings(penalties_from("LZLlama", params, ours, ()), **flags, draft=now)

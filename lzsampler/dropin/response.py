@@ -8,7 +8,7 @@ from ..constraint.grammar import Grammar
 from ..constraint.tokens import HasTokenBytes
 from ..errors import ArgumentError, ArgumentTypeError
 
-_KEPT = 16  # grammars, with their masks
+_KEPT = 16  # number of kept grammars, each with its masks
 _SHAPE = '{"type": "json_schema", "json_schema": {"schema": {...}}}'
 _THEIRS = "grammar=LlamaGrammar.from_json_schema(...) is llama.cpp's own, which ignores what it does not support"
 
@@ -20,10 +20,11 @@ class Schemas:
         self._known: dict[str, Grammar] = {}
 
     def taken(self, vocabulary: HasTokenBytes, keywords: dict[str, Any]) -> dict[str, Grammar]:
-        """Remove a schema from the keywords of a chat completion, and return it as our keyword ``grammar``.
+        """Remove a schema from the keywords of a chat completion, and return it as lzsampler's keyword ``grammar``.
 
-        Other formats stay: "text" needs no grammar, and "json_object" without a schema is llama.cpp's own grammar for
-        any JSON. ValueError for a schema that is not supported or missing; TypeError for a format that is no object.
+        Other formats stay in the keywords: "text" needs no grammar, and "json_object" without a schema is llama.cpp's
+        own grammar for any JSON. ValueError for a schema that is not supported or missing; TypeError for a format that
+        is no object.
         """
         schema = _schema_of(keywords.get("response_format"))
         if schema is None:
@@ -31,7 +32,7 @@ class Schemas:
         if isinstance(keywords.get("grammar"), Grammar):
             raise ArgumentError("grammar and response_format exclude each other: give one of them")
         keywords.pop("response_format")
-        keywords.pop("grammar", None)  # as llama-cpp-python does
+        keywords.pop("grammar", None)  # llama-cpp-python ignores this grammar too
         return {"grammar": self._grammar(vocabulary, schema)}
 
     def _grammar(self, vocabulary: HasTokenBytes, schema: Any) -> Grammar:

@@ -34,10 +34,10 @@ _THEIRS = inspect.signature(llama_cpp.Llama.create_completion).parameters
 class Stats:
     """The counts of an attachment: ``calls`` (texts begun), ``tokens`` accepted, ``loops`` that ended a text.
 
-    ``last_loop``: the last of these loops, in tokens of its text; None if that text was stuck without a loop.
-    ``recoveries``: number of actions after which the text continued. ``actions``: the actions in the last text that
-    looped. ``refused``: picks that the grammar refused, with ``fast_grammar``. ``seed``: the seed of the last text.
-    ``speculated``: the figures of the draft over all texts that it drafted for; None without a draft. ``sampler``:
+    ``last_loop``: the last of these loops, in tokens of its text; None if a stretch with almost no new text, but no
+    loop, ended that text. ``recoveries``: number of actions after which the text continued. ``actions``: the actions in
+    the last text that looped. ``refused``: picks that the grammar refused, with ``fast_grammar``. ``seed``: the seed of
+    the last text. ``speculated``: the statistics of the draft over all its texts; None without a draft. ``sampler``:
     where the penalties of the last text were applied.
     """
 

@@ -15,7 +15,7 @@ TYPES: dict[FlashAttention, int] = {
     True: llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED,
     False: llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED,
 }
-"""The values of llama.cpp."""
+"""llama.cpp's constant for each setting."""
 
 
 def check_flash_attention(given: object) -> FlashAttention:
@@ -43,7 +43,7 @@ class AutoAttention:
     def context_params(self) -> Any:
         """The settings of the context.
 
-        `Llama` sets each field itself, and knows only on and off for flash attention.
+        `Llama` can only set flash attention on or off, so this property sets it again.
         """
         params = self.__dict__["context_params"]
         params.flash_attn_type = self._flash_attn_type

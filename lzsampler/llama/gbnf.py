@@ -16,9 +16,9 @@ from .gbnf_rules import check
 from .log import captured_log, quiet
 from .pick_first import allowed_of, candidates_of
 
-ROOT = "root"  # the rule for the whole text, as in llama.cpp
-MOST_BYTES = 1 << 16  # llama.cpp follows rules by recursion, so a longer text could end the process
-_SHOWN = 200  # characters of an error message
+ROOT = "root"  # name of the rule that matches the whole text, as in llama.cpp
+MOST_BYTES = 1 << 16  # the longest grammar; llama.cpp follows rules by recursion, and could overflow the stack
+_SHOWN = 200  # the most characters of llama.cpp's reason in an error message
 
 
 class LoadedVocabulary(Protocol):
@@ -43,7 +43,9 @@ def matchers(text: str, vocabulary: LoadedVocabulary, end: int) -> "Callable[[],
 
 
 class GbnfMatcher:
-    """A state of a GBNF grammar (`lzsampler.constraint.matcher.Matcher`). It owns a llama.cpp sampler and frees it."""
+    """A state of a GBNF grammar (`lzsampler.constraint.matcher.Matcher`). The matcher owns a llama.cpp sampler and
+    frees it.
+    """
 
     failed = False
 

@@ -1,4 +1,4 @@
-"""`Rewind`: lzsampler takes the text back into the second copy and continues it with another word."""
+"""`Rewind`: lzsampler cuts the text within the second copy of the loop and continues it with another word."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ class Rewind(LoopAction):
         return Decision(keep, forbidden=self.forbidden(before))
 
     def forbidden(self, tokens: Sequence[int]) -> tuple[int, ...]:
-        """Return the tokens that may not follow the tokens of a text."""
+        """Return the tokens that may not come next in a text with these ``tokens``."""
         return tuple(self._refused.get(_context(tokens), ())) if self._refused else ()
 
     @classmethod
