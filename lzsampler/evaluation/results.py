@@ -413,7 +413,7 @@ class Results:
         found = []
         for charge in self.costs.charges:
             pairs = [(name, self._partner(name)) for name in charge.settings]
-            before, loops = 0, 0.0  # numbers of looping texts; ``loops`` is scaled to as many texts as the partners have
+            before, loops = 0, 0.0  # looping texts; ``loops`` is scaled to the number of the partners' texts
             for name, none in pairs:
                 if none is not None:
                     without = self.counts(name=none)
