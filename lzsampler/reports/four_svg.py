@@ -1,6 +1,6 @@
-"""The picture of `lzs bench --four`: a bar for each way, with the article's figures, as an SVG file.
+"""The SVG picture of `lzs bench --four`: the speed of each way to run a model, as bars beside those of `ARTICLE`.
 
-It is drawn by hand: a few bars and texts need no plotting library.
+A few bars and texts need no plotting library.
 """
 
 from pathlib import Path
