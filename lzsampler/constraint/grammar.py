@@ -70,7 +70,7 @@ class Grammar:
         ``pattern``: in the dialect of docs/grammar.md; bytes are UTF-8. ``vocabulary``: a `Model`, a `TokenBytes` or a
         `Spelling`. ``tokenization``: see `Grammar`; ValueError or LzsError if the vocabulary does not know the
         tokenizer. ``max_bytes``: the memory for states and masks; 0 is 128 MiB. If states and masks need more memory,
-        they are forgotten and made again when needed. ValueError, with the offset and the reason, for anything outside
+        they are dropped and made again when needed. ValueError, with the offset and the reason, for anything outside
         the dialect: no part of a pattern is ever ignored.
         """
         if not isinstance(pattern, str | bytes):
@@ -316,8 +316,9 @@ class Grammar:
 
     @one_thread
     def use_part_masks(self, masks: PartMasks) -> None:
-        """Keep masks of the grammar's parts in ``masks``, and look them up there first. ValueError if ``masks`` belong
-        to another `TokenBytes`.
+        """Store the masks of the grammar's parts in ``masks``, and use masks that are already there.
+
+        ValueError if ``masks`` belong to another `TokenBytes`.
         """
         if getattr(masks, "vocabulary", None) is not self.vocabulary:
             raise ArgumentError(f"masks must be of the grammar's own vocabulary, {self.vocabulary}, got {masks!r}")

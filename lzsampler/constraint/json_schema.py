@@ -389,7 +389,7 @@ class Translator:
         return found
 
     def _counted(self, way: Facts, found: _Object) -> tuple[list[int], int, bool] | None:
-        """Return the arguments of `object`: (parts of its properties, their least number, whether it may be empty)."""
+        """Return the arguments of `object`: (parts of properties, their least number, whether there may be none)."""
         parts = self.parts
         low, high = way.min_properties, way.max_properties
         required, total = sum(found.required), len(found.pairs)

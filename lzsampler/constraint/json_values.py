@@ -13,7 +13,7 @@ from ..errors import ArgumentError, ArgumentTypeError
 
 MAX_NESTING = 200
 MAX_VALUES = 1_000_000
-_EXPONENT_DIGITS = 4  # with a longer exponent, exact arithmetic takes seconds or more
+_EXPONENT_DIGITS = 4  # exact arithmetic with a longer exponent takes seconds or more
 MAX_NUMBER = int(sys.float_info.max)
 _TOO_LARGE = "a number above 1.8e308, which most readers of JSON cannot hold"
 

@@ -98,7 +98,7 @@ class LlguidanceMatcher:
         return made
 
     def _check(self) -> None:
-        """Raise LzsError with the matcher's message if it has failed."""
+        """Raise LzsError with the matcher's message if the matcher has failed."""
         if self.failed:
             message = " ".join(self._matcher.get_error().partition("\n")[0].split())[:_SHOWN]
             raise LzsError(f"llguidance failed: {message}")

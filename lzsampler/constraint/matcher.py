@@ -17,7 +17,7 @@ from .tokens import TokenBytes
 DEAD: int = lib.LZS_GRAMMAR_DEAD
 ENDED: int = lib.LZS_GRAMMAR_ENDED
 START: int = lib.LZS_GRAMMAR_START
-_MOST_STATES = 100_000  # if there are more, only the states on the path to the current state are kept
+_MOST_STATES = 100_000  # beyond this number, only the states on the path to the current state are kept
 _SHOWN = 200  # maximum number of characters of an error message
 
 
@@ -198,7 +198,7 @@ class LongestTokens:
 
 
 def words_of(marks: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
-    """Return the bit mask for one boolean for each token."""
+    """Return one boolean for each token as a bit mask."""
     padded = np.zeros((len(marks) + 31) // 32 * 32, np.bool_)
     padded[: len(marks)] = marks
     return np.packbits(padded, bitorder="little").view(np.uint32)

@@ -15,7 +15,7 @@ Bound = tuple[Decimal, bool]  # (value, whether the value itself is excluded)
 
 
 def integers(low: Bound | None, high: Bound | None, step: int = 1) -> str | None:
-    """Return the pattern for the multiples of ``step``, a power of ten, between two bounds; None if there are none.
+    """Return the pattern for the multiples of ``step``, a power of ten, between two bounds; None if no number fits.
 
     If a bound is missing, numbers have up to `INTEGER_DIGITS` digits, or up to the number of digits of the other bound.
     """
@@ -36,11 +36,11 @@ def integers(low: Bound | None, high: Bound | None, step: int = 1) -> str | None
 
 
 def numbers(low: Bound | None, high: Bound | None) -> str | None:
-    """Return the pattern for the decimal numbers between two bounds, without exponents; None if there are none.
+    """Return the pattern for the decimal numbers between two bounds, without exponents; None if no number fits.
 
     The numbers have at most `EXACT_DIGITS` digits in all, so that different numbers are different doubles. If the
-    bounds have more digits after the point, the numbers may have as many. As a double, no number equals an excluded
-    bound.
+    bounds have more digits after the point, the numbers may have as many. Rounded to a double, no number equals an
+    excluded bound.
     """
     bounds = [abs(bound[0]) for bound in (low, high) if bound is not None]
     widest = max(len(str(int(bound))) for bound in bounds)

@@ -105,7 +105,7 @@ class Document:
     """A JSON Schema, and the ways to meet each schema within it."""
 
     def __init__(self, schema: Any, references: bool) -> None:
-        """``schema``: a schema that passed `check_values`. ``references``: what `check_values` returned for it."""
+        """``schema``: a schema that passed `check_values`. ``references``: the value that `check_values` returned."""
         if not isinstance(schema, dict | bool):
             raise refusal("#", f"a schema is an object, true or false, got {schema!r:.50}")
         self._values: dict[str, Any] = {"#": schema}

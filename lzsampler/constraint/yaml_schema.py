@@ -1,7 +1,7 @@
 """Translates a JSON Schema into parts of a grammar of YAML: block mappings and sequences, indented by two blanks.
 
 The text is YAML 1.2. Parsers of YAML 1.1, such as PyYAML, read the same values from the text. Strings have double
-quotes. Names of properties have quotes only if they would be ambiguous without. Floats have a decimal point. Values
+quotes. Names of properties have quotes only if they are ambiguous without quotes. Floats have a decimal point. Values
 that the schema lists (`enum`, `const`), and empty objects and arrays, are written as in JSON. Everything else is as in
 json_schema.py.
 """
@@ -18,7 +18,7 @@ from .schema import Conjunction, Document, Facts
 # Characters that a double-quoted YAML string cannot hold unescaped, or that YAML 1.1 takes for the end of a line.
 _HIDDEN = r"\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff"
 _RAW = rf"\"\\\x00-\x1f{_HIDDEN}"
-# Escaped surrogate pairs are left out: YAML reads two characters. \\/ is left out: old versions of PyYAML refuse it.
+# The pattern leaves out escaped surrogate pairs, since YAML reads two characters, and \\/, which old PyYAML refuses.
 _UNIT = rf'[^{_RAW}]|\\(["\\bfnrt]|u([0-9a-ce-fA-CE-F][0-9a-fA-F]{{3}}|[dD][0-7][0-9a-fA-F]{{2}}))'
 _NUMBER = (  # without 1e5, which YAML 1.1 reads as text
     rf"-?(0|[1-9]\d{{0,{INTEGER_DIGITS - 1}}})(\.\d{{1,{FRACTION_DIGITS}}}([eE][+-]\d{{1,2}})?)?"
@@ -51,7 +51,7 @@ class YamlTranslator(Translator):
 
     @classmethod
     def written_name(cls, name: str) -> str:
-        """Return a name as it is written: in quotes only if it would be ambiguous without."""
+        """Return a name as it is written: in quotes only if the name is ambiguous without quotes."""
         plain = _PLAIN_NAME.fullmatch(name) and name.lower() not in _WORDS
         text = name if plain else cls.quoted(name)
         if len(text) > _LONGEST_GIVEN:

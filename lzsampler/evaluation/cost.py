@@ -1,8 +1,8 @@
 """`cost`: measures how much penalties cost on reference texts, which are correct texts, teacher-forced.
 
-The model gives logits for each token of a text. From these logits follows the probability of the token, both without
-penalties and with the penalties of each setting. So one decode of a text serves all settings. While llama.cpp decodes a
-batch of tokens, lzsampler scores the previous batch.
+The model gives logits for each token of a text. These logits determine the probability of the token, without penalties
+and with the penalties of each setting. So one decode of a text serves all settings. While llama.cpp decodes a batch of
+tokens, lzsampler scores the previous batch.
 """
 
 import os
@@ -52,13 +52,13 @@ def cost(
 
     ``model``: a GGUF file. ``texts``: files and folders. ``sets``: names of sets of the package, such as "lists", or
     "all". ``format``: as in `read_texts`, which explains how texts are read and what their kinds are. ``skip``: how
-    many tokens at the beginning of each text are not scored, since most penalties have little to act on there.
+    many tokens at the beginning of each text are not scored, since most penalties have little effect on them.
     ``max_tokens``: the most tokens of a text that are read; None reads all. A text that does not fit in the context
     (``n_ctx``, as in `Model`) is cut into pieces. Each piece is scored like a new text, with its own ``skip``.
     ``on_progress`` is called with (characters done, all characters).
 
-    The cost covers the whole distribution at temperature 1. Truncation, temperature and seeds do not matter, so
-    settings that differ only in these count once. Intervals are over texts. A KeyboardInterrupt ends the measurement;
+    The cost covers the whole distribution at temperature 1. Truncation, temperature and seeds have no effect, so
+    settings that differ only in these three count once. Intervals are over texts. A KeyboardInterrupt ends the measurement;
     the texts scored until then are returned, if there are any.
 
     Raises ValueError for bad arguments, for a grid that does not fit the model, and if there is no text to score;
@@ -191,7 +191,7 @@ class Meter:
     # -- tokens --
 
     def _pieces(self, text: RightText) -> list[_Piece]:
-        """Return the pieces to decode for a text. If there are none, ValueError or LzsError says why."""
+        """Return the pieces of a text to decode. ValueError or LzsError, with a reason, if it cannot be scored."""
         left, pieces = self._most, []
         for part in text.parts:
             prompt, before, mark = self._prompt(part)

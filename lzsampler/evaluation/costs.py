@@ -21,7 +21,7 @@ from ..util.stats import Interval, bootstrap_ratios
 from .cost_texts import BadFile
 from .grid import Grid, Setting
 
-VERSION = 1  # the version of the data from to_json
+VERSION = 1  # version of the data that `Costs.to_json` returns
 SKIP = 64  # by default, the first 64 tokens of a text are not scored
 # Fields in a setting's name that do not change the cost
 _DRAWS = ("T", *SAMPLING_FIELDS, *DETECTIONS, *LOOP_KEYS)

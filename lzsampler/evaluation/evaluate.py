@@ -67,7 +67,7 @@ def evaluate(
 
     ``model`` and ``judge``: a GGUF file, or the name of a model such as "smollm2" (`lzsampler.models`).
 
-    ``out``: the work folder (docs/evaluate.md). It must not exist, or with ``resume`` it must be a folder of the same
+    ``out``: the work folder (docs/evaluate.md). The folder must not exist, or with ``resume`` it must be of the same
     model, grid and context. ``tasks`` and ``prompts``: JSON Lines files (`read_tasks`). ``limit``: how many rows of
     each file to use, spread evenly over the file (`spread`). run.json names the rows in use. If rows change before a
     run is resumed, the texts of unchanged rows still count. ``allow_code``: import and call the functions that tasks

@@ -58,7 +58,7 @@ class Setting:
 
     @property
     def draws(self) -> bool:
-        """Whether the setting's texts depend on the seed. Some actions on loops draw even at temperature 0."""
+        """Whether the setting's texts depend on the seed. Some actions on loops are random even at temperature 0."""
         return self.params.temperature > 0 or self.loops.kind.random
 
 
@@ -192,7 +192,7 @@ def paper() -> Grid:
 
 
 def everyday() -> Grid:
-    """Return a grid of penalties at usual strengths, greedy, and of min-p at temperature 1."""
+    """Return a grid of penalties at their usual strengths and temperature 0, and of min-p at temperature 1."""
     return Grid("everyday", (*_as_used(), _setting("min-p", 0.1, {"temperature": 1.0, "min_p": 0.1})))
 
 
@@ -215,7 +215,7 @@ def _as_used() -> tuple[Setting, ...]:
 
 
 def long() -> Grid:
-    """Return a grid of long texts: 4,096 tokens each, greedy, with the tokens that end a text forbidden."""
+    """Return a grid of long texts: 4,096 tokens each, greedy. The tokens that end a text are forbidden."""
     return Grid("long", _as_used(), max_tokens=4096, ignore_eos=True)
 
 

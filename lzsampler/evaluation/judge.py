@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 N_CTX = 1024  # tokens for the question and the text: enough for many copies of all but the longest loops
 _LEAST_ROOM = 64  # least number of tokens for the text
-_CHARACTERS_A_TOKEN = 16  # no text has more on average; a text is cut to this length before it is tokenized
-_MARK = "\ufdd0"  # stands for the text while the template is filled in; Unicode never assigns this character
+_CHARACTERS_A_TOKEN = 16  # no text has more on average; longer texts are cut before they are tokenized
+_MARK = "\ufdd0"  # placeholder of the text while the template is filled in; Unicode never assigns this character
 _QUESTION = """Between the lines of dashes is the end of a text that a language model wrote. Is the text degenerate: \
 does it end by repeating the same words, line or passage over and over?
 
@@ -42,7 +42,7 @@ _THINK, _END_THINK = "<think>", "\n\n</think>\n\n"
 class Judge:
     """A GGUF model that says whether texts are degenerate. ``n_ctx``: context for the question and a text, in tokens.
 
-    If ``n_ctx`` is None, it is 1024, or less if the model was trained with less. The model gets as many tokens of the
+    If ``n_ctx`` is None, it is 1024, or the context with which the model was trained if this is smaller. The model gets as many tokens of the
     text's end as fit. The text is first cut to 16 characters for each token that fits, so that a huge text costs no
     more. The text is tokenized separately, so that names of control tokens in the text are plain text. The question is
     asked through the model's chat template, with empty reasoning if the template supports reasoning. Without a

@@ -96,7 +96,7 @@ class Results:
     with its reason. ``model``: the name of the model's file. ``bad``: for each file, the rows that could not be read as
     tasks, or the damaged transcripts. ``samples``: at most `LOOPING_SAMPLES` looping texts and `OTHER_SAMPLES` others.
     Of the looping texts of each setting, ``samples`` has the texts that waste the most tokens. ``judged``: how well a
-    judge agrees with the rule; None without a judge. ``costs``: the costs of the penalties on reference texts; None if
+    judge agrees with the audit; None without a judge. ``costs``: the costs of the penalties on reference texts; None if
     they were not measured. ``expected``: the number of texts of the finished run; None in folders of older versions.
     ``unscored``: if the run is unfinished, the number of reference texts of ``--texts``. It is 0 if the run is
     finished, or does not measure costs. ``speculated``: the draft's statistics for the texts that `evaluate` has just
@@ -454,7 +454,7 @@ class Results:
         return pandas.DataFrame.from_records(rows, columns=columns)
 
     def to_json(self) -> dict[str, Any]:
-        """Return results.json, ready for json.dumps. It is the same for two runs of one grid."""
+        """Return results.json, ready for json.dumps. Two runs of one grid give equal data."""
         return {
             "version": VERSION,
             "lzsampler": __version__,

@@ -190,7 +190,7 @@ def _ticked(rng: random.Random) -> str:
     return rng.choice(["[x] yes [ ] no", "[ ] yes [x] no"])
 
 
-ALL = "all"  # stands for every set
+ALL = "all"  # the name that means every set
 SETS: dict[str, Callable[[], Iterator[SetText]]] = {
     **{name: partial(_from_file, name) for name in ("prose", "code", "json", "markdown")},
     "lists": _lists,

@@ -19,7 +19,7 @@ from ..errors import ArgumentError, LzsError
 from ..util.files import LOCKS, UNFINISHED, replacing
 from ..util.typed import of
 
-VERSION = 1  # of run.json and results.json
+VERSION = 1  # version of the formats of run.json and results.json
 RUN, TRANSCRIPTS, TIMINGS, JUDGED = "run.json", "transcripts.jsonl", "timings.jsonl", "judge.jsonl"
 COSTS, FAILED = "costs.jsonl", "failed.jsonl"
 _FILES = frozenset((".html", ".json", ".jsonl", ".csv", ".parquet", ".sarif"))  # suffixes refused in a folder's name

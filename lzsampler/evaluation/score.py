@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from ..errors import LzsError
 from .scoring import comparison
 
-PATIENCE = 10.0  # the most seconds that a comparison may take
+PATIENCE = 10.0  # maximum time of a comparison, in seconds
 
 
 class _TooLong(BaseException):

@@ -62,7 +62,7 @@ def number(content: str, answer: str) -> bool:
 
 
 def stated(content: str, answer: str) -> bool:
-    r"""Return whether the number that the text states as its answer is correct. The text may continue after it.
+    r"""Return whether the number that the text states as its answer is correct. The text may go on after the answer.
 
     If the text has a ``\boxed{}`` or ``####``, the number is found as by `number`. If not, it is the first number after
     the last "answer is", "answer:", "total is" or the like. Without such words, it is the last number of the text. A
@@ -214,7 +214,7 @@ def _letter(answer: str) -> str | None:
 
 
 def _whole_number(answer: str) -> Fraction | None:
-    """Return the number in an answer; None if the answer is anything else, or has anything beside the number."""
+    """Return the number in an answer; None if the answer contains anything else."""
     boxed = last_boxed(answer)
     found = _NUMBER.fullmatch(_unmarked(answer if boxed is None else boxed).replace("{,}", ","))
     return None if found is None else _value(found)

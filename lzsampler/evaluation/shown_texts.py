@@ -10,8 +10,8 @@ from ..auditing.records import Audited
 from ..auditing.summary import wasted_tokens
 from .run_folder import Key
 
-LOOPING_SAMPLES, OTHER_SAMPLES = 300, 100  # the most texts to keep for a report
-_OF_A_SETTING = 25  # the most looping texts, and the most other texts, of one setting
+LOOPING_SAMPLES, OTHER_SAMPLES = 300, 100  # maximum numbers of texts in a report
+_OF_A_SETTING = 25  # maximum number of looping texts, and of other texts, from one setting
 
 
 @dataclass(frozen=True)

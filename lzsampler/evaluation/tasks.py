@@ -129,7 +129,7 @@ def task_of(row: Any, number_of_row: str, role: str = "", *, allow_code: bool = 
 
 
 def _checked(task: Task, allow_code: bool) -> Task:
-    """Return a task whose answer can be compared; ValueError or LzsError if it cannot be."""
+    """Return the task. ValueError or LzsError if no text can be compared with its answer."""
     if task.answer is not None:
         check_answer(task.compare, task.answer, allow_code=allow_code)
     return task

@@ -12,7 +12,7 @@ _NUMBER = re.compile(r"^-?\d+(?:\.\d+)?|\d+(?:\.\d+)?")
 
 
 def literal_rule(summary: Summary) -> str:
-    """Describe the rule for a literal loop in words. The default is that of arXiv 2504.20131, footnote 7."""
+    """Describe the rule for a literal loop in words. The default is the rule of arXiv 2504.20131, footnote 7."""
     return f"any unit, {summary.rules.get('literal_copies', 20)} copies"
 
 
@@ -37,7 +37,7 @@ def _natural(value: str) -> tuple[list[Any], str]:
 
 
 def selected(summary: Summary, most: int) -> list[tuple[tuple[str, ...], Group]]:
-    """Return at most ``most`` groups in order: all, or those that waste the most tokens."""
+    """Return at most ``most`` groups, in order. If there are more, return those that waste the most tokens."""
     if len(summary.groups) <= most:
         return ordered(summary.groups)
     worst = sorted(summary.groups.items(), key=lambda item: (-item[1].wasted_tokens, -item[1].looping, item[0]))

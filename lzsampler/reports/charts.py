@@ -19,7 +19,7 @@ from .text import count, percent
 BINS = 20  # number of bins of the histogram
 _HEIGHT = 220  # height of the histogram, the scatter plot and the tradeoff, in pixels
 _AXIS = 24  # height of the x axis below a chart, in pixels
-_PANEL = 112  # height of a trend and of a decline, in pixels
+_PANEL = 112  # height of the charts of `trend` and `decline`, in pixels
 _STEPS = 10  # number of shades of a heat map
 _LITERAL = "literal"  # CSS class of the cold colour
 _NARROWEST, _LETTER = 280, 7  # width of a chart on a phone, and greatest width of a letter, in pixels
@@ -191,7 +191,7 @@ def trend(series: Sequence[tuple[str, Sequence[Point]]], top: float, said: str) 
     parts = [_line(0, height(level), 100, height(level), "grid") for level in (top / 2, top)]
     parts.append(_line(0, _PANEL, 100, _PANEL, "axis"))
     for i, (kind, points) in enumerate(series):
-        shift = 2 * (2 * i - len(series) + 1)  # so that intervals of the same x stand side by side
+        shift = 2 * (2 * i - len(series) + 1)  # intervals of the same x are drawn side by side
         at = [(place(x) + shift, low, rate, high) for x, low, rate, high in points]
         parts += [_line(x, height(low), x, height(high), f"range {kind}") for x, low, _, high in at]
         parts += [

@@ -1,4 +1,4 @@
-"""The SVG picture of `lzs bench --four`: the speed of each way to run a model, as bars beside those of `ARTICLE`.
+"""The SVG picture of `lzs bench --four`: bars for the speed of each way to run a model, beside the speeds of `ARTICLE`.
 
 A few bars and texts need no plotting library.
 """

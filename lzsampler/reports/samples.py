@@ -51,7 +51,7 @@ def worst(audited: Iterable[Audited], by: tuple[str, ...], most: int = SAMPLES) 
 
 
 def sample(record: Audited, tokens: int, by: tuple[str, ...], prompt: str = "") -> Sample:
-    """Return the sample of a record, looping or not, that wastes ``tokens`` tokens; ``prompt`` is shown before it."""
+    """Return the sample of a record. ``tokens``: its wasted tokens. ``prompt``: a text to show before the record."""
     found = loops(record)
     # If a format has only tokens, there is no text, and offsets count tokens.
     lengths = {f.field: max(g.end for g in found if g.field == f.field) for f in found}

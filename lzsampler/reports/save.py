@@ -142,8 +142,8 @@ def save(result: object, path: str | Path) -> None:
 
     For an audit (docs/report.md) .html is a page for the browser, .parquet, .csv and .jsonl have a row for each loop,
     .json is the summary, and .sarif is for code scanners. For an evaluation and for costs .html is a page, and .json
-    has all figures (docs/evaluate.md, docs/cost.md). TypeError for another result, ValueError for another ending,
-    LzsError if the file cannot be written; an existing file then stays as it was.
+    has all figures (docs/evaluate.md, docs/cost.md). TypeError for another result, ValueError for another ending.
+    LzsError if the file cannot be written; an existing file then stays unchanged.
     """
     from ..auditing.audit_files import Audit
     from ..evaluation.costs import Costs

@@ -20,10 +20,10 @@ def table() -> "Table":
 
 
 def drawn(parts: "Iterable[RenderableType]", width: int, *, color: bool) -> str:
-    """Return parts in sequence, as lines of at most ``width`` columns without trailing spaces or a final line end.
+    """Return rich's text of ``parts``, as lines of at most ``width`` columns without trailing spaces.
 
-    ``color``: whether to add escape sequences for colours; the text has no others. The environment has no effect, and
-    strings are shown as they are.
+    There is no final line end. ``color``: whether to add escape sequences for colours; the text has no others. The
+    environment has no effect, and strings are shown as they are.
     """
     from rich.console import Console, Group
 
