@@ -96,7 +96,7 @@ def _kept(schema: Any, shape: Shape, key: _Key, translate: Callable[[], tuple[Pa
 
 
 def _translated(schema: Any, depth: int, closed: bool, kind: "type[Translator]") -> tuple[Parts, bool]:
-    """Return (the parts of a schema, whether names of properties affect more than the texts of the names)."""
+    """Return (the parts of a schema, `Translator.names_matter`)."""
     translator = kind(Document(schema, check_values(schema)), closed)
     whole = translator.value(("#",), depth)
     if whole is None:
@@ -445,7 +445,7 @@ class Translator:
         root: dict[str, Any] = {}
         order: list[dict[str, Any]] = [root]  # all nodes, each after its parent
         begins, ends = {""}, set()
-        if sum(len(units) ** 2 for units in names) > 2 * MAX_WEIGHT:  # about the total length of all prefixes
+        if sum(len(units) ** 2 for units in names) > 2 * MAX_WEIGHT:  # the sum is about the length of all prefixes
             raise TooLargeError
         for units in names:
             at, text = root, ""

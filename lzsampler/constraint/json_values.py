@@ -89,7 +89,7 @@ def same(value: Any) -> Any:
 
 
 def read_as_same(value: Any) -> Any:
-    """Return a key that is equal for values that are equal if numbers are read as doubles, as many parsers do."""
+    """Return a key that compares values as many JSON parsers do, which read numbers as doubles."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return ("number", float(value))
     if isinstance(value, dict):
@@ -194,7 +194,7 @@ def shape_of(schema: Any) -> Shape | None:
 
     In ``data``, a number replaces each name, and the same number replaces the same name. If the path in a reference may
     contain the name of a property, the names stay in ``data``. None for a schema of more than `MAX_SHAPE` bytes, and
-    for a schema with values that JSON does not have, or values of subclasses.
+    for a schema with values that JSON does not have, or with values of subclasses of JSON's types.
     """
     shaper = _Shaper()
     try:
@@ -257,7 +257,7 @@ class _Shaper:
             elif kind is list and keyword == "required":
                 self._left -= len(value)
                 value = tuple([names.setdefault(name, len(names)) if type(name) is str else None for name in value])
-            elif kind is list and (keyword in _MANY or keyword in _NAMED):  # the draft forbids a list for _NAMED
+            elif kind is list and (keyword in _MANY or keyword in _NAMED):  # JSON Schema forbids a list for _NAMED
                 self._left -= len(value)
                 value = [self.shaped(inner) for inner in value]
             elif kind not in _SCALARS:

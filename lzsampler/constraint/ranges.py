@@ -39,7 +39,7 @@ def numbers(low: Bound | None, high: Bound | None) -> str | None:
     """Return the pattern for the decimal numbers between two bounds, without exponents; None if no number fits.
 
     The numbers have at most `EXACT_DIGITS` digits in all, so that different numbers are different doubles. If the
-    bounds have more digits after the point, the numbers may have as many. Rounded to a double, no number equals an
+    bounds have more digits after the point, the numbers may have more, too. Rounded to a double, no number equals an
     excluded bound.
     """
     bounds = [abs(bound[0]) for bound in (low, high) if bound is not None]

@@ -138,7 +138,7 @@ class Document:
         return made
 
     def nothing(self, pointer: str, reason: str) -> None:
-        """Record in `problem` why no value can meet the schema at ``pointer``, unless an earlier problem is there."""
+        """Record in `problem` why no value can meet the schema at ``pointer``, unless `problem` is set."""
         self.problem = self.problem or (pointer, reason)
 
     def ways(self, conjunction: Conjunction) -> list[Facts]:

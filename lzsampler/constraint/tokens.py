@@ -120,7 +120,7 @@ class Spelling:
     the pre-tokenizer, which splits a text into words (docs/tokenization.md). Merges apply only within a word.
     ``whole_words``: whether a word that is in the vocabulary becomes one token without any merge, as in Llama 3.
     ``whole``: ids of tokens that are found in a text before it is split, such as user-defined tokens.
-    ``byte_tokens``: ids of SentencePiece's tokens for single bytes, for characters outside the vocabulary.
+    ``byte_tokens``: ids of SentencePiece's tokens of one byte, which spell the characters outside the vocabulary.
 
     `TokenBytes.spelling` is the `Spelling` of a model, checked against the model's tokenizer. Any number of threads may
     use a `Spelling`. ValueError for arguments out of range.

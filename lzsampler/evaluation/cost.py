@@ -32,7 +32,7 @@ from .grid import Grid, read_grid
 
 _BATCH_BYTES = 32 << 20  # logits of a batch; up to four batches exist at a time: one in llama.cpp and three here
 _LEAST, _MOST = 64, 256  # least and greatest number of tokens of a batch
-_TEMPLATE_MARKS = ("<think>\n", "\n</think>\n\n")  # written around reasoning that a transcript stores separately
+_TEMPLATE_MARKS = ("<think>\n", "\n</think>\n\n")  # tags around reasoning that a transcript stores separately
 
 
 def cost(
@@ -58,11 +58,11 @@ def cost(
     ``on_progress`` is called with (characters done, all characters).
 
     The cost covers the whole distribution at temperature 1. Truncation, temperature and seeds have no effect, so
-    settings that differ only in these three count once. Intervals are over texts. A KeyboardInterrupt ends the measurement;
-    the texts scored until then are returned, if there are any.
+    settings that differ only in these three count once. Intervals are over texts. A KeyboardInterrupt ends the
+    measurement; the texts scored until then are returned, if there are any.
 
-    Raises ValueError for bad arguments, for a grid that does not fit the model, and if there is no text to score;
-    LzsError for files and the model.
+    ValueError for bad arguments, for a grid that does not fit the model, and if there is no text to score. LzsError if
+    a file or the model fails.
     """
     chosen = grid if isinstance(grid, Grid) else read_grid(grid)
     skip = integer("skip", skip, 0, INT32_MAX)

@@ -30,7 +30,7 @@ def cost_folder(meter: "Meter", folder: RunFolder, texts: Sequence[RightText], s
     """Score the texts that costs.jsonl of a folder lacks. Append a line for each text as soon as it is scored.
 
     At the end costs.jsonl has only the lines of ``texts``, in the order of ``texts``. Returns the texts that cannot be
-    scored. ``skip``: the ``skip`` of ``meter``. LzsError for files and the model.
+    scored. ``skip``: the ``skip`` of ``meter``. LzsError if a file or the model fails.
     """
     from ..decoding.transcript import TranscriptFile
 

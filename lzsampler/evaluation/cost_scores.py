@@ -125,7 +125,7 @@ def _log_sums(
     new: npt.NDArray[np.float32],
     highest: npt.NDArray[np.float32],
 ) -> npt.NDArray[np.float64]:
-    """Return log sum exp of the edited rows: the whole row's sum minus the edited tokens, plus their new terms."""
+    """Return log sum exp of the edited rows. In the sums, new terms of edited tokens replace the old terms."""
     top, total = given.top[at], given.total[at]
     high = np.maximum(top, highest)
     rest = total - np.add.reduceat(np.exp(old - top[group]), starts)

@@ -140,7 +140,7 @@ class Counts:
 
     @property
     def sampling_share(self) -> float | None:
-        """Sampling overhead: the share of the time for sampling, 0..1; None if no timings are known."""
+        """Sampling overhead: the share of the time that sampling took, 0..1; None if no timings are known."""
         return self.sampling_seconds / self.seconds if self.seconds else None
 
     @property

@@ -94,7 +94,7 @@ def evaluate(
     cannot be compared. Failed texts are in ``failed`` of the results; ``resume`` tries them again.
 
     ValueError for bad arguments, for a grid that does not fit the model, and for the folder of a different run.
-    LzsError for errors of files, the model and the disk.
+    LzsError if a file, the model or the disk fails.
     """
     chosen = grid if isinstance(grid, Grid) else read_grid(grid)
     rows, bad = read_rows({"tasks": tasks, "prompts": prompts}, limit, allow_code=allow_code)
@@ -290,7 +290,7 @@ def _manifest(
     limit: int | None,
     bad: Mapping[str, Sequence[BadRow]],
 ) -> dict[str, Any]:
-    """Return run.json: everything that may change a text, the rows that the folder knows, and the rows in use."""
+    """Return run.json: everything that may change a text, all rows of the folder so far, and the rows in use."""
     return {
         "version": VERSION,
         "model": {"file": model.path.name, "sha256": sha256(model.path)},

@@ -16,8 +16,8 @@ class FirstLoop:
 
     ``curve``: (tokens, share) for each position at which a loop begins, in ascending order. ``share``, 0..1: the share
     of texts without a loop up to and including this position. A text that ends without a loop is censored at its
-    length, whether the model or a limit ended the text. ``longest``: the length of the longest text in tokens, counted
-    only up to its first loop. The curve ends at this length. ``looping``: how many texts loop. ``median_of_looping``:
+    length, whether the model or a limit ended the text. ``longest``: the greatest number of tokens of a text before its
+    first loop or end. The curve ends there. ``looping``: how many texts loop. ``median_of_looping``:
     the median position of the first loop among the looping texts; None if no text loops.
     """
 

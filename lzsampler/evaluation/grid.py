@@ -87,7 +87,7 @@ class Grid:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Kinds of settings, in their order."""
+        """Kinds of settings, in the order of the settings."""
         return tuple(dict.fromkeys(setting.kind for setting in self.settings))
 
     def of_kind(self, kind: str) -> list[Setting]:

@@ -18,7 +18,7 @@ def read_rows(
     """Return (id -> row, role -> bad rows). ``files``: role -> file, with the roles "tasks" and "prompts".
 
     ``limit`` as in `spread`, ``allow_code`` as in `read_tasks`. ArgumentError if a file has no row, and if two rows
-    have the same id; LzsError for files.
+    have the same id. LzsError if a file cannot be read.
     """
     rows: dict[str, Task] = {}
     bad: dict[str, list[BadRow]] = {}

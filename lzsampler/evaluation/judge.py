@@ -42,13 +42,13 @@ _THINK, _END_THINK = "<think>", "\n\n</think>\n\n"
 class Judge:
     """A GGUF model that says whether texts are degenerate. ``n_ctx``: context for the question and a text, in tokens.
 
-    If ``n_ctx`` is None, it is 1024, or the context with which the model was trained if this is smaller. The model gets as many tokens of the
-    text's end as fit. The text is first cut to 16 characters for each token that fits, so that a huge text costs no
-    more. The text is tokenized separately, so that names of control tokens in the text are plain text. The question is
-    asked through the model's chat template, with empty reasoning if the template supports reasoning. Without a
-    template, the question is a text to continue. The verdict comes from the probabilities of the next token. It
-    compares all tokens that are the word yes with all tokens that are the word no, in upper or lower case, with any
-    white space around. No token is chosen at random.
+    If ``n_ctx`` is None, it is 1024, or the context with which the model was trained if this is smaller. The model gets
+    as many tokens of the text's end as fit. The text is first cut to 16 characters for each token that fits, so that a
+    huge text costs no more. The text is tokenized separately, so that names of control tokens in the text are plain
+    text. The question is asked through the model's chat template, with empty reasoning if the template supports
+    reasoning. Without a template, the question is a text to continue. The verdict comes from the probabilities of the
+    next token. It compares all tokens that are the word yes with all tokens that are the word no, in upper or lower
+    case, with any white space around. No token is chosen at random.
 
     Errors as for `Model`. LzsError if no token of the model is yes or no, if its template changes the text, or if there
     is no room for 64 tokens of a text. Use a judge in a ``with`` block, or `close` it.
@@ -172,8 +172,8 @@ def refuse_another(judge: Judge, folder: RunFolder) -> None:
 def judge_folder(judge: Judge, folder: RunFolder, *, on_text: Callable[[int, int], object] | None = None) -> None:
     """Judge the texts of a folder that have no verdict yet; append each verdict to judge.jsonl at once.
 
-    ``on_text`` is called with (done, all) after each text. Raises as `refuse_another`, and LzsError for files and the
-    model.
+    ``on_text`` is called with (done, all) after each text. Errors as for `refuse_another`; LzsError if a file or the
+    model fails.
     """
     from ..decoding.transcript import TranscriptFile
 

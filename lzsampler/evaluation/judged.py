@@ -62,7 +62,7 @@ class Judged:
 
 
 def read_judged(folder: RunFolder, looping: Mapping[Key, bool]) -> Judged | None:
-    """Return how well the verdicts in a folder agree with the rule. ``looping``: the rule's result for each text.
+    """Return how well the verdicts in a folder agree with the exact rule. ``looping``: the rule's results.
 
     None if there are no verdicts.
     """

@@ -81,7 +81,7 @@ def _interval(of: Property, group: Group) -> str:
     return between(*group.interval(of))
 
 
-# Title -> cell. On a narrow terminal, the first columns are left out first. The table has the order of `_ORDER`.
+# Title -> cell. On a narrow terminal, columns are left out in this order. The table has the order of `_ORDER`.
 _FIGURES: dict[str, _Cell] = {
     "period": lambda g: f"{median(g.periods):.0f}" if g.periods else "-",
     "start": lambda g: whole(median(g.starts)) if g.starts else "-",

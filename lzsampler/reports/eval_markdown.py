@@ -67,7 +67,7 @@ def _rates(results: "Results") -> list[Column]:
 
 
 def _accuracy_head(counts: "Sequence[Counts]") -> str:
-    """Return the head of the accuracies. If some texts are not answers, it has the number of answers."""
+    """Return the head of the column of accuracies. If some texts are not answers, add the number of answers."""
     if all(c.answered in (0, c.texts) for c in counts):
         return "accuracy, %"
     least, most = min(c.answered for c in counts), max(c.answered for c in counts)

@@ -106,7 +106,7 @@ def _policy(style: str, script: str) -> Markup:
     def source(text: str) -> str:
         return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
-    # As Markup, the quotes are not escaped. No part of the policy comes from outside.
+    # The policy is Markup, so that its quotes are not escaped. No part of the policy comes from outside.
     return Markup(
         f"default-src 'none'; script-src {source(script)}; style-src {source(style)}; img-src data:; base-uri 'none'; "
         "form-action 'none'"

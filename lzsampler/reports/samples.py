@@ -170,9 +170,9 @@ def _shown(text: str, found: list[Finding], room: int) -> list[tuple[int, int]]:
 
 
 def _news(text: str) -> list[float]:
-    """Return the compressed share of each slice of a text: zlib's bytes, given the 32 KiB before, / the slice's bytes.
+    """Return the compressed size / size of each slice of a text. zlib also has the 32 KiB before the slice.
 
-    The share is about 0.4 to 0.7 in prose, and near 0 in a loop.
+    The ratio is about 0.4 to 0.7 in prose, and near 0 in a loop.
     """
     size = -(-len(text) // _SLICES)
     if size < 32:
