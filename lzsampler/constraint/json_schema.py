@@ -1,8 +1,8 @@
 """Translates a JSON Schema into parts of a grammar. The grammar allows one form of each value that meets the schema.
 
-docs/grammar.md defines the form: properties in the order of the schema, at most one blank after each comma and colon
-and none elsewhere, and no needless escapes in values that the schema spells out. Every text that the grammar allows
-meets the schema. If a schema refers to itself, values deeper than the unrolled levels are left out.
+docs/grammar.md defines the form. Properties have the order of the schema. At most one blank follows each comma and
+colon, and there are no other blanks. Values that the schema lists have no needless escapes. Every text that the grammar
+allows meets the schema. If a schema refers to itself, values deeper than the unrolled levels are left out.
 """
 
 import json

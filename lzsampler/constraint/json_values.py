@@ -194,7 +194,7 @@ def shape_of(schema: Any) -> Shape | None:
 
     In ``data``, a number replaces each name, and the same number replaces the same name. If the path in a reference may
     contain the name of a property, the names stay in ``data``. None for a schema of more than `MAX_SHAPE` bytes, and
-    for a schema with values that JSON does not have, or with values of subclasses of JSON's types.
+    for a value whose type is not exactly one of JSON's types.
     """
     shaper = _Shaper()
     try:

@@ -3,9 +3,9 @@
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from math import inf, nextafter
 
-INTEGER_DIGITS = 18  # of an integer without bounds: all integers of 18 digits fit into 64 bits
+INTEGER_DIGITS = 18  # most digits of an integer without bounds: all integers of 18 digits fit into 64 bits
 FRACTION_DIGITS = 17
-EXACT_DIGITS = 15  # of a number with bounds: different numbers of 15 digits are different doubles
+EXACT_DIGITS = 15  # most digits of a number with bounds: different numbers of 15 digits are different doubles
 _WHOLE = Context(prec=2000, Emax=10**6, Emin=-(10**6))
 
 INTEGER = rf"0|-?[1-9]\d{{0,{INTEGER_DIGITS - 1}}}"

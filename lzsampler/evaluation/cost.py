@@ -30,7 +30,7 @@ from .costs import SKIP, Charge, Cost, Costs, TextCosts, charges_of
 from .fitting import params_for
 from .grid import Grid, read_grid
 
-_BATCH_BYTES = 32 << 20  # logits of a batch; up to four batches exist at a time: one in llama.cpp and three here
+_BATCH_BYTES = 32 << 20  # most bytes of a batch's logits; llama.cpp has one batch and this module up to three
 _LEAST, _MOST = 64, 256  # least and greatest number of tokens of a batch
 _TEMPLATE_MARKS = ("<think>\n", "\n</think>\n\n")  # tags around reasoning that a transcript stores separately
 

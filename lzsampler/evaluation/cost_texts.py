@@ -88,8 +88,8 @@ def read_texts(
     file are skipped. ``format``: one of the formats of `lzs audit`, in which every file is read.
 
     If the row of a text has a ``task`` or ``kind``, this is the kind of the text. Otherwise the kind is the name of a
-    folder: if you give several paths, the given folder; if you give one path, the folder directly inside the given
-    folder. If there is no such folder, the kind is the file's suffix.
+    folder. If you give several paths, this is the given folder. If you give one path, it is the folder directly inside
+    the given folder. If there is no such folder, the kind is the file's suffix.
 
     ``sets``: names of `lzsampler.evaluation.right_texts.SETS`, or "all". A set is read like a folder with the name of
     the set, which has a folder for each kind of text.

@@ -233,8 +233,8 @@ class Costs:
     def rates(self, rate: str, group: str | None = None) -> dict[str, float]:
         """Return a figure of each penalty, by the penalty's name. ``rate``: "cost" (nats per token) or "lost" (0..1).
 
-        ``group``: a kind of settings (`of_kind`), to return only the penalties of this kind, or else a kind of texts,
-        to count only texts of this kind. None is all penalties on all texts. ValueError for any other group.
+        ``group``: a kind of settings (`of_kind`) or a kind of texts. Only penalties or texts of this kind count. None
+        is all penalties on all texts. ValueError for any other group.
         """
         chosen = self.of_kind(group) if group is not None else list(self.charges)
         kind = None

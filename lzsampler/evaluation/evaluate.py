@@ -77,9 +77,9 @@ def evaluate(
     called with (done, all) after each text.
 
     A setting with random choices gives a text for each prompt and seed. A greedy setting gives one text for each
-    prompt. The random numbers of a text depend on the seed and on the number of its prompt (from 0, tasks first), as in
-    `sequence_seed`, but not on the setting: settings are compared under common random numbers. Each text is written to
-    the disk as soon as it ends. If a line of a resumed folder is damaged, the results name the line, and its text is
+    prompt. The random numbers of a text come from `sequence_seed` of the seed and the prompt's number (from 0, tasks
+    first). They are the same for all settings (common random numbers). Each text is written to the disk as soon as it
+    ends. If a line of a resumed folder is damaged, the results name the line, and its text is
     generated again. ``judge``: a GGUF model that says at the end whether each text is degenerate (`Judge`);
     ``on_judged`` is called like ``on_text``. At the end results.json is written to the folder; `lzsampler.save` writes
     the report.

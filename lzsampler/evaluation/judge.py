@@ -47,11 +47,11 @@ class Judge:
     huge text costs no more. The text is tokenized separately, so that names of control tokens in the text are plain
     text. The question is asked through the model's chat template, with empty reasoning if the template supports
     reasoning. Without a template, the question is a text to continue. The verdict comes from the probabilities of the
-    next token. It compares all tokens that are the word yes with all tokens that are the word no, in upper or lower
-    case, with any white space around. No token is chosen at random.
+    next token. It compares all tokens for yes with all tokens for no, in upper or lower case and with any white space
+    around. No token is chosen at random.
 
-    Errors as for `Model`. LzsError if no token of the model is yes or no, if its template changes the text, or if there
-    is no room for 64 tokens of a text. Use a judge in a ``with`` block, or `close` it.
+    Errors as for `Model`. LzsError if the model has no token for yes or no, if its template changes the text, or if 64
+    tokens of a text do not fit. Use a judge in a ``with`` block, or `close` it.
     """
 
     def __init__(self, path: str | Path, *, n_ctx: int | None = None, n_threads: int | None = None) -> None:

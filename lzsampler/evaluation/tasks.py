@@ -1,8 +1,8 @@
 """Tasks: questions with answers that a program can check, and prompts without answers, from JSON Lines.
 
-A row has lzsampler's own form (`messages` or `prompt`, `answer`, `compare`), or the form of GSM8K (`question`, `answer`
-that ends in ``#### 42``), AIME and MATH (`problem`, `answer`) or GPQA (`Question`, `Correct Answer`, `Incorrect Answer
-1` to 3). `scoring` has the comparisons.
+A row has one of four forms. lzsampler's own form has `messages` or `prompt`, `answer` and `compare`. GSM8K has
+`question`, and `answer` that ends in ``#### 42``. AIME and MATH have `problem` and `answer`. GPQA has `Question`,
+`Correct Answer` and `Incorrect Answer 1` to 3. `scoring` has the comparisons.
 """
 
 import json

@@ -75,7 +75,7 @@ def automaton_svg(automaton: Automaton) -> str:
 
 
 def _edges(automaton: Automaton) -> list[_Edge]:
-    """Return the edges to draw. A chain of states with one byte in and one byte out is one edge, with the bytes."""
+    """Return the edges to draw. A chain of states with one byte in and one byte out is one edge with all bytes."""
     states = automaton.states
     arriving = [0] * len(states)
     for state in states:

@@ -54,7 +54,7 @@ class Cell(NamedTuple):
 
     @property
     def step(self) -> int:
-        """The shade as one of the classes s0 to s10."""
+        """The shade as one of the CSS classes s0 to s10."""
         return round(_STEPS * min(max(self.shade, 0.0), 1.0))
 
 

@@ -115,8 +115,8 @@ def _finding(f: Finding) -> dict[str, Any]:
 def pieces(text: str, found: list[Finding], room: int) -> list[Piece]:
     """Return a text cut to about ``room`` characters around its loops, in pieces.
 
-    A piece is ("text", a text), ("first", the first copy of a loop), ("copy" or "other", a further copy, alternately)
-    or ("cut", the number of characters left out).
+    A piece is ("text", a text), ("first", the first copy of a loop), or ("cut", the number of characters left out).
+    Further copies are alternately ("copy", a copy) and ("other", a copy).
     """
     shown = _shown(text, found, room)
     marks: list[tuple[int, int, str]] = []

@@ -104,7 +104,7 @@ def described(writers: Mapping[str, Writer]) -> str:
 def check(path: str | Path, writers: Mapping[str, Writer]) -> Writer:
     """Return the writer for a path. Call this before the work, so that a mistake in the path is an early error.
 
-    ValueError if the ending of the path is not one of ``writers``, LzsError if no file can be written there,
+    ValueError if the ending of the path is not one of ``writers``. LzsError if no file can be written at the path.
     MissingExtra if a package that the writer needs is not installed.
     """
     if not isinstance(path, str | Path):
@@ -140,9 +140,9 @@ def write(path: str | Path, writers: Mapping[str, Writer], result: object) -> No
 def save(result: object, path: str | Path) -> None:
     """Write a report of an `Audit`, of `Results` or of `Costs`, chosen by the ending of ``path``.
 
-    For an audit (docs/report.md) .html is a page for the browser, .parquet, .csv and .jsonl have a row for each loop,
-    .json is the summary, and .sarif is for code scanners. For an evaluation and for costs .html is a page, and .json
-    has all figures (docs/evaluate.md, docs/cost.md). TypeError for another result, ValueError for another ending.
+    For an audit (docs/report.md) .html is a page for the browser, and .parquet, .csv and .jsonl have a row for each
+    loop. .json is the summary, and .sarif is for code scanners. For an evaluation and for costs .html is a page, and
+    .json has all figures (docs/evaluate.md, docs/cost.md). TypeError for another result, ValueError for another ending.
     LzsError if the file cannot be written; an existing file then stays unchanged.
     """
     from ..auditing.audit_files import Audit
