@@ -299,7 +299,7 @@ class Document:
     def _excludes(self, a: Facts, b: Facts, depth: int, where: str) -> bool:
         """Return True only if no value meets both ``a`` and ``b``. Compare values nested up to ``depth`` levels.
 
-        ``where``: pointer to the oneOf, for the error that ends too many comparisons.
+        ``where``: pointer to the oneOf, for the error after too many comparisons.
         """
         self._compared += 1 + len(a.values or ()) + len(b.values or ())
         if self._compared > MAX_COMPARED:

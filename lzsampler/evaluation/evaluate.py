@@ -109,7 +109,7 @@ def evaluate(
     with ExitStack() as lock:
         with Model(model, n_ctx=_context(model, chosen) if n_ctx is None else n_ctx, flash_attn=flash_attn) as opened:
             if draft is not None:
-                refuse_shared(opened, draft)  # an error comes before the folder is made
+                refuse_shared(opened, draft)  # raises an error before the folder is made
             params = {
                 setting.name: params_for(opened, setting.name, setting.params, setting.dry_breakers)
                 for setting in chosen.settings

@@ -1,4 +1,4 @@
-"""`costs_table`: the cost of settings for a terminal of any width, and the formats that all reports use for costs."""
+"""`costs_table`: the cost of settings for a terminal of any width, and the formats of numbers that all reports use."""
 
 import math
 from collections.abc import Callable
