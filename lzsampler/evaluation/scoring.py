@@ -129,7 +129,7 @@ COMPARISONS: dict[str, Compare] = {
 
 
 def comparison(name: str) -> Compare:
-    """Return the comparison of a name. ``module:function`` names a function of (content, answer) to bool.
+    """Return the comparison with a name. ``module:function`` names a function of (content, answer) to bool.
 
     ArgumentError for an unknown name, and for a function that cannot be imported. `score` guards the call.
     """

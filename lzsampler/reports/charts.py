@@ -96,7 +96,7 @@ def bar(value: float, top: float, label: str, kind: str) -> Markup:
 
 
 def histogram(starts: Sequence[float]) -> Markup:
-    """Return a histogram of where records begin to loop, in 20 steps of their length."""
+    """Return a histogram of where records begin to loop, with 20 bins over the length of a record."""
     bins = [0] * BINS
     for start in starts:
         bins[min(int(start * BINS), BINS - 1)] += 1
