@@ -27,7 +27,7 @@ _TOKENIZATIONS: dict[str, int] = {
 }
 Match = Literal["no", "beginning", "yes"]
 _MATCHES: dict[int, Match] = {lib.LZS_NO_MATCH: "no", lib.LZS_BEGINNING: "beginning", lib.LZS_MATCH: "yes"}
-_VALUES = frozenset(("choices", "json_schema", "yaml_schema", "llguidance_json_schema"))  # for `Grammar.is_value`
+_VALUES = frozenset(("choices", "json_schema", "yaml_schema", "llguidance_json_schema"))
 _SHOWN = 60  # maximum number of characters of a source in a repr
 
 

@@ -30,7 +30,7 @@ class Parts:
         self._patterns: list[tuple[int, str]] = []  # for each pattern: (offset in `_text`, pointer to the keyword)
         self.weights: list[int] = []
         self._behind: dict[tuple[int, int], int] = {}
-        self._numbers: tuple[array[int], array[int]] | None = None  # (`_rows`, `_children`)
+        self._numbers: tuple[array[int], array[int]] | None = None
         self._arrays: tuple[array[int], array[int], bytes] | None = None
         self._again: Callable[[], Parts] | None = None  # translates the schema of renamed parts, for `place`
 

@@ -284,7 +284,7 @@ def _parts(row: Any) -> tuple[Part, ...]:
     if not {"prompt", "messages", "question", "problem", "Problem"} & row.keys():
         return ()
     asked = {key: value for key, value in row.items() if key not in ("answer", "Answer", "compare", "task", "kind")}
-    return (Part(str(answer), task_of({**asked, "answer": "0"}, "1").prompt),)  # not only the answer's number
+    return (Part(str(answer), task_of({**asked, "answer": "0"}, "1").prompt),)
 
 
 def _is_message(value: Any) -> bool:

@@ -218,7 +218,7 @@ def _bad(summary: Summary, width: int) -> "list[RenderableType]":
     for (file, _), unread in list(summary.coverage.unread.items())[:BAD]:
         place = f"{visible(file, 60)}:{unread.line}" if unread.line else visible(file, 60)
         times = f" ({unread.count:,} times)" if unread.count > 1 else ""
-        lines.append(Text(f"{place}: {visible(unread.reason)}{times}"))  # may take several lines
+        lines.append(Text(f"{place}: {visible(unread.reason)}{times}"))
         listed += unread.count
     if n > listed:
         lines.append(Text(f"... and {n - listed:,} more"))

@@ -135,7 +135,7 @@ def scatter(points: Sequence[tuple[int, float]]) -> Markup:
     def across(power: float) -> float:  # leaves room for the largest circles beside the labels of the y axis
         return 5 + 90 * power / wide
 
-    x_ticks, y_ticks = range(int(wide) + 1), range(int(high) + 1)  # powers of 10
+    x_ticks, y_ticks = range(int(wide) + 1), range(int(high) + 1)
     parts = [_line(0, _HEIGHT * (1 - i / high), 100, _HEIGHT * (1 - i / high), "grid") for i in y_ticks[1:]]
     parts += [_line(across(i), 0, across(i), _HEIGHT, "grid") for i in x_ticks]
     circles, marks = [], []
