@@ -44,8 +44,8 @@ class Rules:
     ``lz_vocab``: the size of the vocabulary, which turns on the metric lz_bits_per_token for fields that have tokens.
     The metric is the code length of the tokens under the LZ compressor, in bits per token. 0 turns the metric off.
 
-    ``select``: the codes of the rules that are reported. ``ignore``: the codes of `select` that are not reported.
-    LZR012 can be selected only with ``turns``, and at least one rule must remain.
+    ``select``: the codes of the rules that are reported. ``ignore``: codes to leave out of ``select``. LZR012 can be
+    selected only with ``turns``, and at least one rule must remain.
 
     Copies are at least 2, ``length`` is at least 1, and ``rep4`` is in (0, 1]; ValueError otherwise. A single level or
     code may be given without a sequence around it.
