@@ -1,4 +1,4 @@
-"""Conversations in ShareGPT's form: `conversations` of {"from", "value"}, or the list alone."""
+"""Conversations in ShareGPT's form. A row has messages {"from", "value"} under `conversations`, or is their list."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,7 @@ from ..reading.format import Format, Message, Source
 from ..reading.messages import groups, name, turn, turns
 
 _KEYS = ("conversations", "conversation")
-_PAIRS = (("human", "assistant"), ("input", "output"), ("user", "assistant"))  # turns of some data sets
+_PAIRS = (("human", "assistant"), ("input", "output"), ("user", "assistant"))  # keys of a question and its answer
 
 
 def matches(row: Any) -> bool:

@@ -36,7 +36,7 @@ _CALL_TYPES = {
 }
 # Keys that contain the arguments of a tool call.
 _ARGUMENTS = ("arguments", "args", "input", "parameters", "action", "command", "query")
-# Keys that contain the id of a row, the most specific first.
+# Keys that contain the id of a row. The first that a row has is used.
 NAME_KEYS = (
     "custom_id",
     "id",
@@ -87,7 +87,7 @@ _UNTYPED = {
 }
 PART_TYPES = {*_TEXT_TYPES, *_THOUGHTS, *_CALL_TYPES, "refusal"}
 _SETTINGS_OF_REASONING = ("auto", "concise", "detailed")  # values of the setting `reasoning.summary` in a request
-# Types without text, for a content that is a single object. In a list of parts, only the types of _TEXT_TYPES have text.
+# Types without text, if the content is a single object. In a list of parts, all types but `_TEXT_TYPES` have no text.
 _NO_TEXT = {
     *("image", "image_url", "input_image", "audio", "input_audio", "video", "video_url", "file", "input_file"),
     *("document", "redacted_thinking", "tool_result", "model_editable_context", "reasoning_recap"),
@@ -213,7 +213,7 @@ def _is_without_text(part: Mapping[str, Any], kind: Any) -> bool:
     """Return whether a part is empty, or whether its keys or its type ``kind`` show that it has no text."""
     if _is_call(part) or (isinstance(kind, str) and kind not in _TEXT_TYPES):
         return True
-    if "text" in part:  # `content` has handled all texts, so this one is not a string or is missing.
+    if "text" in part:  # The text is not a string, since `content` has handled strings.
         return True
     there = [str(key).replace("_", "").lower() for key in part if part[key] and key not in ("type", "content_type")]
     return not there or any(key in _UNTYPED for key in there)

@@ -73,7 +73,7 @@ def _is_lines(head: bytes) -> bool:
         return len(rows) > 1 and _parses(rows[0]) and rows[1].startswith((b"[", b"{"))
     if len(rows) == 1 or _parses(rows[0]):
         return True
-    # The first row is damaged, or the file is one indented object. In such an object, no line begins with {.
+    # The first row is damaged, or the file is one indented object, in which no line is an object by itself.
     return any(row.startswith(b"{") and len(row) > 2 and _parses(row) for row in rows[1:])
 
 
