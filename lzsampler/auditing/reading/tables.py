@@ -160,8 +160,8 @@ def yaml_rows(data: bytes) -> list[Any]:
             rows.append(loader.construct_document(document))
     except TableError:
         raise
-    # LookupError and AttributeError come from values that do not fit their tag, such as !!bool. OverflowError comes from
-    # numbers too large for a float.
+    # LookupError and AttributeError come from values that do not fit their tag, such as !!bool. OverflowError comes
+    # from numbers too large for a float.
     except (yaml.YAMLError, ValueError, RecursionError, TypeError, LookupError, AttributeError, OverflowError) as error:
         raise TableError(f"not YAML: {' '.join(str(error).split())[:200]}") from None
     rows = _named(rows[0] if len(rows) == 1 and isinstance(rows[0], list) else rows)
