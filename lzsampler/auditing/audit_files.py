@@ -135,10 +135,10 @@ def audit_files(
     ``progress``: a function that is called after each task of about 4 MB. ``without``: files and folders to leave out,
     such as reports. ``rules``: the fields of `Rules`.
 
-    The summary counts and lists the parts of files that could not be read, for example because a package is missing,
-    and the files of a folder that were skipped. Raises FileNotFoundError for a path that does not exist; ValueError for
-    bad arguments; LzsError for a ``resume`` folder of another audit, a folder that cannot be written to, or a full
-    disk; MissingExtra if ``tokenizer`` needs a package that is not installed.
+    The summary lists the parts of files that could not be read, for example because a package is missing. It also lists
+    the files of a folder that were skipped. Raises FileNotFoundError for a path that does not exist, and ValueError for
+    bad arguments. Raises LzsError for a ``resume`` folder of another audit, a folder that cannot be written to, or a
+    full disk, and MissingExtra if ``tokenizer`` needs a package that is not installed.
     """
     begun = time.monotonic()
     chosen = Rules(**rules)  # type: ignore[arg-type] # Rules makes tuples of single values
@@ -222,7 +222,7 @@ def load(folder: str | Path) -> Audit:
     """Load the audit that `audit_files(..., resume=folder)` wrote. LzsError if it is missing or incomplete."""
     work = WorkFolder(Path(folder), lasting=True)
     if not is_audit(folder):
-        raise LzsError(f"{folder} does not hold an audit: give the folder that --resume (resume=) wrote")
+        raise LzsError(f"{folder} contains no audit: give the folder that --resume (resume=) wrote")
     return Audit(_merged(work), work, None)
 
 

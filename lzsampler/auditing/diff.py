@@ -135,8 +135,8 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
     If both sides have several files, records are paired within files of the same name. A name is relative to the folder
     that contains all files of its side. If the sides share no file name, or each side is one file, ids alone decide.
 
-    If several records have the same id, and both sides have a record of the same model with this id, only records of
-    the same model are paired. If several records still match, such as several answers to a prompt, the first of A is
+    If several records have the same id, and both sides have a record of the same model among these, only records of one
+    model are paired. If several records still match, such as several answers to a prompt, the first of A is
     paired with the first of B, and so on. If a record has no id, its line number serves as id. Such a record is never
     paired with a record that has this number as its own id.
 

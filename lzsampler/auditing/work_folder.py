@@ -71,7 +71,7 @@ class WorkFolder:
         if not self.path.is_dir() or self.is_one():
             return
         if any(file.name not in LOCKS and not file.name.endswith(UNFINISHED) for file in self.path.iterdir()):
-            raise LzsError(f"{self.path} is not empty and does not hold an audit: choose another folder")
+            raise LzsError(f"{self.path} is not empty and contains no audit: choose another folder")
 
     def begin(self, manifest: Mapping[str, Any]) -> None:
         """Make the folder and write the manifest. If the folder has a manifest, check that it is the same.
@@ -91,7 +91,7 @@ class WorkFolder:
             return
         change = _difference(self.manifest(), wanted)
         if change:
-            raise LzsError(f"{self.path} holds another audit ({change}): choose another folder, or delete this one")
+            raise LzsError(f"{self.path} contains another audit ({change}): choose another folder, or delete this one")
         self.tidy()
 
     def tidy(self) -> None:

@@ -256,7 +256,9 @@ class Checks:
                     return self._finding("logprobs", question, "yes", f"{name} moves them")
                 shown = f"{name} changes the text but not the logprobs: they are from before the penalties"
                 return self._finding("logprobs", question, "no", shown)
-        return self._finding("logprobs", question, "cannot tell", "logprobs come, but no penalty changes a text")
+        return self._finding(
+            "logprobs", question, "cannot tell", "the server sends logprobs, but no penalty changes a text"
+        )
 
     def _moved(self, name: str, strength: float, prompt: str) -> int | None:
         """Return the result of `_first_moved` for the greedy texts without and with a penalty."""
@@ -354,7 +356,9 @@ class Checks:
             shown = f"{name}={PENALTIES[name][1]:g} does not move the word that a prompt repeats from the first place"
             return self._finding(check, question, "no", f"{shown}: generated tokens only")
         if not self.texts.seed_repeats:
-            needed = "the first token does not change at temperature 0; drawn ones need a seed that repeats"
+            needed = (
+                "the first token does not change at temperature 0, and this server's seeds do not repeat drawn tokens"
+            )
             return self._finding(check, question, "cannot tell", needed)
         expected = 0.0
         for prompt, temperature in _MIXED:
@@ -385,7 +389,9 @@ class Checks:
     def _window(self, bias: bool, prompt: Verdict | None) -> Finding:
         question = _ALL
         if not self.texts.greedy:
-            return self._finding("window", question, "cannot tell", "that needs a temperature 0 that repeats its texts")
+            return self._finding(
+                "window", question, "cannot tell", "this test needs a server that repeats its texts at temperature 0"
+            )
         applied = [name for name in (*_REPETITION, "frequency_penalty") if self._differences[name].answer == "yes"]
         found = window(
             self.texts,

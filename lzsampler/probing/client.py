@@ -220,7 +220,7 @@ def base_of(url: str) -> str:
     if not known:
         raise ArgumentError(f"url must be an address such as http://localhost:8000/v1, got {url!r}")
     if "@" in parts.netloc:
-        raise ArgumentError("url must not hold a name or password: give the key as --api-key")
+        raise ArgumentError("url must not contain a name or password: give the key as --api-key")
     path = parts.path.rstrip("/")
     for ending in _ENDINGS:
         path = path.removesuffix(ending)

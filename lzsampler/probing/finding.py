@@ -36,7 +36,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Probe:
-    """The result of `lzsampler.probe`. ``url``: the server's address, up to ``/v1``. ``requests``: number of requests."""
+    """The result of `lzsampler.probe`. ``url``: the address of the server, up to ``/v1``."""
 
     url: str
     model: str | None

@@ -70,7 +70,7 @@ def window(texts: Texts, *, repetition: str | None, frequency: bool, bias: bool,
         if found is not None:
             return found
     needed = "a repetition or frequency penalty with logit_bias, or a model that repeats one word without end"
-    return Window("cannot tell", None, f"that needs {needed}")
+    return Window("cannot tell", None, f"this test needs {needed}")
 
 
 def _copies(text: str) -> tuple[str, int]:
@@ -195,9 +195,9 @@ def _by_runs(texts: Texts, *, bias: bool, prompt_counts: bool | None) -> Window 
     names = " and ".join(name for name, _ in found)
     (_, a), (_, b) = found
     ends = f"{counted(a, 'token')} at the most" if a == b else f"{a} and {b} tokens at the most"
-    shown = f"a frequency_penalty ends {names} after {ends}, and a little smaller one never does"
+    shown = f"a frequency_penalty ends {names} after {ends}, and a slightly weaker one never does"
     if abs(a - b) > 1:
-        return Window("no", None, f"{shown}: about so many are counted")
+        return Window("no", None, f"{shown}: about this many tokens are counted")
     return Window("no", min(a, b), shown)
 
 

@@ -13,7 +13,7 @@ from ..reading.format import Format, Message, NoTextError, Source
 from ..reading.messages import groups
 
 _NAME = re.compile(r"samples_(?P<task>.+?)(?:_\d{4}-\d\d-\d\dT[\d.:-]+)?\.jsonl")
-_NO_ANSWER = "nothing was generated: the file holds log-likelihoods of given answers"
+_NO_ANSWER = "nothing was generated: the file contains log-likelihoods of given answers"
 
 
 def matches(row: Any) -> bool:

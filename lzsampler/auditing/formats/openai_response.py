@@ -51,7 +51,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
         return
     for choice in body.get("choices", [body]):
         if "delta" in choice:
-            raise NoTextError("it is a piece of a stream: read the file with --format stream")
+            raise NoTextError("it is a chunk of a stream: read the file with --format stream")
         told = {**found, **groups({"finish_reason": choice.get("finish_reason")})}
         message = choice.get("message")
         made = Message(choice["text"], None, id, told) if message is None else written(message, told, id)

@@ -53,4 +53,4 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
         yield from answers(value, told, id)
 
 
-FORMAT = Format("preference", "pairs of answers: chosen and rejected, two models of an arena", matches, messages)
+FORMAT = Format("preference", "pairs of answers: chosen and rejected, or of two models", matches, messages)

@@ -94,7 +94,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
     elif kind == "":
         if isinstance(row, dict) and row.get("error"):
             raise NoTextError(f"the request failed: {str(row['error'])[:200]}")
-        raise TypeError("it is not a piece of a stream")
+        raise TypeError("it is not a chunk of a stream")
     else:
         yield from _EVENTS[kind](row, source, open_)
 
@@ -260,7 +260,7 @@ _EVENTS = {
 
 FORMAT = Format(
     "stream",
-    "streams of OpenAI-compatible servers, ollama and others: pieces, joined",
+    "streams of OpenAI-compatible servers, ollama and others; chunks are joined",
     matches,
     messages,
     cut=False,

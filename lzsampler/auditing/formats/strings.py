@@ -28,4 +28,6 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
         yield Message(text, None, key, number=i)
 
 
-FORMAT = Format("strings", "texts alone, in an array or one a line; {prompt: answer}", matches, messages, whole=True)
+FORMAT = Format(
+    "strings", "texts without keys: an array, one per line, {prompt: answer}", matches, messages, whole=True
+)

@@ -42,7 +42,7 @@ def read(shard: Shard) -> Iterator[Read]:
         yield BadRecord(shard.file, 0, str(error))
     else:
         if not n and shard.container != "zip" and shard.is_whole:
-            yield BadRecord(shard.file, 0, f"it was read as {shard.described}, and holds no text of a model")
+            yield BadRecord(shard.file, 0, f"it was read as {shard.described}, and contains no text of a model")
 
 
 def _read(shard: Shard) -> Iterator[Read]:
@@ -332,7 +332,7 @@ def _eval_head(shard: Shard, archive: zipfile.ZipFile, names: set[str]) -> Shard
 def _slot(shard: Shard) -> Iterator[Read]:
     if shard.tokenizer is None:
         yield BadRecord(
-            shard.file, 0, "a slot holds tokens, not text: give the model that wrote it with --tokenizer MODEL.gguf"
+            shard.file, 0, "a slot contains tokens, not text: give the model that wrote it with --tokenizer MODEL.gguf"
         )
         return
     try:

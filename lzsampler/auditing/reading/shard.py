@@ -50,10 +50,10 @@ class OwnResultError(NoTextError):
 class Shard:
     """A part of a file, as plain data that can be pickled.
 
-    ``start`` and ``end``: the range of the shard, in bytes of a file of lines, in row groups of a Parquet file, or else
-    all bytes of the file. ``first``: the number of the shard's first line or row, from 0. ``size``: the bytes that the
-    shard adds to the progress; the sizes of a file's shards add up to the size of the file. ``is_last``: whether the
-    shard is the last of its file. ``path``: the file to open, if it is not ``file``. ``packed``: "", "gz", "zst",
+    ``start`` and ``end``: the range of the shard, in bytes of a file of lines or in row groups of a Parquet file. Other
+    files have only one shard. ``first``: the number of the shard's first line or row, from 0. ``size``: the bytes that
+    the shard adds to the progress. The sizes of a file's shards add up to the size of the file. ``is_last``: whether
+    the shard is the last of its file. ``path``: the file to open, if it is not ``file``. ``packed``: "", "gz", "zst",
     "utf-16" or "zip".
 
     ``format``: the name of the format; "" for a zip whose files have different formats, which `read` detects.
@@ -142,7 +142,7 @@ def find(
         except (UnknownFormatError, tables.TableError) as error:
             often_others = not file.named and _inner_name(file.name).endswith(_OFTEN_OTHERS)
             if often_others:
-                others.append(BadRecord(file.name, 0, f"{PurePath(file.name).suffix} files that hold no known format"))
+                others.append(BadRecord(file.name, 0, f"{PurePath(file.name).suffix} files in no known format"))
             else:
                 bad.append(BadRecord(file.name, 0, str(error)))
         except OwnResultError as error:

@@ -32,8 +32,8 @@ class TableError(ValueError):
 def csv_rows(stream: Any, name: str) -> Iterator[tuple[int, Any]]:
     """Yield (number of the line, row) for each row after the header of a CSV file. `value_of` reads the cells.
 
-    If a quote is not closed, or is closed only by a quote of another cell, it is uncertain how the rows after the quote
-    must be read. A `TableError` follows these rows. It has the line of the quote, and says how they were read.
+    If a quote is not closed, or is closed only by a quote of another cell, the rows after the quote are uncertain. A
+    `TableError` follows these rows. It has the line of the quote, and says how the rows were read.
     """
     text = (line.decode("utf-8", "replace") for line in stream)
     first = next(text, "").removeprefix("\ufeff")
@@ -97,8 +97,8 @@ def _in_doubt(
     if len(header) > 1 and others and 2 * sum(len(row) == len(header) for _, row in others) >= len(others):
         yield line, _row(header, _lenient(kept[: opens + 1], delimiter, line)[0][1], delimiter)
         yield from ((at, _row(header, row, delimiter)) for at, row in others)
-        after = f"what comes after it (rows: {len(others):,}, bytes: {n_bytes:,})"
-        done = f"{after} was read as if it were closed in its line"
+        after = f"what follows (rows: {len(others):,}, bytes: {n_bytes:,})"
+        done = f"{after} was read as if the quote were closed in its line"
     else:
         yield line, _row(header, cells, delimiter)
         end = "the end of the file" if ended else "the next quote"
@@ -185,7 +185,7 @@ def _size(node: Any, most: int, known: dict[int, int]) -> int:
     elif id(node) in known:
         size = known[id(node)]
         if size == 0:
-            raise TableError("a value of its YAML holds itself")
+            raise TableError("a value of its YAML contains itself")
     else:
         known[id(node)] = 0
         size = 1
