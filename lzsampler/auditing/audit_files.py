@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 STDIN = "-"
-SHARD_BYTES = TASK_BYTES = 4 << 20  # With tasks of this size, the workers end at about the same time.
+SHARD_BYTES = TASK_BYTES = 4 << 20  # so small that the workers end at about the same time
 _TASK_SHARDS = 1000  # maximum number of shards in a task
 _MAX_WORKERS = 1024
 _COPIED_AT_ONCE = 1 << 20  # bytes
@@ -53,9 +53,9 @@ _COPIED_AT_ONCE = 1 << 20  # bytes
 class Progress(NamedTuple):
     """The progress of an audit.
 
-    ``bytes``: how many of the ``total_bytes`` of the files are audited, as compressed on the disk. ``records``: the
-    number of records that this run audited. ``seconds``: the time since the start. ``resumed``: the bytes that an
-    earlier run audited.
+    ``bytes``: how many of the ``total_bytes`` of the files are audited. Compressed files count with their size on the
+    disk. ``records``: the number of records that this run audited. ``seconds``: the time since the start. ``resumed``:
+    the number of bytes that an earlier run audited.
     """
 
     bytes: int
@@ -90,11 +90,11 @@ class Audit:
         return self._folder
 
     def to_arrow(self) -> "pyarrow.Table":
-        """Return a row for each finding, with the columns of docs/report.md. MissingExtra without pyarrow."""
+        """Return a table with a row for each finding (docs/report.md). MissingExtra if pyarrow is not installed."""
         return arrow_table(self)
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """Return a row for each finding, with the columns of docs/report.md. MissingExtra without pandas."""
+        """Return a data frame with a row for each finding (docs/report.md). MissingExtra if pandas is not installed."""
         return data_frame(self)
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ def audit_files(
     keys that no record has. ``workers``: number of processes; None means one for each core.
 
     ``tokenizer``: a GGUF file (its vocabulary is enough) or the name of a model; the level "token" needs a tokenizer.
-    ``resume``: a folder that keeps finished work. If a run is interrupted, the same call continues the run.
+    ``resume``: a folder for the finished work. If a run is interrupted, the same call continues the run.
     ``progress``: a function that is called after each task of about 4 MB. ``without``: files and folders to leave out,
     such as reports. ``rules``: the fields of `Rules`.
 
@@ -199,7 +199,7 @@ def audit_files(
                 finally:
                     folder.tidy()
             return Audit(_merged(folder), folder, temporary)
-        except BaseException:  # includes Ctrl-C
+        except BaseException:  # Ctrl-C is not an Exception.
             if temporary is not None:
                 temporary.close()
             raise
@@ -219,7 +219,7 @@ def _copy_of_stdin(wanted: bool) -> Iterator[Path | None]:
 
 
 def load(folder: str | Path) -> Audit:
-    """Load the audit that `audit_files(..., resume=folder)` wrote. LzsError if it is missing or incomplete."""
+    """Load the audit that `audit_files(..., resume=folder)` wrote. LzsError if the audit is missing or incomplete."""
     work = WorkFolder(Path(folder), lasting=True)
     if not is_audit(folder):
         raise LzsError(f"{folder} contains no audit: give the folder that --resume (resume=) wrote")
@@ -261,7 +261,7 @@ class _Task(NamedTuple):
 
 
 def _identity(path: str | Path) -> list[int]:
-    """Return the size of a file in bytes and its time of change in ns, which identify its content."""
+    """Return what identifies the content of a file: its size in bytes and its modification time in ns."""
     status = os.stat(path)
     return [status.st_size, status.st_mtime_ns]
 

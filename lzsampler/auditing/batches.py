@@ -111,7 +111,7 @@ class BatchAudit:
 def _values(column: Any) -> Iterator[Any]:
     """Yield the values of a column as Python objects.
 
-    Arrow does not check whether text is UTF-8. For a text that is not, yield the UnicodeDecodeError.
+    Arrow does not check whether text is UTF-8. For a text that is not UTF-8, yield the UnicodeDecodeError.
     """
     for value in column:
         try:

@@ -20,7 +20,7 @@ _COLUMNS = ("records", "looping", "literal", "stuck")
 def key_of(audited: Audited) -> int:
     """Return a 64-bit hash of a record's conversation.
 
-    Among a million conversations, two have equal hashes with probability 3e-8.
+    The probability that two of a million conversations have the same hash is 3e-8.
     """
     name = f"{audited.file}\0{audited.conversation or audited.id}".encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(name, digest_size=8).digest(), "big")
@@ -66,7 +66,7 @@ class Clusters:
 
     @property
     def conversations(self) -> int:
-        """The number of conversations. If all records are independent, it equals the number of records."""
+        """The number of conversations. If all records are independent, this is the number of records."""
         return int(self._by_conversation()["records"].size)
 
     def interval(self, of: Property) -> Interval:
@@ -90,7 +90,7 @@ class Clusters:
 
     @classmethod
     def unpack(cls, packed: list[list[int]]) -> "Clusters":
-        """Return the `Clusters` of which `pack` made ``packed``. ValueError or TypeError for anything else."""
+        """Return the `Clusters` that were packed by `pack`. ValueError or TypeError for anything else."""
         made = cls()
         keys, *columns = packed
         try:

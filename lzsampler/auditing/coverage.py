@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"\d[\d,.]*")
 
 @dataclass
 class FileCount:
-    """The format of a file that was read, and how many of its records were read and were bad."""
+    """The format of a file, the number of its records that were read, and the number of its bad records."""
 
     format: str
     records: int = 0
@@ -157,7 +157,7 @@ class Coverage:
 
 
 def unpack(packed: Mapping[str, Any]) -> Coverage:
-    """Return the `Coverage` of which `Coverage.pack` made ``packed``."""
+    """Return the `Coverage` that was packed by `Coverage.pack`."""
     formats = {format: [files, records] for format, (files, records) in packed["formats"].items()}
     coverage = Coverage(formats=of(formats, dict[str, list[int]]))
     coverage.files = {of(file, str): checked(FileCount(*count)) for file, *count in packed["files"]}

@@ -15,8 +15,8 @@ VERSION = 1  # version of the format of `Comparison.to_json`
 ALPHA = 0.05
 
 
-# Name of a record: name of its file; id; whether the id is from the file (if not, it is a line number); model, or "".
-# The model is part of the name only for the records of `_modelled`.
+# The name of a record consists of the name of its file, its id, whether the id is from the file and not a line number,
+# and its model. The model is "" unless the record is one of `_modelled`.
 _Name = tuple[str, str, bool, str]
 _Key = tuple[str, str, bool, str, int]  # name of a record, and number of earlier records with the same name
 _Names = dict[str, str]  # name of each file by its path
@@ -48,9 +48,9 @@ class Comparison:
     many of the compared records loop. ``conversations``: the number of conversations of the pairs, or, if nothing is
     paired, of A and B together. ``only_a`` and ``only_b``: how many records of A and of B are in no pair.
 
-    ``by_number``: the number of pairs without an id in their files. Such records are paired by line, which is right
-    only if both sides have the same order. ``by_prompt``: the number of pairs of the same prompt and seed under
-    different settings. Such pairs are made if two evaluations, each of one setting, have no id in common.
+    ``by_number``: the number of pairs of records without ids. Such records are paired by line, which is right only if
+    both sides have the same order. ``by_prompt``: the number of pairs of the same prompt and seed under different
+    settings. Such pairs are made if two evaluations, each of one setting, have no id in common.
     ``by_order``: the number of pairs whose id several records of a file share. Such records are paired in their order.
 
     ``few``: whether fewer than half of the records of a side are compared. Texts of an evaluation do not count here,
@@ -107,7 +107,7 @@ class Comparison:
         return self.rate_b - self.rate_a
 
     def verdict(self, alpha: float = ALPHA) -> str:
-        """Return "worse" or "better" (B than A) when p < ``alpha``, else "no significant difference"."""
+        """Return whether B is "worse" or "better" than A if p < ``alpha``, else "no significant difference"."""
         if self.p >= alpha or not self.difference:
             return "no significant difference"
         return "worse" if self.difference > 0 else "better"
@@ -135,10 +135,10 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
     If both sides have several files, records are paired within files of the same name. A name is relative to the folder
     that contains all files of its side. If the sides share no file name, or each side is one file, ids alone decide.
 
-    If several records have the same id, and both sides have a record of the same model among these, only records of one
-    model are paired. If several records still match, such as several answers to a prompt, the first of A is
-    paired with the first of B, and so on. If a record has no id, its line number serves as id. Such a record is never
-    paired with a record that has this number as its own id.
+    If several records have the same id, and a model has records with this id on both sides, only records of the same
+    model are paired. If several records still match, such as several answers to a prompt, the first record of A is
+    paired with the first record of B, and so on. If a record has no id, its line number serves as id. Such a record is
+    never paired with a record that has this number as its id in the file.
 
     If no records can be paired, and each side is an evaluation of one setting, texts are paired by prompt and seed.
     Otherwise all of A is compared with all of B, as two groups of conversations.
@@ -253,7 +253,7 @@ def _names(outcomes: list[Outcome]) -> dict[str, str]:
 
 
 def _check_ids(outcomes: list[Outcome]) -> None:
-    """Raise LzsError if an id is in two files, since an id then does not identify a record without its file."""
+    """Raise LzsError if an id is in two files, since ids alone then do not identify the records."""
     file_of: dict[str, str] = {}
     for outcome in outcomes:
         file = file_of.setdefault(outcome.id, outcome.file)
@@ -269,7 +269,7 @@ def _repeated(outcomes: list[Outcome]) -> int:
 
 
 def _modelled(left: list[Outcome], right: list[Outcome], names_a: _Names, names_b: _Names) -> set[_Name]:
-    """Return each name that several records of a side share, and for which both sides have a record of one model."""
+    """Return the names that several records of a side share, if a model has records with the name on both sides."""
     sides: list[dict[_Name, list[str]]] = []
     for side, names in ((left, names_a), (right, names_b)):
         models: dict[_Name, list[str]] = {}
@@ -298,7 +298,10 @@ def _keyed(outcomes: list[Outcome], names: _Names, modelled: set[_Name]) -> dict
 
 
 def _by_prompt(outcomes: list[Outcome], names: _Names) -> dict[_Key, Outcome]:
-    """Return the texts of an evaluation by prompt and seed. The dict is empty if two texts have the same keys."""
+    """Return the texts of an evaluation by prompt and seed.
+
+    If a record is not of an evaluation, or two texts have the same prompt and seed, the dict is empty.
+    """
     keyed: dict[_Key, Outcome] = {
         (names[one.file], one.counterpart, True, "", 0): one for one in outcomes if one.counterpart
     }
@@ -310,5 +313,5 @@ def _pairs(left: dict[_Key, Outcome], right: dict[_Key, Outcome]) -> list[tuple[
 
 
 def _conversation(name: str, outcome: Outcome) -> tuple[str, str]:
-    """Return the key of a record's conversation. ``name``: the name of the file. Records with one key are dependent."""
+    """Return the key of a record's conversation. ``name``: name of its file. Records with equal keys are dependent."""
     return name, outcome.conversation or outcome.id

@@ -48,8 +48,8 @@ _CHARACTERS_PER_TOKEN = 4  # assumed length of a token if there is no tokenizer
 _PIECE = 4096  # number of characters of a unit that `_distinct` reads at once
 _LONG = 4  # Data in the middle of a text is a loop if its copies together have 4 * `Rules.length` characters.
 _WORDS = 4  # minimum number of different words of a sentence; names in data have two or three words
-_LETTERS = 20  # number of letters in words that near copies need for each changing number
-_LETTERS_OF_MANY = 12  # the same for at least `Rules.copies` near copies
+_LETTERS = 20  # For each number that changes, near copies need this many letters in words.
+_LETTERS_OF_MANY = 12  # replaces _LETTERS if there are at least `Rules.copies` near copies
 _COMPARED = 8  # maximum number of near copies whose numbers are compared
 _FIGURES = 4 << 20  # bytes; C computes the figures of a longer text in pieces (lzs_text_figures)
 _LONG_TEXT = 1 << 20  # bytes; in a longer text, the middle of a loop is left out of further scans
@@ -192,7 +192,7 @@ class _FieldAudit:
         raise NotImplementedError
 
     def wasted(self, start: int, end: int, unclaimed: int) -> int:
-        """Return how many tokens the copies after the first waste. These copies extend from ``start`` to ``end``.
+        """Return how many tokens are wasted by all copies but the first. These extend from ``start`` to ``end``.
 
         ``unclaimed``: how many characters or tokens of these copies no earlier finding has claimed. Only these count.
         """
@@ -308,7 +308,7 @@ class _FieldAudit:
         return sorted(self.found, key=lambda finding: (finding.start, finding.end, finding.rule))
 
 
-_last: list[tuple[Rules, Prefilter]] = []  # the last rules and their prefilter, since rules rarely change
+_last: list[tuple[Rules, Prefilter]] = []  # the last rules and their prefilter, to be reused
 
 
 def _prefilter(rules: Rules) -> Prefilter:
@@ -347,7 +347,7 @@ def _of_bytes(data: bytes, found: Runs) -> _Stretches:
     """Return runs of UTF-8 as stretches in bytes. Incomplete characters at the ends of a run are cut off."""
     start, end = whole_characters(data, found.start, found.start + found.length)
     kept = _Stretches(start, end, found.period, (end - start) / found.period)
-    return kept if data.isascii() else kept.where(end - start >= 2 * found.period)  # two periods must be left
+    return kept if data.isascii() else kept.where(end - start >= 2 * found.period)  # A stretch needs two periods.
 
 
 def _in_characters(data: bytes, found: _Stretches) -> _Stretches:
@@ -391,7 +391,7 @@ class _TextAudit(_FieldAudit):
         """Report the stuck stretches of the text. ``repeated``: the number of 4-grams of words that occurred before.
 
         If ``repeated`` is too small for a stuck stretch, the text is not searched. Let g be `Rules.stuck_ngram`. Since
-        old n-grams have g words, r old words in a row have r >= g. They contain at least r - 3 >= r (g - 3) / g
+        old n-grams have g words, r old words in a row have r >= g. Such words contain at least r - 3 >= r (g - 3) / g
         repeated 4-grams. A text of more than 4 MiB is always searched, since its figures are summed over pieces, and
         4-grams across two pieces are not counted.
         """
@@ -495,7 +495,7 @@ class _TextAudit(_FieldAudit):
         """Report as LZR020 the longest stretch that is not claimed."""
         if found.start.size:
             length, loops = found.end - found.start, len(self.found)
-            for least in (int(length.max()), 0):  # The longest is tried alone, since sorting thousands takes long.
+            for least in (int(length.max()), 0):  # The longest stretch is tried first, since sorting takes long.
                 if len(self.found) == loops:
                     self.take("char", "LZR020", found.where(length >= least), lambda _: True, most=1)
 
@@ -513,7 +513,7 @@ class _TextAudit(_FieldAudit):
         more = around * self._middle.copies * (self._middle.words if level == "word" else self._middle.lines)
         start, end, second = self._middle.places(np.stack((start, end, second)))
         in_bytes = _Stretches(start, end, second - start, (found.length + more) / found.period)
-        maybe = self.enough(found.length, end - start, found.period)  # The length in bytes is an upper bound.
+        maybe = self.enough(found.length, end - start, found.period)  # Lengths in bytes are upper bounds.
         if not maybe.any():
             return
         # White space between units is not compared. In the length, it always counts as one character.

@@ -17,7 +17,7 @@ def tokenizer_of(path: str | Path | None) -> Tokenizer | None:
 
 @lru_cache(maxsize=1)
 def vocabulary_of(path: str | Path) -> Any:
-    """Return the `Vocabulary` of a GGUF file, or raise one of its errors."""
+    """Return the `Vocabulary` of a GGUF file. Raises the errors of `Vocabulary`."""
     from ..llama import gguf
 
     gguf.read(path)  # A bad file is then reported as such even if llama-cpp-python is not installed.

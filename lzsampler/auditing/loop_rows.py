@@ -84,7 +84,7 @@ def arrow_table(audited: Iterable[Audited]) -> "pyarrow.Table":
 
 
 def data_frame(audited: Iterable[Audited]) -> "pandas.DataFrame":
-    """Return the rows of `write_loops` as a data frame. ``groups`` are dicts. MissingExtra without pandas."""
+    """Return the rows of `write_loops` as a data frame. MissingExtra if pandas is not installed."""
     try:
         import pandas
     except ImportError as error:

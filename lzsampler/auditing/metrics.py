@@ -16,7 +16,7 @@ from ..errors import LzsError
 
 try:
     from deflate import zlib_compress
-except ImportError:  # The ratio is then not measured, since another library's ratio would not be comparable.
+except ImportError:  # The zlib ratios are then not measured, since those of other libraries would not be comparable.
     zlib_compress = None  # type: ignore[assignment]
 
 TAIL = 4096  # number of last bytes of a field that zlib_tail_ratio measures
@@ -40,12 +40,12 @@ Ids = npt.NDArray[np.int32]
 
 
 def words(data: bytes) -> Spans:
-    """Return the words of a text in UTF-8, split as by `str.split`: start and end in bytes, uint32[n, 2]."""
+    """Return (start, end), in bytes, of the words of a text in UTF-8, uint32[n, 2]. Words are as in `str.split`."""
     return _split(data, lib.LZS_SPLIT_WORDS, len(data) // 2 + 1)
 
 
 def lines(data: bytes) -> Spans:
-    """Return the lines of a text in UTF-8, stripped of white space: start and end in bytes, uint32[n, 2]."""
+    """Return (start, end), in bytes, of the lines of a text in UTF-8 without surrounding white space, uint32[n, 2]."""
     return _split(data, lib.LZS_SPLIT_LINES, data.count(b"\n") + 1)
 
 
@@ -69,7 +69,7 @@ def intern(data: bytes, spans: Spans) -> Ids:
 
 
 class TokenFigures(NamedTuple):
-    """Metrics of the tokens of a text, as other work defines them (docs/evaluate.md).
+    """Metrics of the tokens of a text, as other papers define them (docs/evaluate.md).
 
     ``rep4``: the share of the 4-grams that occurred before, 0..1. ``tail_rep4``: rep-4 of the last 512 tokens alone.
     ``extensible``: the number of tokens whose preceding 4-gram occurred before. ``extended``: how many of these tokens
@@ -103,10 +103,10 @@ def code_length(tokens: npt.NDArray[np.int32], n_vocab: int, window: int = 512, 
     """Return the length in bits of tokens, int32[n], under the LZ compressor of arXiv 2504.20131 (Definition 8).
 
     The compressor cuts the tokens into phrases from left to right. A phrase is the longest stretch of up to ``buffer``
-    tokens that also occurs 1 to ``window`` tokens earlier. Its code has 1 + log2 length + log2 distance bits
-    (Proposition 1). If there is no such stretch, the phrase is a single token, whose code has 1 + log2 ``n_vocab`` bits
-    (Proposition 2). A phrase may overlap its earlier copy, as in LZ77. If several earlier copies are equally long, the
-    nearest counts. The speed is about 10 million tokens/s. ValueError for values out of range.
+    tokens that also occurs 1 to ``window`` tokens earlier. The code of a phrase has 1 + log2 length + log2 distance
+    bits (Proposition 1). If there is no such stretch, the phrase is a single token, whose code has 1 + log2 ``n_vocab``
+    bits (Proposition 2). A phrase may overlap its earlier copy, as in LZ77. If several earlier copies are equally long,
+    the nearest counts. The speed is about 10 million tokens/s. ValueError for values out of range.
     """
     ids, bits = token_array("tokens", tokens, n_vocab), ffi.new("double *")
     check(lib.lzs_code_length(ffi.from_buffer("int32_t[]", ids), len(ids), n_vocab, window, buffer, bits))
@@ -167,9 +167,9 @@ class Sums:
 
     def __init__(self, sums: dict[str, float] | None = None, counts: dict[str, int] | None = None) -> None:
         self._sums, self._counts = sums or {}, counts or {}
-        # The latest records with the same metrics are not in `_sums` and `_counts` yet.
-        self._names: tuple[str, ...] = ()  # names of their metrics
-        self._row: list[float] = []  # sums of these metrics over all records
+        # `_sums` and `_counts` lack the latest records, which all have the same metrics.
+        self._names: tuple[str, ...] = ()  # names of the metrics of the latest records
+        self._row: list[float] = []  # sum of each of these metrics over all records
         self._rows = 0  # number of the latest records
 
     def __eq__(self, other: object) -> bool:

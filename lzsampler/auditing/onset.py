@@ -14,9 +14,9 @@ from .records import LOOPING, Finding
 from .scan import runs
 from .units import has_digits, has_letters
 
-_COPIES = 4  # minimum number of copies of a run that counts as a neighbour (`onset`)
-_CHARACTERS = 20  # minimum number of characters of such a run
-_TOKENS = 5  # minimum number of tokens of such a run, in fields with only tokens
+_COPIES = 4  # minimum number of copies of a neighbouring run (`onset`)
+_CHARACTERS = 20  # minimum number of characters of a neighbouring run
+_TOKENS = 5  # minimum number of tokens of a neighbouring run, in fields with only tokens
 
 Stretch = tuple[int, int]
 
@@ -27,10 +27,10 @@ def onset(first: Finding, findings: Sequence[Finding], text: str, tokens: npt.ND
     ``findings``: all findings of the loop's field. ``text``: the text of the field. ``tokens``: the field's tokens if
     the field has no text. Offsets are in characters of ``text``, or else in tokens.
 
-    At first the stretch is the loop itself. Its neighbours are earlier findings of any loop and of LZR011, and of
-    LZR020 if the unit has a letter or a digit. Runs of at least 4 copies that together have 20 characters (5 tokens)
-    are neighbours, too. The neighbours are tried from the last to the first. If the gap before the stretch is at most
-    as long as the neighbour and as the stretch, the stretch is extended to the start of the neighbour.
+    At first the stretch is the loop itself. The neighbours of the stretch are earlier findings of loops and of LZR011,
+    and of LZR020 if the unit has a letter or a digit. Runs of at least 4 copies that together have 20 characters (5
+    tokens) are neighbours, too. The neighbours are tried from the last to the first. If the gap before the stretch is
+    at most as long as the neighbour and as the stretch, the stretch is extended to the start of the neighbour.
     """
     before = _runs(text[: first.start]) if tokens is None else _token_runs(tokens[: first.start])
     before += [(found.start, found.end) for found in findings if found.start < first.start and _joins(found)]
@@ -42,7 +42,7 @@ def onset(first: Finding, findings: Sequence[Finding], text: str, tokens: npt.ND
 
 
 def _runs(text: str) -> list[Stretch]:
-    """Return the start and the end, in characters, of each run of a text that is a neighbour."""
+    """Return (start, end), in characters, of the runs of a text that count as neighbours (`onset`)."""
     data = to_bytes(text)
     found = runs(data, min_copies=_COPIES, min_length=_CHARACTERS)
     places = characters_before(data, np.stack((found.start, found.start + found.length, found.start + found.period)))

@@ -11,7 +11,7 @@ from .metrics import MAX_BYTES, MEMBERS
 from .normalized import fold_table
 from .scan import Runs
 
-# Each bit stands for one scan (lzs_scan). If a bit of `Prefiltered.scans` is clear, its scan would find no loop.
+# Each bit stands for one scan (lzs_scan). If a bit of `Prefiltered.scans` is clear, the scan would find no loop.
 LONG_BYTES: int = lib.LZS_SCAN_LONG_BYTES
 SHORT_BYTES: int = lib.LZS_SCAN_SHORT_BYTES
 LINES: int = lib.LZS_SCAN_LINES
@@ -46,7 +46,7 @@ class Prefilter:
         fold, n_fold = fold_table(data)
         result = ffi.new("lzs_prefilter_result *")
         check(lib.lzs_prefilter(ffi.from_buffer(data), len(data), self._rules, fold, n_fold, result))
-        counts = ffi.unpack(ffi.cast("uint64_t *", result), len(MEMBERS))  # the figures are the first member
+        counts = ffi.unpack(ffi.cast("uint64_t *", result), len(MEMBERS))  # The first member is the figures.
         return Prefiltered(counts, result.scans, _runs(result) if result.scans & LONG_BYTES else None)
 
 

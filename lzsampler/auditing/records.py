@@ -87,9 +87,9 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class BadRecord:
-    """A part of a file that could not be read. The audit counts and lists it, and continues.
+    """A part of a file that could not be read. The audit counts and lists bad records, and continues.
 
-    ``line``: the line, from 1; 0 if the part is not a line.
+    ``line``: the number of the line, from 1; 0 if the part is not a line.
     """
 
     file: str
@@ -101,8 +101,8 @@ class BadRecord:
 class FileRead:
     """The beginning of a file, or of a shard of a file.
 
-    ``format``: the name of the format, followed by the place of the rows if they are nested in others. ``again``:
-    whether this is the beginning of a later shard, and not of the file.
+    ``format``: the name of the format. If the rows are nested in others, their path follows. ``again``: whether this is
+    the beginning of a later shard, and not of the file.
     """
 
     file: str
@@ -134,10 +134,10 @@ class Finding:
     ``start``, ``end`` and ``period`` count tokens, and ``unit`` lists token ids.
 
     LZR010: the finding covers the whole field, and ``copies`` is the mean number of occurrences of a 4-gram of words.
-    LZR011: ``copies`` is the median number of occurrences, in the stretch, of the 4-grams that begin in the stretch; it
-    is at least `Rules.stuck_count`. ``period`` is the length of the stretch divided by ``copies``. LZR012: the finding
-    is about a conversation. ``start``, ``end`` and ``period`` count the model's turns in the conversation, from 0, and
-    ``field`` is "turns".
+    LZR011: for each word, the occurrences in the stretch of the 4-gram that begins with the word are counted.
+    ``copies`` is the median of these counts, but at least `Rules.stuck_count`. ``period`` is the length of the stretch
+    divided by ``copies``. LZR012: the finding is about a conversation. ``start``, ``end`` and ``period`` count the
+    model's turns in the conversation, from 0, and ``field`` is "turns".
 
     ``unit``: the text of the first copy, at most 200 characters. ``share``: start / length of the field, 0..1.
     ``tail``: whether the stretch reaches the end of the field, apart from white space. ``wasted_tokens``: the number of
@@ -162,7 +162,7 @@ class Audited:
     """A record after the audit.
 
     ``looping``: whether a selected rule of `LOOPING` has a finding in the record. ``literal``: whether some unit occurs
-    20 times in a row. LZR020 reports the unit, or, if the repetition is significant, LZR001 or LZR002 does.
+    20 times in a row. If this repetition is significant, LZR001 or LZR002 reports it, otherwise LZR020.
     ``characters``: the number of characters in all fields. ``metrics``: the metrics of all fields together, by name
     (docs/audit.md). Metrics that were not measured are missing; fields with only tokens have few. ``texts``: the name
     and text of each field of a looping record, for reports; empty for other records.

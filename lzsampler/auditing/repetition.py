@@ -15,7 +15,7 @@ from .findings import audit
 from .rules import Rules
 from .scan import runs
 
-_LONG = 64  # characters; only if no run is this long are shorter runs searched for, which takes longer
+_LONG = 64  # characters; if there is no run of this length, all runs are searched for, which takes longer
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ def repetition(text: str) -> Repetition:
 def largest_run(text: str, min_count: int = 2) -> Run | None:
     """Return the longest run, in characters, that has at least ``min_count`` (>= 2) copies.
 
-    Of equally long runs, the run with the shortest period is returned, then the first run. None if there is no such
-    run. 100,000 characters take milliseconds.
+    If several runs are equally long, the first of those with the shortest period is returned. None if there is no run.
+    100,000 characters take milliseconds.
     """
     if min_count < 2:
         raise ArgumentError(f"min_count must be at least 2, got {min_count}")

@@ -21,13 +21,13 @@ class Rules:
 
     A literal loop is any unit that occurs ``literal_copies`` times in a row. A significant loop is a unit that occurs
     ``copies`` times in a row, or ``length_copies`` times if the copies have at least ``length`` characters together. If
-    a unit has fewer than two different characters apart from white space, the copies always need ``length``. Text that
-    people rightly repeat is not a loop. Rows and code in the middle of a text therefore need more copies than sentences
-    need, or rows and code at the end of the text (docs/audit.md).
+    a unit has fewer than two different characters apart from white space, the copies always need ``length`` characters.
+    Text that people rightly repeat is not a loop. Rows and code therefore need more copies than sentences, unless they
+    are at the end of the text (docs/audit.md).
 
     ``levels``: the units that are compared: "char", "word", "line", and "token" if there are tokens. ``near``: whether
     near copies count, which differ only in digits, case or white space. Near copies need ``near_copies`` instead of
-    ``length_copies``, and must be sentences whose numbers are not their content. Exact copies of short phrases also
+    ``length_copies``, and must be sentences, and not data whose content is numbers. Exact copies of short phrases also
     need ``near_copies``. ``rep4``: the smallest rep-4 at which a field without loops is reported as LZR010.
 
     A stretch is stuck (LZR011) if nearly all of its words are old. In a field with only tokens, tokens replace words.
@@ -126,7 +126,7 @@ class Rules:
 
 
 class RuleOptions(TypedDict, total=False):
-    """The fields of `Rules` as keyword arguments. A sequence of one value may be given as the value."""
+    """The fields of `Rules` as keyword arguments. Instead of a sequence of one value, the value may be given."""
 
     literal_copies: int
     copies: int
@@ -154,7 +154,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def takes_rules(function: _Function) -> _Function:
     """Show the fields of `Rules` in the signature of a function with ``**rules``, for editors and help.
 
-    If the function is called with any other keyword argument, it raises `ArgumentTypeError`.
+    Calls with any other keyword argument raise `ArgumentTypeError`.
     """
     signature = inspect.signature(function)
     parameters = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]

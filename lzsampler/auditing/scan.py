@@ -61,7 +61,7 @@ def runs(data: Text, *, min_copies: int, min_length: int, max_period: int = 0) -
 
 
 def _text_array(data: object) -> npt.NDArray[Any]:
-    """Return ``data`` as a contiguous uint8[n] or int32[n], without a copy if it already is one."""
+    """Return ``data`` as a contiguous uint8[n] or int32[n], and copy it only if necessary."""
     if isinstance(data, bytes | bytearray):
         return np.frombuffer(data, np.uint8)
     if isinstance(data, memoryview):

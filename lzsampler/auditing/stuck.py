@@ -15,7 +15,7 @@ _ROOM = 64  # If a text has more stretches, which is rare, it is scanned again.
 
 
 class Stretches(NamedTuple):
-    """The stuck stretches in the order of the text, int64[n] each. ``old``: number of old words or tokens of each."""
+    """The stuck stretches in the order of the text, int64[n] each. ``old``: number of old words or tokens."""
 
     start: npt.NDArray[np.int64]
     end: npt.NDArray[np.int64]

@@ -85,7 +85,7 @@ class Group:
 
     @property
     def conversations(self) -> int:
-        """The number of conversations. If all records are independent, it equals the number of records."""
+        """The number of conversations. If all records are independent, this is the number of records."""
         return self.clusters.conversations if self.clusters else self.records
 
     def interval(self, of: Property) -> Interval:
@@ -190,12 +190,12 @@ class Summary:
 
     @property
     def loop_rate(self) -> float:
-        """Share of the records that loop, 0..1; 0 for no records."""
+        """Share of the records that loop, 0..1; 0 if there are no records."""
         return _rate(self.total.looping, self.total.records)
 
     @property
     def literal_rate(self) -> float:
-        """Share of the records with a literal loop, 0..1. LZR020 reports only those that are not significant."""
+        """Share of the records with a literal loop, 0..1. LZR020 reports the insignificant ones."""
         return _rate(self.total.literal, self.total.records)
 
     @property

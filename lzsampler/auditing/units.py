@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 _LOOKED_AT = 2000  # Only the first 2000 characters of a unit are examined.
-_LETTER = "A-Za-z\u00aa-\u1fff\u2c00-\ud7ff\ue000-\U0010ffff"  # includes accented letters and emoji, no symbols
+_LETTER = "A-Za-z\u00aa-\u1fff\u2c00-\ud7ff\ue000-\U0010ffff"  # includes accented letters and emoji, but no signs
 _WIDE = "[\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"  # Chinese, Japanese and Korean characters
 # Besides white space, words are separated by dashes and by the punctuation of scripts that have no white space.
 _BETWEEN = re.compile(
@@ -19,7 +19,7 @@ _BETWEEN = re.compile(
 _PUNCTUATION = ".,;:!?\u2026\"'\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb"
 _WORD = re.compile(rf"(?<!\S)[{_PUNCTUATION}]*([{_LETTER}]+(?:['\u2019-][{_LETTER}]+)*)[{_PUNCTUATION}]*(?!\S)")
 _WIDE_LETTERS = 3  # A character of `_WIDE` counts as three letters.
-_EMOJI = "\U0001f000"  # All characters from here on count as emoji.
+_EMOJI = "\U0001f000"  # All characters from this code point on count as emoji.
 _SPACE = re.compile(r"\s+")
 _DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+")
 _AFTER_MARK = (". ", ") ", ": ")

@@ -24,8 +24,8 @@ from typing import IO, Any, NamedTuple
 from ..errors import LzsError
 from ..util.signals import uninterrupted
 
-_ATTEMPTS = 2  # number of workers that must die at a piece before the piece is skipped
-_STARTS = 4  # number of workers that must die before their first piece until the run fails
+_ATTEMPTS = 2  # If this many workers die at a piece, the piece is skipped.
+_STARTS = 4  # If this many workers die before their first piece, the run fails.
 _SAID_LINES, _SAID_BYTES = 3, 4096  # an error quotes the last 3 lines of a worker's stderr, at most 4096 bytes
 _SERVE = "import sys; sys.path[:] = {path!r}; from lzsampler.auditing.workers import serve; serve()"
 

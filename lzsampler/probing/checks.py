@@ -1,4 +1,4 @@
-"""`Checks`: answers each question about an endpoint by requests, and yields the findings."""
+"""`Checks`: sends requests to an endpoint to answer each question of a probe, and yields the findings."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -25,7 +25,7 @@ CHECKS = (  # the names of all findings
     *(*(f"{name}_prompt" for name in COUNTING), "window"),
 )
 
-# If a penalty applies by default, its texts are compared with the texts of these strengths.
+# If a penalty applies by default, the texts are compared with texts under these strengths to find the default.
 _STRENGTHS = {
     "repetition_penalty": (1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5),
     "repeat_penalty": (1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5),
@@ -56,7 +56,7 @@ class Checks:
         self.endpoint = endpoint
         self._on_step = on_step
         self._refused: dict[str, str] = {}  # the server's message for each parameter that it refuses
-        self._shows: str | None = None  # whether log-probabilities are from "before" or "after" penalties; or None
+        self._shows: str | None = None  # "before" or "after": log-probabilities without or with penalties
         self._differences: dict[str, Difference] = {}
         self.texts = Texts(endpoint, {})
 
@@ -413,9 +413,9 @@ def _alike(texts: list[str]) -> str:
 
 
 def _together(without: Answer, with_it: Answer) -> tuple[list[tuple[dict[str, float], dict[str, float]]], bool]:
-    """Return (likeliest tokens of both texts, whether the texts differ).
+    """Return (likeliest tokens of both texts at each position, whether the texts differ).
 
-    The likeliest tokens are those up to and including the first position at which the texts differ.
+    The last position is the first at which the texts differ.
     """
     if without.best is None or with_it.best is None or without.chosen is None or with_it.chosen is None:
         return [], False

@@ -75,8 +75,8 @@ class Client:
 
     ``url``: the address, with or without ``/v1``. ``timeout``: seconds for a whole answer. ``on_request`` is called
     after each request with method, path, body and outcome, none of which contains the key. ``requests``: the number of
-    requests. ``shown``: the address for messages, which say whether /v1 was added. ValueError for a malformed address,
-    or a key that cannot be sent.
+    requests. ``shown``: the address for messages, with a note if /v1 was added. ValueError for a malformed address, or
+    a key that cannot be sent.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class Client:
     def _opened(self) -> httpx.Client:
         """Return a client that uses the proxy of the environment, as Python's urllib finds the proxy.
 
-        httpx itself refuses usual values of NO_PROXY, such as "::1". For proxies that are not HTTP, it needs a package.
+        httpx itself refuses usual values of NO_PROXY, such as "::1". For other proxies than HTTP, it needs a package.
         """
         parts = urlsplit(self.base)
         proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
@@ -186,7 +186,7 @@ class Client:
     def _failure(self, response: httpx.Response) -> LzsError:
         status = response.status_code
         if 300 <= status < 400:
-            # Redirects are not followed, since the key must go to no other server, and no other server is tested.
+            # Redirects are not followed, since another server must not get the key, and is not the one to test.
             there = response.headers.get("Location") or "another address"
             return LzsError(f"{self.shown} redirects to {_clean(there)}: give the address of the server itself")
         if status in (401, 403):

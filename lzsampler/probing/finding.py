@@ -59,7 +59,7 @@ class Probe:
         return tuple(finding for finding in self.findings if finding.wrong)
 
     def find(self, check: str, endpoint: str | None = None) -> Finding:
-        """Return the finding of a check. If ``endpoint`` is None, any endpoint counts. KeyError without a finding."""
+        """Return the finding of a check. If ``endpoint`` is None, any endpoint counts. KeyError if there is none."""
         for finding in self.findings:
             if finding.check == check and endpoint in (None, finding.endpoint):
                 return finding

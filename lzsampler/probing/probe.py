@@ -1,4 +1,4 @@
-"""`probe`: tests by requests what an OpenAI-compatible server does with penalties and seeds."""
+"""`probe`: sends requests to find out what an OpenAI-compatible server does with penalties and seeds."""
 
 from collections.abc import Callable, Sequence
 

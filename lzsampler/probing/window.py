@@ -7,7 +7,7 @@ is not penalised any more, and the model writes Y once more. So every (window + 
 and whether or not the prompt is counted.
 
 **The run** needs only a frequency penalty. A run is a text that repeats one token, because of ``logit_bias`` or because
-the prompt repeats the token. The lead is the token's logit minus the logit of the next likely token. A penalty of
+the prompt repeats the token. The lead is the token's logit minus the logit of the next likeliest token. A penalty of
 strength f ends the run after c tokens, when f * c exceeds the lead. A weaker penalty ends the run later. If f times the
 window is less than the lead, the run never ends. Bisection finds the smallest f that ends the run. The lead changes
 along the text, so the width of the window is known only roughly.

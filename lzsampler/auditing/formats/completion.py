@@ -43,7 +43,7 @@ _GIVEN = re.compile(
 _PLURAL = re.compile(r"(?:s|s[_ ]?(?:text|list|str|string)|list)\Z")
 _CAMEL = re.compile("(?<=[a-z])(?=[A-Z])")
 _LONG = 80  # minimum length of an answer whose only key is the name of a model
-_INSIDE = ("text", "generated_text", "turns", "choices")  # if an answer is an object, the keys of its text
+_INSIDE = ("text", "generated_text", "turns", "choices")  # keys of the text in an answer that is an object
 
 
 @lru_cache(maxsize=4096)

@@ -19,8 +19,8 @@ def matches(row: Any) -> bool:
 def messages(row: Any, source: Source) -> Iterator[Message]:
     """Yield all swipes of a message of the character.
 
-    The model did not write the greeting of the character's card, the system's notes, and texts that the user wrote for
-    a character by a command (`api` is "manual"). `is_system` is also true of messages that are hidden from the prompt.
+    The greeting of the character's card and the system's notes are not from the model. Neither are texts that the user
+    wrote for a character by a command (`api` is "manual"). `is_system` also marks messages hidden from the prompt.
     """
     if "mes" not in row:
         if not row.keys() & _HEADER:

@@ -76,7 +76,7 @@ def _kind(row: Any) -> str:
 
 
 def matches(row: Any) -> bool:
-    """Recognise a chunk of an answer by its kind. The last chunk of some streams does not count."""
+    """Recognise a chunk of an answer by its kind. The last chunk of a stream may have the form of a whole answer."""
     kind = _kind(row)
     return bool(kind) and not (kind in ("ollama", "llama-server") and row.get("done", row.get("stop")))
 
@@ -86,7 +86,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
     kind = _kind(row)
     open_: dict[Any, _Answer] = source.state.setdefault("open", {})
     if kind == "" and isinstance(row, dict) and row.get("object") == "text_completion":
-        kind = "text" if any(key[0] == row.get("id") for key in open_) else ""  # a last chunk, with a finish reason
+        kind = "text" if any(key[0] == row.get("id") for key in open_) else ""  # the last chunk
     if kind in ("chunk", "text"):
         yield from _chunk(row, source, open_)
     elif kind == "" and openai_response.matches(row):  # This answer was not streamed.

@@ -1,4 +1,4 @@
-"""Texts without keys, as JSON Lines or arrays, or answers as one object {prompt: answer}."""
+"""Texts without keys, as JSON Lines or arrays, and objects {prompt: answer}."""
 
 from collections.abc import Iterator
 from typing import Any

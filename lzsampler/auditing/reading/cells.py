@@ -10,7 +10,7 @@ from .decode import unpacked
 from .messages import CONTENT, PART_TYPES, is_conversation, is_known_role, is_message, role_of, unfolded
 
 _TEXTS = {"content", *CONTENT, *(side for pair in PAIRS for side in pair)}
-# Keys of a choice or candidate in an API's answer. If a model writes a quiz as JSON, its choices have none of them.
+# Keys of a choice or candidate in an API's answer. If a model writes a quiz as JSON, its choices lack these keys.
 _OF_CHOICES = {"message", "finish_reason", "finishReason", "content"}
 # Keys of an API's answer whose choices have only a text. JSON that a model wrote has other keys beside its choices.
 _OF_COMPLETIONS = {"id", "object", "created", "model", "choices", "usage", "system_fingerprint"}
@@ -27,8 +27,8 @@ _OF_APIS = ({"model", "response", "done"}, {"text", "finish_reason"})  # keys of
 def value_of(column: str, cell: Any) -> Any:
     """Return the parsed value of a cell that contains JSON or a printed Python list. Otherwise return the cell.
 
-    In a column of answers or contents, JSON usually is the model's text and is returned unparsed. It is parsed only if
-    it has a form that programs write: messages, parts of a content, or an answer of an API.
+    In a column of answers or contents, JSON usually is the model's text and is returned unparsed. Only the forms that
+    programs write are parsed: messages, parts of a content, or an answer of an API.
     """
     found = unpacked(cell)
     if found is cell or not (column in _TEXTS or holds_one(column) or COLUMN.match(column)):

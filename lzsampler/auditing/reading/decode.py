@@ -55,7 +55,7 @@ ZIP_ERRORS = (
     *STREAM_ERRORS,
 )
 
-_ZIP_ZSTD, _ZIP_HEADER, _ENCRYPTED = 93, 30, 1  # APPNOTE of PKWARE 6.3.10: 4.4.5, 4.3.7, 4.4.4
+_ZIP_ZSTD, _ZIP_HEADER, _ENCRYPTED = 93, 30, 1  # PKWARE's APPNOTE 6.3.10, sections 4.4.5, 4.3.7 and 4.4.4
 _WINDOW_LOG = 31  # zstd's maximum, which files of `zstd --ultra --long=31` need
 _BETWEEN = re.compile(r"[\s,]*")
 _NESTED = re.compile(r"\s*[\[{]")  # the beginning of a list or object, in JSON or as Python prints it
@@ -75,7 +75,7 @@ def loads(data: bytes) -> Any:
     U+FFFD, and control characters in strings, NaN and Infinity are accepted.
     """
     fast = _orjson()
-    # orjson copies its input. A long text is parsed by the standard library, and its bytes are freed before.
+    # orjson copies its input. For a long text, the standard library needs less memory, since the bytes are freed first.
     if fast is not None and not (len(data) > _LONG and data.isascii()):
         try:
             return fast(data)
@@ -114,8 +114,8 @@ def unpacked(text: Any) -> Any:
 def elements(data: bytes) -> tuple[list[Any], str]:
     """Return the elements of a JSON array up to the first damage, and a description of the damage ("" without damage).
 
-    If the value of the text is not an array, it is the only element. A text of several values in sequence is read like
-    an array. `JsonError` if a text that is not an array is damaged in its first two values.
+    A value that is not an array is returned as the only element. A text of several values in sequence is read like an
+    array. `JsonError` if a text that is not an array is damaged in its first two values.
     """
     try:
         value = loads(data)
@@ -262,7 +262,7 @@ def _gzip(file: Any) -> Any:
 
 
 def _zstd(file: Any) -> Any:
-    """Return the unpacked bytes of zstd frames as a stream. MissingExtra without backports.zstd."""
+    """Return the unpacked bytes of zstd frames as a stream. MissingExtra if backports.zstd is missing."""
     if ZSTD is None:
         raise missing("files packed by zstd need backports.zstd", "backports.zstd")
     return ZSTD.ZstdFile(file, options={ZSTD.DecompressionParameter.window_log_max: _WINDOW_LOG})

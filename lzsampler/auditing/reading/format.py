@@ -78,8 +78,8 @@ class Format:
     number of a message is the number of the row in which the message begins.
 
     ``is_certain``: tells whether a row that matches is surely in this format, even if it was found inside an object of
-    unknown form; None means always. ``whole``: whether the format is never looked for inside objects, and an object
-    matches only if it is the whole file.
+    unknown form; None means always. ``whole``: whether values inside rows are never in this format, and an object is
+    in this format only if the object is the whole file.
     """
 
     name: str

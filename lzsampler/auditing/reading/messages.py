@@ -147,7 +147,7 @@ _FINISHED = {
 
 
 def text_of(value: Any) -> str | None:
-    """Return the text of a content: a string, or a list of strings or parts. None without text.
+    """Return the text of a content: a string, or a list of strings or parts. None if there is no text.
 
     TypeError for other types.
     """
@@ -252,7 +252,7 @@ def cut_out(text: str, begin: re.Pattern[str], ends: Mapping[str, re.Pattern[str
 
 
 def role_of(message: Mapping[str, Any]) -> str | None:
-    """Return the role of a message's author, as the message names it. None if the message does not name it."""
+    """Return the role of a message's author, such as "assistant" or "gpt". None if the message names no role."""
     role: Any = message.get("role") or message.get("from")
     if isinstance(role, str):
         return role
@@ -303,12 +303,12 @@ def is_message(value: Any) -> bool:
 
 
 def is_conversation(value: Any) -> bool:
-    """Return whether a value is a list of messages, judged by its first two."""
+    """Return whether a value is a list whose first two elements are messages."""
     return isinstance(value, list) and bool(value) and all(is_message(message) for message in value[:2])
 
 
 def conversation_key(row: Mapping[str, Any]) -> str | None:
-    """Return the key of a row under which a conversation is; None without a conversation."""
+    """Return the key of a row that contains a conversation; None if there is no such key."""
     return next((key for key in CONVERSATIONS if is_conversation(row.get(key))), None)
 
 

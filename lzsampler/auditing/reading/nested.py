@@ -17,7 +17,7 @@ _GIVEN = {
     "target", "label", "labels", "schema", "parameters", "body", "docs", "doc", "dataset", "metrics", "scores",
     "logprobs", "gradingresult", "adapter_spec", "environment",
 }  # fmt: skip
-# A list under one of these keys is taken as rows, even if the format is not certain of them.
+# A list under one of these keys is taken as rows, even if `Format.is_certain` denies it.
 _ROWS = {
     "results", "data", "rows", "items", "records", "samples", "examples", "entries", "instances", "responses",
     "outputs", "generations", "completions", "predictions", "answers", "train", "test", "validation", "logs",

@@ -1,4 +1,4 @@
-"""Paths into JSON for `--field`: `output.text`, `choices[*].message.content`, `messages[role=assistant].content`."""
+"""Paths of `--field`: `output.text`, `choices[*].message.content`, `messages[role=assistant].content`."""
 
 import re
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from .decode import unpacked
 
 
 class Where(NamedTuple):
-    """A condition in a path. It selects the elements of a list, or an object, whose ``key`` has a given value."""
+    """A step that selects those elements of a list, or an object, whose ``key`` has a given value."""
 
     key: str
     value: str | None  # None means any value

@@ -270,7 +270,7 @@ def _why_not(name: str) -> str:
 def _member(shard: Shard, archive: zipfile.ZipFile, name: str, head: Shard | None, number: int) -> Iterator[Read]:
     """Yield the records of a file in a zip. ``head``: if the zip is a log of inspect-ai, the shard of the log.
 
-    The file is then a sample of the log, and all samples count as one file.
+    In a log, each file is a sample, and all samples count as one file.
     """
     file = f"{shard.file}/{name}"
     try:
@@ -293,7 +293,7 @@ def _member(shard: Shard, archive: zipfile.ZipFile, name: str, head: Shard | Non
 
 
 def _recognised_member(shard: Shard, file: str, first: bytes) -> Shard:
-    # Because of "zip", nothing relies on `start` and `end`, which are unknown for a file in a zip.
+    # The packing "zip" means that `start` and `end` are not used. Both are unknown for a file in a zip.
     inner = replace(shard, file=file, path="", packed="zip", start=0, end=0, container="text", format=TEXT)
     kept, name = container(first), file.lower()
     if shard.format == TEXT:
@@ -354,7 +354,7 @@ def _source(shard: Shard) -> Source:
 def records_of(
     format: Format, row: Any, source: Source, number: int, line: int, where: str, is_file: bool
 ) -> Iterator[Read]:
-    """Yield the records of a row. ``line``: number of the line from 1, or 0. ``is_file``: the row is the whole file."""
+    """Yield the records of a row. ``line``: number of the line, or 0. ``is_file``: whether the row is a whole file."""
     if format.finish is not None:
         source.state["number"] = number
     reason = ""
@@ -389,7 +389,7 @@ def _head(format: Format, file: str, row: Any) -> dict[str, str]:
 
 
 def _other_format(format: Format, row: Any) -> Format | None:
-    """Return the format of a row if it is not ``format``, the format of the file. None if it is, or is unknown."""
+    """Return the format of a row. None if this is ``format``, the format of the file, or if it is unknown."""
     if format.matches(row):
         return None
     for other in ROW_FORMATS:

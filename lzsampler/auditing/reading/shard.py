@@ -377,7 +377,7 @@ def _recognised_rows(file: _File, whole: Shard, head: bytes, asked: _Asked) -> S
         except (UnknownFormatError, tables.TableError):
             if not more:
                 raise
-    if kept == "lines" and not complete:  # If the first row is not damaged, it is enough.
+    if kept == "lines" and not complete:  # One undamaged row is enough.
         with (
             contextlib.suppress(decode.JsonError, UnknownFormatError, *decode.STREAM_ERRORS),
             decode.opened(file.path, whole.packed) as stream,
@@ -460,7 +460,7 @@ def _container(file: _File, head: bytes, asked: _Asked) -> Container:
         return kept_text(head) if asked.nothing else "transcript"
     if kept is not None:
         return kept
-    if b"\n{" in head and name.endswith(_LINES):  # Only the first line is damaged.
+    if b"\n{" in head and name.endswith(_LINES):  # The first line is damaged.
         return "lines"
     for table, ends in _ENDS.items():
         if name.endswith(ends) and head.strip():

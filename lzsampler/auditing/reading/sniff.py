@@ -85,7 +85,7 @@ def _parses(line: bytes) -> bool:
 
 
 def first_rows(head: bytes, kept: Container) -> list[Any]:
-    """Return the first rows of a JSON file that its first bytes contain. The last row may be incomplete."""
+    """Return the first rows of a JSON file from its first bytes ``head``. The last row may be incomplete."""
     if kept == "document":
         try:
             value = partial(head.decode("utf-8", "ignore").removeprefix("\ufeff"))

@@ -107,7 +107,7 @@ def _in_doubt(
 
 
 def _read(read: Callable[[], _T]) -> _T:
-    """Return the result of ``read``, during which the csv module allows long cells."""
+    """Call ``read`` while the csv module allows long cells, and return the result."""
     with _LIMIT:
         before = csv.field_size_limit(_LONGEST)
         try:
@@ -144,7 +144,7 @@ def _row(header: list[str], cells: list[str], delimiter: str) -> dict[str, Any] 
 def yaml_rows(data: bytes) -> list[Any]:
     """Return the objects of a YAML file: its documents, or the elements of its only list.
 
-    MissingExtra without PyYAML.
+    MissingExtra if PyYAML is not installed.
     """
     try:
         import yaml
@@ -210,8 +210,8 @@ def _named(value: Any) -> Any:
 def xml_rows(data: bytes) -> list[Any]:
     """Return the root of an XML file as an object. Elements that occur several times become lists.
 
-    Document types are refused, since their entities can expand without limit or name files. MissingExtra without
-    defusedxml.
+    Document types are refused, since their entities can expand without limit or name files. MissingExtra if defusedxml
+    is not installed.
     """
     try:
         from defusedxml import DefusedXmlException, ElementTree
