@@ -138,7 +138,7 @@ def audit_files(
     The summary lists the parts of files that could not be read, for example because a package is missing. It also lists
     the files of a folder that were skipped. Raises FileNotFoundError for a path that does not exist, and ValueError for
     bad arguments. Raises LzsError for a ``resume`` folder of another audit, a folder that cannot be written to, or a
-    full disk, and MissingExtra if ``tokenizer`` needs a package that is not installed.
+    full disk. Raises MissingExtra if ``tokenizer`` needs a package that is not installed.
     """
     begun = time.monotonic()
     chosen = Rules(**rules)  # type: ignore[arg-type] # Rules makes tuples of single values

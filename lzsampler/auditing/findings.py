@@ -513,7 +513,8 @@ class _TextAudit(_FieldAudit):
         more = around * self._middle.copies * (self._middle.words if level == "word" else self._middle.lines)
         start, end, second = self._middle.places(np.stack((start, end, second)))
         in_bytes = _Stretches(start, end, second - start, (found.length + more) / found.period)
-        maybe = self.enough(found.length, end - start, found.period)  # Lengths in bytes are upper bounds.
+        # A stretch has at least as many bytes as characters, so this first test excludes no loop.
+        maybe = self.enough(found.length, end - start, found.period)
         if not maybe.any():
             return
         # White space between units is not compared. In the length, it always counts as one character.

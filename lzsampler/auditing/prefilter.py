@@ -23,10 +23,10 @@ SHORT_NORMALIZED: int = lib.LZS_SCAN_SHORT_NORMALIZED
 class Prefilter:
     """A function that tells which scans may find a loop in a text.
 
-    ``of_bytes`` is for runs of bytes of the text, ``of_spans`` for runs of words or lines, and ``of_normalized`` for
-    runs of bytes of the normalized text. Each is a pair of numbers of copies. A run counts if it has at least the first
-    number of copies. If a run has ``length`` bytes or more, the second number of copies is enough. Copies are at least
-    2 and ``length`` at least 1; otherwise the call raises ValueError.
+    ``of_bytes`` is for runs of bytes, ``of_spans`` for runs of words or lines, and ``of_normalized`` for runs of bytes
+    of the normalized text. Each is a pair of numbers of copies. A run counts if it has at least the first number of
+    copies. If a run has ``length`` bytes or more, the second number of copies is enough. Copies are at least 2 and
+    ``length`` at least 1; otherwise the call raises ValueError.
     """
 
     def __init__(

@@ -58,9 +58,9 @@ class Record:
 
     ``number``: the number of the line, row or element in the file, from 0. ``id``: the id of the row, or ``number`` if
     the row has no id. ``named``: whether the row has an id. If a row has several messages of the model, the messages
-    share ``number``, and from the second message on, ``id`` ends in ``/2``, ``/3`` and so on. Several rows may have the
-    same id, so file, number and id together identify a record. ``line``: the line of the file that contains the record,
-    from 1; 0 if the record has no line to itself, or if the file is compressed.
+    share ``number``. From the second message on, ``id`` ends in ``/2``, ``/3`` and so on. Several rows may have the
+    same id, so file, number and id together identify a record. ``line``: the number, from 1, of the line with the
+    record; 0 if the rows are not lines, or if the file is compressed.
 
     ``groups``: the values for `--by` as strings, such as the model, the temperature, the task and the finish_reason.
     ``conversation``: the id of the conversation, or of the prompt, to which the record belongs; "" if it equals ``id``.
@@ -141,7 +141,7 @@ class Finding:
 
     ``unit``: the text of the first copy, at most 200 characters. ``share``: start / length of the field, 0..1.
     ``tail``: whether the stretch reaches the end of the field, apart from white space. ``wasted_tokens``: the number of
-    tokens in all copies but the first; without a tokenizer, the number of their characters / 4.
+    tokens in all copies but the first. Without a tokenizer, four characters count as a token.
     """
 
     field: FieldName

@@ -104,7 +104,7 @@ class WorkFolder:
         return (self.path / MANIFEST).is_file()
 
     def manifest(self) -> dict[str, Any]:
-        """Return the manifest that `begin` wrote. LzsError if it is damaged, or of an unsupported version."""
+        """Return the manifest that `begin` wrote. LzsError if the file is damaged or of another version."""
         with self._intact(MANIFEST) as read:
             manifest: dict[str, Any] = dict(read)
             version = manifest["version"]

@@ -104,7 +104,7 @@ class Texts:
                 yield prompt, {**DRAWN, "seed": seed}, text
 
     def compare(self, parameters: Parameters, named: str) -> Difference:
-        """Compare the texts with some parameters with the neutral texts. ``named``: the parameters in the evidence.
+        """Compare texts with some parameters to the neutral texts. ``named``: how the evidence names the parameters.
 
         Raises `Refused` if the server refuses the parameters.
         """

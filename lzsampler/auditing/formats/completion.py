@@ -1,7 +1,7 @@
 """Rows with a prompt and its answer under `completion`, `response`, `output` or a similar key, or with `text` alone.
 
-Many data sets and most private scripts have such rows, and so do deepeval (`actual_output`), LLaMA-Factory (`predict`),
-EvalPlus (`raw_solution`), LiveCodeBench (`output_list`), MT-Bench (`turns`) and pipelines of transformers.
+Many data sets have such rows, and most private scripts write such rows. So do deepeval (`actual_output`), LLaMA-Factory
+(`predict`), EvalPlus (`raw_solution`), LiveCodeBench (`output_list`), MT-Bench (`turns`) and transformers pipelines.
 """
 
 import re

@@ -226,7 +226,7 @@ class _Piecewise(io.RawIOBase):
         try:
             piece = self._next(len(buffer))
         except Exception as error:
-            self._damage = error  # After an error, the stream may report its end instead of the error.
+            self._damage = error  # The error is kept, since further reads may report the end of the stream.
             if self._ends_line:
                 raise
             piece = b"\n"

@@ -77,8 +77,8 @@ class Format:
     several rows to one message, yields the messages that are unfinished at the end of the file. In such a format, the
     number of a message is the number of the row in which the message begins.
 
-    ``is_certain``: tells whether a row that matches is surely in this format, even if it was found inside an object of
-    unknown form; None means always. ``whole``: whether values inside rows are never in this format, and an object is
+    ``is_certain``: tells whether a row that matches is surely in this format, even inside an object of unknown form.
+    None means always. ``whole``: whether values inside rows are never in this format, and an object is
     in this format only if the object is the whole file.
     """
 

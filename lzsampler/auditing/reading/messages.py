@@ -158,7 +158,7 @@ def content(value: Any) -> tuple[str | None, str | None]:
     """Return (reasoning, answer) of a message's content: a text, or the parts that the various APIs use.
 
     Images, tool calls and other parts without text are left out. Unknown parts are left out if any part has text.
-    TypeError if there are only unknown parts, since their text may be anywhere, and for other types.
+    TypeError for other types, and if there are only unknown parts, since their text may be anywhere.
     """
     if value is None or isinstance(value, str):
         return None, value

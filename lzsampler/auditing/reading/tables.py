@@ -82,8 +82,8 @@ def _in_doubt(
 ) -> Iterator[tuple[int, Any]]:
     """Yield the rows of lines that begin with a cell whose quote is not properly closed.
 
-    If at least half of the lines after the quote are rows with the right number of cells, the quote is taken as closed
-    in its line. Otherwise the lines are one row.
+    If at least half of the lines after the quote have as many cells as the header, the quote is taken as closed in its
+    line. Otherwise the lines are one row.
 
     ``kept``: the lines. ``line``: the number of the first line. ``cells``: the cells if the lines are one row.
     ``ended``: whether the cell extends to the end of the file.
@@ -142,7 +142,7 @@ def _row(header: list[str], cells: list[str], delimiter: str) -> dict[str, Any] 
 
 
 def yaml_rows(data: bytes) -> list[Any]:
-    """Return the objects of a YAML file: its documents, or the elements of its only list.
+    """Return the objects of a YAML file: its documents or, if the file is one list, the elements of the list.
 
     MissingExtra if PyYAML is not installed.
     """
