@@ -47,7 +47,7 @@ STDIN = "-"
 SHARD_BYTES = TASK_BYTES = 4 << 20  # so small that the workers end at about the same time
 _TASK_SHARDS = 1000  # maximum number of shards in a task
 _MAX_WORKERS = 1024
-_COPIED_AT_ONCE = 1 << 20  # bytes
+_COPIED_AT_ONCE = 1 << 20  # number of bytes of stdin that are copied in one step
 
 
 class Progress(NamedTuple):
@@ -256,7 +256,7 @@ def _passed(records: list[BadRecord]) -> dict[str, Any]:
 
 class _Task(NamedTuple):
     number: int
-    size: int  # bytes
+    size: int  # sum of the shards' sizes in bytes
     shards: tuple[tuple[int, Shard], ...]  # number of each shard among all shards, and the shard
 
 

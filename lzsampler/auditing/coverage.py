@@ -146,7 +146,7 @@ class Coverage:
         }
 
     def pack(self) -> dict[str, Any]:
-        """Return all counts, ready for JSON. `unpack` reverses this."""
+        """Return all counts, ready for JSON and for `unpack`."""
         return {
             "formats": self.formats,
             "files": [[file, count.format, count.records, count.bad] for file, count in self.files.items()],

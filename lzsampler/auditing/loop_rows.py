@@ -1,4 +1,7 @@
-"""Writes a row for each finding of an audit, as Parquet, CSV or JSON Lines, or returns Arrow or pandas tables."""
+"""Writes a row for each finding of an audit, as Parquet, CSV or JSON Lines, or returns Arrow or pandas tables.
+
+Files are written in bounded memory.
+"""
 
 import csv
 import io
@@ -30,8 +33,8 @@ def write_loops(path: str | Path, audited: Iterable[Audited]) -> None:
     """Write a row for each finding, in the order of records and findings. The suffix of ``path`` chooses the format.
 
     The columns are `KEYS` (docs/report.md). ``record`` is the record's number in its file, from 0, and offsets are in
-    characters of the field's text. Memory is bounded. ValueError if the suffix is none of `FORMATS`. LzsError if the
-    file cannot be written; an existing file then stays unchanged.
+    characters of the field's text. ValueError if the suffix is none of `FORMATS`. LzsError if the file cannot be
+    written; an existing file then stays unchanged.
     """
     ending = Path(path).suffix.lower().removeprefix(".")
     if ending not in FORMATS:

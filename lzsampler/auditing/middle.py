@@ -44,9 +44,9 @@ def middle_of(data: bytes, found: Runs, rules: Rules) -> Middle:
 
     Call this run R. The parts of R on either side of the middle stay in the text, and are so long that no result
     changes. Let S be another run, of words, lines or normalized bytes. The period of S is at most the length of the
-    text outside R. By Fine and Wilf (1965) there are two cases. In the first, the overlap of S and R is shorter than
-    the sum of the two periods. In the second, S has the same period as R and extends through all of R. S is then longer
-    in the whole text by exactly the middle.
+    text outside R. By Fine and Wilf (1965) there are two cases. In the first case, the overlap of S and R is shorter
+    than the sum of the two periods. In the second case, S has the same period as R and extends through all of R. S is
+    then longer in the whole text by exactly the middle.
 
     Stuck stretches do not change either. If each word of R has `Rules.stuck_count` copies within the window, all words
     of the middle are old. Otherwise the Middle is empty. The old words lie in one stretch, whose score passes

@@ -11,7 +11,7 @@ from .._ffi import ffi, lib
 
 Offsets = npt.NDArray[np.int64]
 
-_BLOCK = 4 << 20  # bytes whose characters are counted in one step
+_BLOCK = 4 << 20  # number of bytes whose characters are counted in one step
 _ASCII, _FOLDED = 128, 0x1FBFA  # No character from _FOLDED on is a capital, a digit or white space (Unicode 14).
 
 

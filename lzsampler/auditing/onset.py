@@ -29,8 +29,8 @@ def onset(first: Finding, findings: Sequence[Finding], text: str, tokens: npt.ND
 
     At first the stretch is the loop itself. The neighbours of the stretch are earlier findings of loops and of LZR011,
     and of LZR020 if the unit has a letter or a digit. Runs of at least 4 copies that together have 20 characters (5
-    tokens) are neighbours, too. The neighbours are tried from the last to the first. If the gap to a neighbour is at
-    most as long as the neighbour and the stretch each are, the stretch is extended to the neighbour's start.
+    tokens) are neighbours, too. The neighbours are tried from the last to the first. If the gap to a neighbour is not
+    longer than the neighbour, nor than the stretch, the stretch is extended to the neighbour's start.
     """
     before = _runs(text[: first.start]) if tokens is None else _token_runs(tokens[: first.start])
     before += [(found.start, found.end) for found in findings if found.start < first.start and _joins(found)]

@@ -86,7 +86,8 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
     kind = _kind(row)
     open_: dict[Any, _Answer] = source.state.setdefault("open", {})
     if kind == "" and isinstance(row, dict) and row.get("object") == "text_completion":
-        kind = "text" if any(key[0] == row.get("id") for key in open_) else ""  # the last chunk
+        # The last chunk of a text completion has a finish reason, so `_kind` does not recognise it.
+        kind = "text" if any(key[0] == row.get("id") for key in open_) else ""
     if kind in ("chunk", "text"):
         yield from _chunk(row, source, open_)
     elif kind == "" and openai_response.matches(row):  # This answer was not streamed.
