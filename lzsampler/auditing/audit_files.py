@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 SHARD_BYTES = TASK_BYTES = 4 << 20  # so small that the workers end at about the same time
-_TASK_SHARDS = 1000  # maximum number of shards in a task
+_TASK_SHARDS = 1000
 _MAX_WORKERS = 1024
 _COPIED_AT_ONCE = 1 << 20  # number of bytes of stdin that are copied in one step
 
@@ -273,7 +273,6 @@ def _is_in(file: str, left_out: list[str]) -> bool:
 
 
 def _tasks(shards: list[Shard]) -> list[_Task]:
-    """Combine successive shards into tasks."""
     tasks: list[_Task] = []
     current: list[tuple[int, Shard]] = []
     size = 0

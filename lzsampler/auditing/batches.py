@@ -87,7 +87,6 @@ class BatchAudit:
         return arrow.schema([each for each in schema if each.name not in names] + added, metadata=schema.metadata)
 
     def _row(self, value: Any) -> dict[str, Any]:
-        """Return the new columns of a row."""
         try:
             if isinstance(value, UnicodeDecodeError):
                 raise TypeError("the text is not UTF-8")

@@ -500,7 +500,6 @@ class _TextAudit(_FieldAudit):
                     self.take("char", "LZR020", found.where(length >= least), lambda _: True, most=1)
 
     def _spans(self, level: Level, rule: Rule) -> None:
-        """Report repeated words or lines."""
         spans = (words if level == "word" else lines)(self._rest)
         copies = min(self.rules.copies, self.rules.length_copies)
         found = runs(intern(self._rest, spans), min_copies=copies, min_length=0)
@@ -527,7 +526,6 @@ class _TextAudit(_FieldAudit):
         self.take(level, rule, significant, self._unit_test(significant))
 
     def _of_tokens(self, tokens: npt.NDArray[np.int32], offsets: Offsets) -> None:
-        """Report repeated tokens."""
         found = runs(tokens, min_copies=min(self.rules.copies, self.rules.length_copies), min_length=0)
         edges = np.append(offsets, self.size)
         start, end = edges[found.start], edges[found.start + found.length]
@@ -587,7 +585,6 @@ class _TextAudit(_FieldAudit):
 
 
 def _stuck(ids: npt.NDArray[np.int32], rules: Rules) -> Stretches:
-    """Return the stuck stretches, in words or tokens."""
     return stretches(
         ids,
         threshold=rules.stuck_score,

@@ -339,7 +339,6 @@ class Summary:
 
 
 def _most_wasteful(conversations: list[Audited]) -> list[Audited]:
-    """Return the `WORST` conversations whose loops over turns waste the most tokens."""
     return sorted(conversations, key=lambda one: -sum(found.wasted_tokens for found in one.findings))[:WORST]
 
 

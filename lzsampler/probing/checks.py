@@ -55,7 +55,7 @@ class Checks:
     def __init__(self, endpoint: Endpoint, on_step: Callable[[str], object]) -> None:
         self.endpoint = endpoint
         self._on_step = on_step
-        self._refused: dict[str, str] = {}  # the server's message for each parameter that it refuses
+        self._refused: dict[str, str] = {}  # the server's message for each refused parameter
         self._shows: str | None = None  # "before" or "after": log-probabilities without or with penalties
         self._differences: dict[str, Difference] = {}
         self.texts = Texts(endpoint, {})

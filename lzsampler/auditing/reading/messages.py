@@ -380,7 +380,6 @@ def _is_call(part: Any) -> bool:
 
 
 def _call(call: Any) -> str:
-    """Return a tool call as name(arguments)."""
     for key in ("function", "functionCall", "state"):
         if isinstance(call, Mapping) and isinstance(inside := call.get(key), Mapping):
             call = {**call, **inside}

@@ -168,7 +168,6 @@ def _finished(format: Format, source: Source) -> Iterator[Read]:
 
 
 def _is_at_end(stream: Any) -> bool:
-    """Return whether the file ends here."""
     try:
         return not stream.peek(1)
     except decode.STREAM_ERRORS:

@@ -221,7 +221,8 @@ def xml_rows(data: bytes) -> list[Any]:
         root = _element(ElementTree.fromstring(data, forbid_dtd=True))
     except DefusedXmlException:
         raise TableError("it is XML with a document type, which is not read") from None
-    except (ElementTree.ParseError, RecursionError, ValueError, LookupError) as error:  # LookupError: unknown encoding
+    # An unknown encoding raises LookupError.
+    except (ElementTree.ParseError, RecursionError, ValueError, LookupError) as error:
         raise TableError(f"not XML: {error}") from None
     if not isinstance(root, dict):
         raise TableError("it has no objects")
