@@ -1,4 +1,4 @@
-"""What all commands share on a terminal: -q, -v, --color, and the lines on stderr."""
+"""The terminal output of all commands, and the options -q, -v and --color."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from .help import option, options
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_WHOLE = 10_000  # columns without a terminal: no line is cut or wrapped there
+_WHOLE = 10_000  # columns without a terminal, so many that no line is cut or wrapped
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -119,6 +119,6 @@ def general_options(
             expose_value=False,
             callback=_color,
             metavar="WHEN",
-            help="auto, always or never; NO_COLOR and FORCE_COLOR are respected",
+            help="use colours: auto, always or never; auto respects NO_COLOR and FORCE_COLOR",
         ),
     )

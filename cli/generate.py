@@ -67,9 +67,10 @@ Examples:
 @accepted_already
 @general_options(quiet="print the text only, and errors")
 def generate(options: GenerateOptions, prompt: str | None) -> None:
-    """Continue PROMPT (or -p, -f, stdin; - is stdin, too), by default greedily and with the LZ penalty against loops.
+    """Continue PROMPT, by default greedily and with the LZ penalty against loops.
 
-    lzs prints the text to stdout as it comes, and a line of figures to stderr. Ctrl-C ends the text and keeps it.
+    The prompt may also come from -p, -f or stdin (-). lzs prints the text to stdout while the model writes it, and a
+    line of figures to stderr. Ctrl-C ends the text and keeps it.
     """
     params = params_from(options.sampling, structure=options.grammar.structure, detection=detection_from(options.loops))
     policy = policy_from(options.loops)
@@ -111,7 +112,7 @@ def generate(options: GenerateOptions, prompt: str | None) -> None:
         figures = figures_of(generation)
         transcript = transcript_of(model, asked, config, generation, figures, options.sampling.breakers)
         try:
-            if file is not None:  # before printing, which may wait for a reader
+            if file is not None:  # The transcript is saved first, because printing may wait for a reader.
                 file.append(transcript)
         finally:
             output.finish(to_line(transcript) if options.output.as_json else generation.text)
@@ -143,7 +144,7 @@ def _unescaped(options: GenerateOptions) -> GenerateOptions:
 
 
 class _Explainer:
-    """Prints to stderr what penalties did to the token of each `Explanation`, and to other likely tokens."""
+    """Prints to stderr how penalties changed the chosen token of each `Explanation` and other likely tokens."""
 
     def __init__(self) -> None:
         self.silent = True
@@ -254,7 +255,7 @@ def _say_what_happened(model: "Model", generation: "Generation", options: Genera
 
 
 def _prompt(*sources: str | None) -> str:
-    """Return the prompt from the one source that was given: argument, option or file; stdin if there is none."""
+    """Return the prompt from its only source: argument, option or file, or stdin if none of them was given."""
     given = [source is not None for source in sources]
     if sum(given) > 1:
         raise click.UsageError("give the prompt once: as PROMPT, with -p or with -f")
@@ -264,7 +265,7 @@ def _prompt(*sources: str | None) -> str:
         if file is None and sys.stdin.isatty():
             raise click.UsageError('there is no prompt: lzs generate "Once upon a time", or use -p, -f, a pipe or -cnv')
         text = text_of(bytes_of(file), "stdin" if file in (None, "-") else file)
-        text = text.removesuffix("\n").removesuffix("\r")  # the last line's end; llama.cpp drops it too
+        text = text.removesuffix("\n").removesuffix("\r")  # llama.cpp drops the last line end, too
     if not text:
         raise click.UsageError("the prompt is empty: give the beginning of a text")
     return text
