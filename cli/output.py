@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Output:
-    """Prints a text to stdout in pieces. If that fails, ``error`` is set, and the generation ends and keeps its text."""
+    """Prints a text to stdout in pieces. If that fails, it sets ``error``, and the generation ends without loss."""
 
     def __init__(self, *, live: bool) -> None:
         self.live = live

@@ -120,7 +120,7 @@ def test_the_automaton_is_shown_and_drawn(tmp_path: Path) -> None:
     [
         (("check",), "there is no grammar: give --regex, --choice, -j, -jf, --yaml-schema, --grammar or"),
         (("show", "--regex", "a", "text"), "lzs grammar show takes no texts"),
-        (("check", "--regex", "a", "-o", "x.svg"), "-o draws what lzs grammar show shows"),
+        (("check", "--regex", "a", "-o", "x.svg"), "-o draws an automaton: use it with lzs grammar show"),
         (("check", "--regex", "a(b"), "--regex must be as in docs/grammar.md, but at character 1"),
         (("show", "-j", '{"not": {}}'), "--json-schema must be as in docs/grammar.md, but at #/not"),
         (("show", "--yaml-schema", '{"not": {}}'), "--yaml-schema must be as in docs/grammar.md, but at #/not"),
