@@ -120,7 +120,7 @@ class Sampler:
         self._refuse_step(lib.lzs_prime(self.handle, ffi.from_buffer("int32_t[]", array), array.size))
 
     def accept(self, token: int) -> None:
-        """Add a token to the text. Any code may have picked it. Raises ValueError for a token outside the vocabulary."""
+        """Add a token, which any code may have picked, to the text. ValueError if it is not in the vocabulary."""
         token = integer("token", token, 0, self.n_vocab - 1)
         status = lib.lzs_try_accept(self.handle, token)
         if status == lib.LZS_EBUSY:

@@ -1,1 +1,1 @@
-"""Models in fewer bits: llama.cpp's own quantizer in a process of its own, and microscaling formats."""
+"""Quantization of models: runs llama.cpp's quantizer in another process, with microscaling formats."""
