@@ -161,7 +161,7 @@ def audit(options: AuditOptions, paths: tuple[str, ...]) -> None:
     check_paths(paths)
     _check_outputs(paths, options)
     if not options.turns and any(limit.rate == "turn_loop_rate" for limit in options.fail_over):
-        raise click.UsageError("turn_loop_rate is measured with --turns only: add it")
+        raise click.UsageError("turn_loop_rate is measured only with --turns: add it")
     _check_codes(options)
     for limit in options.fail_over:
         check_counted(f"--fail-over {limit.text}", limit.rate, options.count)
@@ -271,9 +271,9 @@ def check_paths(paths: Sequence[str]) -> None:
 def _check_codes(options: AuditOptions) -> None:
     """Raise a usage error for rule LZR012 without --turns, or --turns without rule LZR012."""
     if options.turns and "LZR012" in options.count.ignore:
-        raise click.UsageError("--ignore LZR012 leaves out all that --turns looks for: leave out one of them")
+        raise click.UsageError("--ignore LZR012 turns off the only rule of --turns: leave out one of them")
     if not options.turns and "LZR012" in options.count.select:
-        raise click.UsageError("LZR012 is looked for with --turns only: add --turns")
+        raise click.UsageError("LZR012 is found only with --turns: add --turns")
 
 
 def check_tokens(count: CountOptions) -> None:

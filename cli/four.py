@@ -108,7 +108,7 @@ def described(four: "Four", *, brief: bool) -> "Iterator[RenderableType]":
     converted = ", converted for this" if four.converted else ""
     about = (
         f"{four.target}: base {four.type}{converted}, {base:,.0f} MB of weights, MXFP4 {scaled:,.0f} MB; draft "
-        f"{four.draft}, {draft:,.0f} MB, blocks of {four.n_max}; {threads}; {four.texts} texts in each way"
+        f"{four.draft}, {draft:,.0f} MB, blocks of {four.n_max}; {threads}; {four.texts} texts in each configuration"
     )
     yield harmless(about)
     yield _table(four)
@@ -116,10 +116,10 @@ def described(four: "Four", *, brief: bool) -> "Iterator[RenderableType]":
 
 
 _FOOT = """\
-times the base: median and quartiles. at most: what {:.1f} GB/s from memory allow,
-if a call reads every weight once. the article: of Figures 7 and 8, about;
-7 billion weights, MXFP6, FP16 as the base, blocks of 7, an accelerator
-(docs/speculative.md)"""
+"times the base" is a median over pairs of texts. "at most" is what {:.1f} GB/s from
+memory allow if a call reads every weight once. "the article" has approximate
+values of Figures 7 and 8, for an accelerator, 7 billion weights, MXFP6, FP16
+as the base and blocks of 7 (docs/speculative.md)"""
 
 
 def _table(four: "Four") -> "Table":

@@ -119,7 +119,7 @@ def generate(options: GenerateOptions, prompt: str | None) -> None:
     _say_what_happened(model, generation, options)
     say_what_is_missing(grammar, generation, options.grammar.scope)
     if options.output.explain and explainer.silent:
-        console.note(f"no penalty changed a token that the model liked; {_unpenalized(params)}")
+        console.note(f"no penalty changed a likely token; {_unpenalized(params)}")
     if generation.speculated is not None:
         console.note(f"speculation: {generation.speculated}")
     if generation.forced:
@@ -160,9 +160,9 @@ def _unpenalized(params: "Params") -> str:
     if params.lz_rule == "paper" and params.lz_penalty:
         return f"the LZ penalty begins after {counted(params.lz_buffer or 0, 'token')} (--lz-buffer)"
     if params.lz_penalty:
-        return f"the LZ penalty is for repetitions of {params.lz_min_match} tokens or more (--lz-min-match)"
+        return f"the LZ penalty acts on repetitions of {params.lz_min_match} tokens or more (--lz-min-match)"
     if params.lz_run_penalty:
-        return f"the text may copy itself for {counted(params.lz_run_allowance, 'token')} (--lz-run-allowance)"
+        return f"the text may copy itself for {counted(params.lz_run_allowance, 'token')} freely (--lz-run-allowance)"
     return "the LZ penalty is off"
 
 

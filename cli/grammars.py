@@ -144,10 +144,10 @@ def say_what_is_missing(grammar: "Grammar | None", generation: "Generation", sco
         )
     waits = scope is not None and "thinking" not in scope
     if waits and generation.constrained == generation.text != "":
-        console.note("the chat template opens no thought, so the grammar held from the first token")
+        console.note("the chat template opens no thought, so the grammar applied from the first token")
     if grammar.match(generation.constrained or "") != "yes":
         longer = ": -n N lets it be longer" if generation.finish_reason == "length" else ""
-        console.note(f"the text ends before it matches what was asked for{longer}")
+        console.note(f"the text ends before it matches the grammar{longer}")
 
 
 def grammar_from(vocabulary: "HasTokenBytes", options: GrammarOptions) -> "Grammar | None":

@@ -95,7 +95,7 @@ def probe_command(options: ProbeOptions, url: str) -> None:
     else:
         console.draw(*_parts(found, console.quiet))
     if missing:
-        console.error(f"--require {', '.join(missing)}")
+        console.error(f"--require: the answer is not yes for {', '.join(missing)}")
     if missing or not found.ok:
         raise click.exceptions.Exit(1)
     if not found.told:

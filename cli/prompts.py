@@ -133,7 +133,7 @@ def write_all(params: "Params", policy: "LoopPolicy", options: "GenerateOptions"
     if unfinished:
         some = counted(len(unfinished), "text ends before it matches", "texts end before they match")
         longer = ": -n N allows longer texts" if cut else ""
-        console.note(f"{some} what was asked for ({_names(unfinished)}){longer}")
+        console.note(f"{some} the grammar ({_names(unfinished)}){longer}")
     if silent:
         what = f"the model ended {silent:,} of {counted(len(rows), 'text')} without an answer"
         console.note(for_chat(what, "add --chat"))

@@ -82,7 +82,7 @@ def _said(made: "Quantized") -> str:
     if made.computed_size is not None:
         share = made.computed_size / made.was
         lines.append(
-            f"with 6.25 bits a weight it would be {_size(made.computed_size)}, {share:.0%}: no engine reads it"
+            f"in 6.25 bits per weight it would have {_size(made.computed_size)}, {share:.0%}, but no engine reads that"
         )
     if made.fallbacks:
         _, got, columns, block = made.fallbacks[0]
