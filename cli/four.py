@@ -116,10 +116,10 @@ def described(four: "Four", *, brief: bool) -> "Iterator[RenderableType]":
 
 
 _FOOT = """\
-"times the base" is a median over pairs of texts. "at most" is what {:.1f} GB/s from
-memory allow if a call reads every weight once. "the article" has approximate
-values of Figures 7 and 8, for an accelerator, 7 billion weights, MXFP6, FP16
-as the base and blocks of 7 (docs/speculative.md)"""
+"times the base" is a median over pairs of texts. "at most" is what {:.1f} GB/s
+from memory allow if a call reads every weight once. "the article" has
+approximate values of Figures 7 and 8, for an accelerator, 7 billion weights,
+MXFP6, FP16 as the base and blocks of 7 (docs/speculative.md)"""
 
 
 def _table(four: "Four") -> "Table":

@@ -35,7 +35,7 @@ class GroupedOption(click.Option):
 
 
 class GroupedCommand(click.Command):
-    """A command that lists its options under their titles and names them in errors of the library.
+    """A command that lists its options under titles. In errors of the library, it replaces parameters by options.
 
     If ``common`` is given, -h lists only the options with these names. --help always lists all options.
     """
@@ -126,7 +126,7 @@ def with_flags(message: str, command: click.Command) -> str | None:
 
 
 def flag_of(param: click.Parameter) -> str:
-    """Return the name of an option for errors: the first long one."""
+    """Return the first long name of an option, or else its first name, for error messages."""
     return next((name for name in param.opts if name.startswith("--")), param.opts[0])
 
 
@@ -203,7 +203,7 @@ class ModelFile(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # ge
         return find_model(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Return the names that match, and files."""
+        """Return the names of models and files that begin with ``incomplete``."""
         from lzsampler.models import NAMED_MODELS
 
         names = [CompletionItem(name) for name in NAMED_MODELS if incomplete and name.startswith(incomplete)]

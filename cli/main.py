@@ -290,7 +290,7 @@ def _reason(error: OSError) -> str:
 
 
 def _discard(stream: TextIO) -> None:
-    """Redirect a stream to nothing: Python flushes it again at exit, and must not complain or wait for a reader."""
+    """Redirect a stream to the null device, so that Python's flush at exit can neither fail nor wait for a reader."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

@@ -23,9 +23,9 @@ _WHAT, _HOW, _OUTPUT = "What is written", "How", "Output"
 _EPILOG = """\b
 Types: mxfp4 and nvfp4 (for the layers' matrices; other matrices get Q8_0),
 mxfp6-e2m3 and mxfp6-e3m2 (values rounded to MXFP6, but stored as BF16), and
-llama.cpp's q8_0, q6_k, q5_k_m, q5_k_s, q5_0, q5_1, q4_k_m, q4_k_s, q4_0, q4_1,
-q3_k_l, q3_k_m, q3_k_s, q2_k, iq4_nl, iq4_xs, bf16, f16, f32. docs/quantize.md
-compares them.
+llama.cpp's q8_0, q6_k, q5_k_m, q5_k_s, q5_0, q5_1, q4_k_m, q4_k_s, q4_0,
+q4_1, q3_k_l, q3_k_m, q3_k_s, q2_k, iq4_nl, iq4_xs, bf16, f16, f32.
+docs/quantize.md compares them.
 \b
 Exit status: 0 success; 2 an error; 130 Ctrl-C. OUT.gguf appears whole or not
 at all."""

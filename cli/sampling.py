@@ -74,7 +74,7 @@ class SamplingOptions:
     )  # fmt: skip
     lz_window: int | None = opt(
         _LZ, "--lz-window",
-        help="tokens that the LZ penalty looks back, 2 to 131072 (default: 2048, or that of --preset)",
+        help="how many tokens the LZ penalty looks back, 2 to 131072 (default: 2048, or that of --preset)",
     )  # fmt: skip
     lz_formula: Formula = opt(
         _LZ, "--lz-formula", default="rate", metavar="NAME",
@@ -102,7 +102,7 @@ class SamplingOptions:
     )  # fmt: skip
     penalty_window: int = opt(
         _OTHERS, "--repeat-last-n", low=-1, default=-1,
-        help="tokens that these three penalties look back; 0\xa0turns them off, -1\xa0is\xa0all",
+        help="how many tokens these three penalties look back; 0\xa0turns them off, -1\xa0is\xa0all",
     )  # fmt: skip
     dry_multiplier: float = opt(
         _DRY, "--dry-multiplier", metavar="A", default=0.0,
@@ -116,7 +116,7 @@ class SamplingOptions:
     )
     dry_penalty_last_n: int = opt(
         _DRY, "--dry-penalty-last-n", default=-1,
-        help="tokens that the DRY penalty looks back, up to 131072; 0 is off, -1\xa0is\xa0131072",
+        help="how many tokens the DRY penalty looks back, up to 131072; 0 is off, -1\xa0is\xa0131072",
     )  # fmt: skip
     dry_breakers: tuple[str, ...] = opt(
         _DRY, "--dry-sequence-breaker", metavar="TEXT",

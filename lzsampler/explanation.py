@@ -92,8 +92,9 @@ class Explanation:
 
 
 def explained(made: Any) -> TokenExplanation:
-    """Return the `TokenExplanation` of an ``lzs_explanation``. Its fields ``*_bias`` are ``*_change`` here, and
-    ``*_repeat`` are ``*_factor``.
+    """Return the `TokenExplanation` of an ``lzs_explanation``.
+
+    The C fields ``*_bias`` and ``*_repeat`` become ``*_change`` and ``*_factor``.
     """
     names = [part.name for part in fields(TokenExplanation) if part.name != "text"]
     values = {name: getattr(made, name.replace("_change", "_bias").replace("_factor", "_repeat")) for name in names}

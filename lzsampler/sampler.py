@@ -70,7 +70,7 @@ class Sampler:
         out = ffi.new("lzs_sampler **")
         check(lib.lzs_sampler_new(self.n_vocab, p, out))
         del arrays
-        self.handle = _owned(out[0])  # `lzs_sampler *`, for `lzsampler.llama`
+        self.handle = _owned(out[0])  # `lzs_sampler *`; `lzsampler.llama` uses it, too
         self.in_use: InUse = _Held(self.handle)
         self._token = ffi.new("int32_t *")
 
@@ -120,7 +120,7 @@ class Sampler:
         self._refuse_step(lib.lzs_prime(self.handle, ffi.from_buffer("int32_t[]", array), array.size))
 
     def accept(self, token: int) -> None:
-        """Add a token, which any code may have picked, to the text. ValueError if it is not in the vocabulary."""
+        """Add a token to the text, whether or not `sample` picked it. ValueError if it is not in the vocabulary."""
         token = integer("token", token, 0, self.n_vocab - 1)
         status = lib.lzs_try_accept(self.handle, token)
         if status == lib.LZS_EBUSY:

@@ -63,7 +63,7 @@ class LZProcessor(CustomLogitProcessor):
         return logits
 
     def _text(self, arguments: Mapping[str, Any] | None, n_vocab: int) -> Request | None:
-        """Return the `Request` of a row after its newest token, or None if the row gets no penalty."""
+        """Return the `Request` of a row with all tokens of the row's text, or None if the row gets no penalty."""
         req = None if arguments is None else arguments.get(_REQUEST)
         if req is None or arguments is None:
             warn_once(_NO_REQUEST)

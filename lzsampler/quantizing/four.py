@@ -41,7 +41,7 @@ OnProgress = Callable[[str, int, int], object]
 
 @dataclass(frozen=True)
 class Four:
-    """Figures of four ways to run a model. Dicts have the keys `WAYS`.
+    """Figures of four ways to run a model. The keys of its dicts are `WAYS`.
 
     ``target``, ``draft``: names of the files. ``type``: type of the base's weights. ``converted``: whether the weights
     were converted to this type. ``n_max``: largest number of tokens in a block. ``texts``: number of texts in each way.

@@ -110,9 +110,9 @@ def flip_test(differences: npt.ArrayLike) -> float:
     """Return the two-sided mid-p of the permutation test that swaps the two sides of each cluster.
 
     ``differences``: int[m], for each cluster the number of looping records in B minus the number in A. If A and B are
-    the same process, each difference is as likely with the opposite sign. The total over all 2^m choices of signs is
-    then a sum of independent terms. Its characteristic function is a product of cosines. The distribution of the total
-    is computed exactly, without random draws, down to 1e-10. If every difference is 1, 0 or -1, the test is McNemar's
+    the same process, each difference is as likely with the opposite sign. The total is then a sum of m independent
+    terms, and its characteristic function is a product of cosines. The distribution of the total is computed exactly,
+    without random draws, down to 1e-10. If every difference is 1, 0 or -1, the test is McNemar's
     mid-p test.
 
     The mid-p counts only half of the choices of signs whose total is exactly as far from 0 as the observed total

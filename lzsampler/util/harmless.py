@@ -5,7 +5,7 @@ import unicodedata
 
 _JOINERS = frozenset("\u200c\u200d")  # Persian and Sinhala words and many emoji need these.
 _CATEGORIES = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))  # controls, invisible characters, lone surrogates, line ends
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # list of OWASP, "CSV Injection"
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # characters that may begin a formula (OWASP, CSV Injection)
 
 
 def steers(character: str) -> bool:
