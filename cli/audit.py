@@ -59,7 +59,7 @@ class CountOptions:
         COUNTS, "--level", callback=_listed, metavar="LIST",
         help="units that are searched for repeats, of char,word,line,token (default: all)",
     )  # fmt: skip
-    copies: int | None = opt(COUNTS, "--copies", help="copies that make a loop of any length (default: 20)")
+    copies: int | None = opt(COUNTS, "--copies", help="copies that make a loop, however short (default: 20)")
     length: int | None = opt(
         COUNTS, "--length", help="characters that --length-copies copies must have together to be a loop (default: 100)"
     )
@@ -388,7 +388,9 @@ def _group_exceeds(summary: "Summary", group: "Group", limit: Limit) -> bool:
         low, high = group.interval(of)
         needed = records_needed(rate, limit.number)
         if low <= limit.number <= high and needed is not None:
-            there = group.conversations  # For few conversations, the formula may need no more than there are.
+            there = (
+                group.conversations
+            )  # For few conversations, the formula is too low: ``needed`` may be below ``there``.
             more = f"{needed:,} {_kind(group, needed)}" if needed > there else f"more {_kind(group, there + 1)}"
             console.note(
                 f"the 95 % interval of {name}, {low:.3g} to {high:.3g}, includes the limit {limit.number:g}; "

@@ -71,10 +71,10 @@ def diff(options: DiffOptions, a: str, b: str) -> None:
     """Say whether the answers in B loop more than those in A to the same prompts.
 
     A and B are each a file, folder or glob pattern of transcripts, or the --resume folder of a finished audit. lzs
-    pairs records by id and, if there are several files, by file name. It reports if it pairs rows without an id by line
-    number, or two evaluations of one setting each by prompt and seed. If no record is in both, lzs compares A and B as
-    two groups. A permutation test over whole conversations (mid-p) decides whether B is worse. If each conversation has
-    one record, this is McNemar's test.
+    pairs records by id and, if there are several files, by file name. If rows have no id, lzs pairs them by line
+    number. If two evaluations have one setting each, lzs pairs them by prompt and seed. It reports both. If no record
+    is in both, lzs compares A and B as two groups. A permutation test over whole conversations (mid-p) decides whether
+    B is worse. If each conversation has one record, this is McNemar's test.
     """
     from lzsampler.auditing.diff import compare
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SpecMode = Literal["gumbel", "mrs", "match"]
 
 _DRAFT = "Speculative decoding (docs/speculative.md)"
-_LOOKUP = 3  # tokens: the shortest match of --draft lookup
+_LOOKUP = 3  # length, in tokens, of the shortest match of --draft lookup
 _NAMES = {"flash_attn=True": "-fa on", "n_threads=1": "-t 1"}
 
 

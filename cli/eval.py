@@ -88,7 +88,7 @@ docs/evaluate.md describes grids, tasks and the folder."""
 @refused_download
 @general_options(
     quiet="print the table and errors only",
-    verbose="also print a table in the terms of other work, settings, times and the traceback of an error",
+    verbose="also print settings, times, the traceback of an error and a second table, in the terms of other work",
 )
 def evaluate_command(options: EvalOptions) -> None:
     """Generate a text for every setting of a grid and every task and prompt, and print loop rates and accuracy.

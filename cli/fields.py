@@ -92,7 +92,7 @@ def _settings(hint: Any, declared: Declared) -> dict[str, Any]:
     """Return the settings of `click.option` for the type of a field."""
     if get_origin(hint) in (Union, UnionType):
         others = [part for part in get_args(hint) if part is not type(None)]  # None: the option was not given
-        if len(others) > 1:  # For a union such as int | str, the declaration gives the type.
+        if len(others) > 1:  # For a union such as int | str, the call of `opt` gives the type.
             return {}
         (hint,) = others
     if get_origin(hint) is tuple:

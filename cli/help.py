@@ -14,7 +14,7 @@ from lzsampler.errors import ArgumentError
 F = TypeVar("F", bound=Callable[..., Any])
 
 GENERAL = "General"  # the title of the options that every command has
-_ONLY_COMMON = "lzsampler.cli.only_common"  # The meta of a context has this key, true, for the short help of -h.
+_ONLY_COMMON = "lzsampler.cli.only_common"  # key in the meta of a context, set for the short help of -h
 _NO_BREAK = "\xa0"  # a space where help is not wrapped; it is printed as a plain space
 _LIKE = 0.7  # smallest similarity, 0..1, of the options suggested for an unknown option
 _FIELD = re.compile(r"(\w+)(?= (?:must|takes)\b)")

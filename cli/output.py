@@ -21,7 +21,7 @@ class Output:
     def __init__(self, *, live: bool) -> None:
         self.live = live
         self.error: OSError | None = None
-        self._printed = 0  # number of characters
+        self._printed = 0  # number of printed characters
         self._is_stuck = False  # whether Ctrl-C came while stdout accepted no more bytes
 
     def write(self, text: str) -> bool:

@@ -72,8 +72,8 @@ def probe_command(options: ProbeOptions, url: str) -> None:
     """Check what the OpenAI-compatible server at URL does with penalties, defaults and seeds.
 
     lzs sends a few hundred short requests and compares the texts. It checks whether the server applies each penalty,
-    whether a penalty counts the prompt, and how many tokens it looks back. It also checks whether a seed repeats its
-    text, and what the defaults are.
+    whether a penalty counts the prompt, and how many tokens the penalties look back. It also checks whether a seed
+    repeats its text, and what the defaults are.
     """
     from lzsampler import probe
 

@@ -143,6 +143,6 @@ def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError
 
 def brief(value: object) -> str:
     """Return the repr of a setting, or the number of tokens of a bit set or a long tuple."""
-    if isinstance(value, bytes) and value:  # The value is a bit set.
+    if isinstance(value, bytes) and value:
         return f"({int.from_bytes(value, 'little').bit_count():,} tokens)"
     return f"({len(value):,} tokens)" if isinstance(value, tuple) and len(value) > 8 else repr(value)

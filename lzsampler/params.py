@@ -57,7 +57,7 @@ class HasTokenClasses(Protocol):
     """An object with a vocabulary, such as a `lzsampler.Model`, that knows its separators and sequence breakers."""
 
     def token_classes(self, params: "Params") -> Mapping[str, Any]:
-        """Return the fields of `Params` that hold separators and sequence breakers, if the params use them."""
+        """Return the fields of `Params` that hold separators and sequence breakers, if ``params`` use these."""
 
 
 @dataclass(frozen=True)
@@ -327,7 +327,7 @@ def _counted(params: Params) -> int:
 def _lz_reach(params: Params) -> int:
     """Return how many of the last tokens LZ looks at. A match that begins in the window compares earlier tokens, too.
 
-    With commas, LZ looks at the whole history, because the effect of a comma depends on all earlier tokens.
+    With ``lz_commas``, LZ looks at the whole history, because the effect of a comma depends on all earlier tokens.
     """
     if params.lz_commas and uses_separators(params):
         return INT32_MAX

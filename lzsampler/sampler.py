@@ -93,7 +93,7 @@ class Sampler:
 
         The sampler finds a loop at the token that completes the loop (`Loop.end` is the `position` then). If several
         patterns are complete, the loop has the shortest pattern. The loop stays set until `reset`, or until a `rewind`
-        takes that token back. A clone has the loop too.
+        takes the completing token back. A clone has the loop too.
         """
         return loop_found(self.handle)
 
@@ -102,8 +102,8 @@ class Sampler:
         """The stretch without new text, by `Params.stuck_detection`; None if there is no such stretch.
 
         The sampler finds the stretch at the token with which the score reaches the threshold (`Stuck.end` is the
-        `position` then). The stretch stays set until `reset`, or until a `rewind` takes that token back. A clone has
-        the stretch too.
+        `position` then). The stretch stays set until `reset`, or until a `rewind` to a `position` before `Stuck.end`. A
+        clone has the stretch too.
         """
         return stuck_found(self.handle)
 
@@ -257,7 +257,7 @@ class Sampler:
 
         A token must be allowed by the grammar and by the masks. In each state the grammar allows some token, so that
         the text can be completed. The grammar allows an end token exactly when the text matches. If a token was
-        accepted that the grammar does not allow, it allows no further token.
+        accepted that the grammar does not allow, the grammar allows no further token.
 
         A `rewind` and a `clone` also restore the state of the grammar. A rewind to before the grammar was set removes
         the grammar. If another grammar was set before this one, `sample` then raises LzsError until a grammar is set.

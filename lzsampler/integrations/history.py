@@ -12,7 +12,7 @@ from ..sampler import Sampler
 from .tokenizer import fitted
 
 EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit of lzsampler_plan.h
-Edits = npt.NDArray[Any]  # EDIT[k]
+Edits = npt.NDArray[Any]  # array of EDIT
 
 
 def edits_of(sampler: Sampler) -> Edits:

@@ -15,9 +15,9 @@ def apply_edits(scores: Any, rows: Sequence[int], edits: Sequence[Edits], sign_a
     """Apply the edits of some rows in place, as the C core does. Other scores are neither read nor copied.
 
     ``scores``: a floating-point torch tensor, [batch, n_vocab], on any device. float32 gets the bits of
-    `Sampler.process`; narrower numbers are edited in float32 and rounded. ``rows``: the row of each item of ``edits``
-    and ``sign_aware``. ``sign_aware``: this field of each row's `Params`. NaN and infinities stay, except that a bias
-    of -inf forbids its token even if the score is NaN or infinite.
+    `Sampler.process`; narrower numbers are edited in float32 and rounded. ``rows``: for each item of ``edits`` and
+    ``sign_aware``, its row in ``scores``. ``sign_aware``: this field of each row's `Params`. NaN and infinities stay,
+    except that a bias of -inf forbids its token even if the score is NaN or infinite.
 
     A single copy brings the edits of all rows to a device. Nothing is copied back, so the host does not wait.
     """

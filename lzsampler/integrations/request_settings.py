@@ -13,8 +13,8 @@ from ..params import DETECTIONS, PENALTY_FIELDS, PRESETS, SEPARATORS, Params, ch
 TokenSets = Mapping[str, bytes]  # field of `Params` -> bit set of tokens
 
 NAME = "lzsampler"  # argument of a request that holds settings
-PREFIX = "lz_"  # prefix of arguments that are themselves fields of `Params`, those of the LZ penalty
-_HOSTS_OWN = (*DETECTIONS, "logit_bias")  # fields for the server, or for which a processor can do nothing
+PREFIX = "lz_"  # prefix of arguments of a request that are fields of `Params` themselves
+_HOSTS_OWN = (*DETECTIONS, "logit_bias")  # fields that the server handles, or that a logits processor cannot apply
 FIELDS = tuple(name for name in PENALTY_FIELDS if name not in _HOSTS_OWN)
 
 

@@ -159,7 +159,7 @@ class LZProcessor(ForV1, ForV2):
         return edits
 
     def _fetch(self, ranges: dict[int, tuple[int, int, int]], tokens: list[int]) -> dict[int, list[int]]:
-        """Return row -> tokens of its range (slot, start, end) in the texts on the device.
+        """Return, for each row, the tokens in its range (slot, start, end) of the texts on the device.
 
         ``tokens``: the input token of each row. In a usual step, only this token is missing.
         """

@@ -1,1 +1,1 @@
-"""Quantization of models: runs llama.cpp's quantizer in another process, with microscaling formats."""
+"""Quantizes models with llama.cpp's quantizer, also to microscaling formats."""

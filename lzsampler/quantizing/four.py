@@ -123,7 +123,7 @@ def four(
         if on_note is not None and large is not None:
             on_note(large)
         for path in {source, scaled} - {header.path}:  # llama.cpp has loaded these files, so they can be removed.
-            with suppress(OSError):  # Some systems keep open files. These are removed with their folder.
+            with suppress(OSError):  # Some systems do not remove open files. These are removed with their folder.
                 path.unlink()
         params = Params.recommended(base, temperature=0.0) if params is None else params
         drafting = Draft(small, n_max=n_max)
@@ -138,7 +138,7 @@ def four(
         timed = compare(
             ways, prompts, pairs=pairs, max_tokens=max_tokens, ignore_eos=True, on_progress=_staged(say, "texts")
         )
-        bandwidth = max(bandwidth, memory_bandwidth(base.n_threads))  # The first may have been slow.
+        bandwidth = max(bandwidth, memory_bandwidth(base.n_threads))  # The first measurement may be too low.
         weights = {name: read_bytes(way.model.header) for name, way in ways.items()}
         of_draft = read_bytes(small.header)
         return Four(

@@ -169,7 +169,9 @@ def _check_room(header: gguf.Header, target: Path, type: str) -> None:
         need += beside + 4 * header.parameters
     free = shutil.disk_usage(target.parent).free
     if need > free:
-        raise LzsError(f"{target} needs {need / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB of the disk are free: make room")
+        raise LzsError(
+            f"{target} needs {need / 1e6:,.0f} MB, but only {free / 1e6:,.0f} MB of the disk are free: make room"
+        )
 
 
 def _least_bits(tensor: gguf.Tensor, type: str) -> float:

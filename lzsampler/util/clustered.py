@@ -18,7 +18,7 @@ from .stats import CONFIDENCE, ROUNDS, Interval, mcnemar, quantile, score_interv
 _SEED = 20131  # seed of the permutations, fixed so that a test always gives the same result
 _DRAWS = 20_000_000  # largest number of random numbers that a permutation test draws, in about 2 s
 _LEAST_ROUNDS = 1_000
-_RELIABLE = 2.0  # squared number of clusters of the rarer kind at which their spread gets half of the weight
+_RELIABLE = 2.0  # If k^2 is this (`clustered`), the measured design effect gets half of the weight.
 _ROUNDING = 1e-10  # A smaller difference of rates, or probability from a Fourier transform, may be rounding error.
 _EXACT = 100  # largest number of degrees of freedom for which Student's distribution is summed exactly
 
@@ -116,7 +116,7 @@ def flip_test(differences: npt.ArrayLike) -> float:
     mid-p test.
 
     The mid-p counts only half of the choices of signs whose total is exactly as far from 0 as the observed total
-    (Lancaster 1961). If few clusters differ, the total has few values. A test that counts such choices in full then
+    (Lancaster 1961). If few clusters differ, the total has few possible values. A test that counts such choices in full then
     errs much less often than its level permits (Fagerland, Lydersen and Laake, BMC Medical Research Methodology 13,
     2013). Returns 1.0 for a total of 0.
     """

@@ -213,7 +213,7 @@ def _held(folder: Path, make: Callable[[Path], None]) -> Iterator[Path]:
 @contextmanager
 def _locked_now(path: str | Path, *, wait: bool) -> Iterator[None]:
     """Lock a file or folder. Raises OSError if that fails or, without ``wait``, if another process holds the lock."""
-    folder = os.path.isdir(path)  # Some systems lock only files open for writing. Folders can only be read.
+    folder = os.path.isdir(path)  # Some systems lock only files opened for writing, as folders cannot be.
     descriptor = os.open(path, (os.O_RDONLY if folder else os.O_RDWR) | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -43,7 +43,7 @@ def score_interval(count: float, n: float, quantile: float) -> Interval:
     z2 = quantile**2
     middle = (count + z2 / 2) / (n + z2)
     half = math.sqrt(z2 * (count * (n - count) / n + z2 / 4)) / (n + z2)
-    low = 0.0 if count == 0 else max(0.0, middle - half)  # For 0 the formula has a rounding error.
+    low = 0.0 if count == 0 else max(0.0, middle - half)  # At 0 and n, the formula has a rounding error.
     high = 1.0 if count == n else min(1.0, middle + half)
     return Interval(low, high)
 
