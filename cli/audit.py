@@ -130,7 +130,7 @@ class _AuditCommand(GroupedCommand):
     """A command whose help ends with the rules, which are loaded only for the help."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the definitions of a loop and the rules."""
+        """Write the definition of a loop, and the rules."""
         from lzsampler.auditing.records import RULES
 
         self.epilog = _EPILOG.format(rules="\n".join(f"  {code} {name}" for code, name in RULES.items()))
@@ -291,7 +291,7 @@ def check_counted(what: str, rate: str, count: CountOptions) -> None:
     codes = {"loop_rate": LOOPING, "stuck_rate": ("LZR011",)}.get(rate)
     if codes is not None and Rules(**count.rules).reported.isdisjoint(codes):
         said = " to ".join(dict.fromkeys((codes[0], codes[-1])))
-        raise click.UsageError(f"{what} counts {said}, but --select, --ignore, --level or --no-near turn all of it off")
+        raise click.UsageError(f"{what} counts {said}, but --select, --ignore, --level or --no-near turn them off")
 
 
 def _check_outputs(paths: Sequence[str], options: AuditOptions) -> None:

@@ -47,8 +47,8 @@ class Console:
     def colored(self, stream: TextIO) -> bool:
         """Return whether to write colours to a stream.
 
-        --color decides first, then NO_COLOR (no-color.org) and FORCE_COLOR (force-color.org) if they are set and not
-        empty, and then whether the stream is a terminal that can show colours.
+        --color decides first. NO_COLOR (no-color.org) and FORCE_COLOR (force-color.org) decide next, if they are set
+        and not empty. Else colours are written if the stream is a terminal that can show them.
         """
         if self.color != "auto":
             return self.color == "always"

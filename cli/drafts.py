@@ -76,7 +76,9 @@ def check_draft(options: DraftOptions) -> None:
         refuse_given(tuple(vars(options)), "without a draft: add -md FILE or --draft lookup")
         return
     if options.require_exact and isinstance(options, JudgedDraftOptions) and options.spec_mode == "mrs":
-        raise click.UsageError("--require-exact and --spec-mode mrs exclude each other: in mrs other tokens are drawn")
+        raise click.UsageError(
+            "--require-exact and --spec-mode mrs exclude each other: with mrs, the draft changes texts"
+        )
     if options.model_draft is None:
         refuse_given(("p_min",), "without a draft model: add -md FILE, or leave it out")
 

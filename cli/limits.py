@@ -1,4 +1,4 @@
-"""The limits of --fail-over. A command that exceeds one ends with status 1."""
+"""The limits of --fail-over. If a result exceeds a limit, the command ends with status 1."""
 
 import math
 import operator

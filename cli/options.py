@@ -103,7 +103,7 @@ class LoopOptions:
 
 
 def open_model(options: ModelOptions) -> "Model":
-    """Return the model that the options describe, loaded."""
+    """Load and return the model that the options describe."""
     from time import perf_counter
 
     from lzsampler.llama.model import Model

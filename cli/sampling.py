@@ -109,7 +109,7 @@ class SamplingOptions:
         help="strength in logits; 0 is off, 0.8 is usual; the LZ penalty stays on unless --lz-penalty\xa0is\xa00",
     )  # fmt: skip
     dry_base: float = opt(
-        _DRY, "--dry-base", metavar="B", default=1.75, help="factor of the penalty per further token of a repetition"
+        _DRY, "--dry-base", metavar="B", default=1.75, help="each further repeated token multiplies the penalty by B"
     )
     dry_allowed_length: int = opt(
         _DRY, "--dry-allowed-length", default=2, help="shortest repetition whose continuation is penalized, in tokens"
@@ -186,7 +186,7 @@ def with_tokens(params: Params, llm: Any, sampling: SamplingOptions) -> Params:
 
 
 def _bias(text: str) -> tuple[int, float]:
-    """Return the token and the number of ``--logit-bias 15043+1``, the form of llama.cpp."""
+    """Return the token id and the bias in a text such as 15043+1, which is llama.cpp's form."""
     match = re.fullmatch(r"(\d+)([+-].+)", text)
     try:
         if match is None:

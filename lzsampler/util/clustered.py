@@ -112,13 +112,12 @@ def flip_test(differences: npt.ArrayLike) -> float:
     ``differences``: int[m], for each cluster the number of looping records in B minus the number in A. If A and B are
     the same process, each difference is as likely with the opposite sign. The total is then a sum of m independent
     terms, and its characteristic function is a product of cosines. The distribution of the total is computed exactly,
-    without random draws, down to 1e-10. If every difference is 1, 0 or -1, the test is McNemar's
-    mid-p test.
+    without random draws, down to 1e-10. If every difference is 1, 0 or -1, the test is McNemar's mid-p test.
 
     The mid-p counts only half of the choices of signs whose total is exactly as far from 0 as the observed total
-    (Lancaster 1961). If few clusters differ, the total has few possible values. A test that counts such choices in full then
-    errs much less often than its level permits (Fagerland, Lydersen and Laake, BMC Medical Research Methodology 13,
-    2013). Returns 1.0 for a total of 0.
+    (Lancaster 1961). If few clusters differ, the total has few possible values. A test that counts such choices in full
+    then errs much less often than its level permits (Fagerland, Lydersen and Laake, BMC Medical Research Methodology
+    13, 2013). Returns 1.0 for a total of 0.
     """
     signed = np.asarray(differences, np.int64)
     sizes = np.abs(signed[signed != 0])
