@@ -1,4 +1,4 @@
-"""`lzs demo`: three prompts decoded greedily without and with the LZ penalty, side by side.
+"""`lzs demo`: shows the greedy texts of three prompts without and with the LZ penalty, side by side.
 
 The texts are laid out by hand, because a rich table cannot limit the lines of a cell.
 """

@@ -1,4 +1,4 @@
-"""`lzs diff`: two audits of answers to the same prompts, compared record by record."""
+"""`lzs diff`: compares two audits of answers to the same prompts, record by record."""
 
 import json
 import sys

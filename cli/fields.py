@@ -52,7 +52,10 @@ def opt(group: str, *names: str, help: str, low: int | None = None, **settings: 
 def takes(
     kind: type[Options],
 ) -> Callable[[Callable[Concatenate[Options, Given], Result]], Callable[Given, Result]]:
-    """Return a decorator that adds the options of a dataclass to a command, which gets them as its first argument."""
+    """Return a decorator that adds the options of the dataclass ``kind`` to a command.
+
+    The command gets an instance of ``kind`` as its first argument.
+    """
 
     def decorate(function: Callable[Concatenate[Options, Given], Result]) -> Callable[Given, Result]:
         @wraps(function)

@@ -181,14 +181,14 @@ def grammar_from(vocabulary: "HasTokenBytes", options: GrammarOptions) -> "Gramm
 
 
 def bytes_of(path: object) -> bytes:
-    """Return the bytes of a file, or of stdin for "-" and None. OSError; LzsError if they do not end within 1 GiB."""
+    """Return the bytes of a file, or of stdin for "-" and None. Raises OSError, and LzsError for more than 1 GiB."""
     if path is None or str(path) == "-":
         return whole_of(sys.stdin.buffer, "stdin")
     return whole(str(path))
 
 
 def text_of(data: bytes, where: object) -> str:
-    """Return the text of a file or of stdin, without a byte order mark; an error that names ``where`` if not UTF-8."""
+    """Return bytes as text, without a byte order mark. If they are not UTF-8, raise an error that names ``where``."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -192,7 +192,7 @@ class Number(_Checked):
 
 
 class ModelFile(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic in new versions of click only
-    """A GGUF file, or the name of a model (`lzsampler.models`), which becomes the path of its file."""
+    """The type of a GGUF file or model name (`lzsampler.models`). A name becomes the path of the model's file."""
 
     name = "model"
 

@@ -1,4 +1,4 @@
-"""The command `lzs`: loads subcommands, and turns exceptions into an error message and an exit status."""
+"""The command `lzs`: loads its subcommands, and turns exceptions into error messages and exit statuses."""
 
 import errno
 import io

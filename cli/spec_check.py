@@ -1,4 +1,4 @@
-"""`lzs spec-check`: does a draft leave a model's texts and distribution unchanged?"""
+"""`lzs spec-check`: checks that a draft changes neither the texts nor the distribution of a model."""
 
 import json
 from contextlib import ExitStack

@@ -103,7 +103,7 @@ class LZLogitsProcessor:
         self._prompt = 0
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
-        """Apply penalties and ``logit_bias`` to a copy of ``scores``, or with ``inplace`` to ``scores``, and return it.
+        """Return ``scores`` after penalties and ``logit_bias``, as a copy or, with ``inplace``, as the same tensor.
 
         ``input_ids``: int[batch, length], each row a text that begins with its (padded) prompt. ``scores``: [batch,
         n_vocab] of any floating dtype on any device. float32 rows get the same bits as from `Sampler.process`. Rows of

@@ -8,8 +8,8 @@ from typing import Any
 from .files import replacing
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# `_JSON_HTML` has the special characters of HTML. Both have characters that JSON allows but line readers take for line
-# ends.
+# `_JSON_HTML` has the special characters of HTML. Both tables have characters that JSON allows but line readers take
+# for line ends.
 _JSON_HTML = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\x7f\x85\u2028\u2029"}
 _JSON_LINE = {ord(c): f"\\u{ord(c):04x}" for c in "\x7f\x85\u2028\u2029"}
 

@@ -86,7 +86,7 @@ def mcnemar(only_a: int, only_b: int, *, mid_p: bool = False) -> float:
 def bootstrap_ratios(
     sums: npt.ArrayLike, sizes: npt.ArrayLike, *, rounds: int = ROUNDS, confidence: float = CONFIDENCE
 ) -> list[Interval]:
-    """Return percentile bootstrap intervals (Efron 1979) of several ratios that share their clusters.
+    """Return percentile bootstrap intervals (Efron 1979) of several ratios measured on the same clusters.
 
     ``sums``: float[k, n], the sums of k figures over each of n clusters. ``sizes``: float[n], the number of values in
     each cluster, above 0. The ratio of a figure is its total sum divided by the total size: the mean of all values.
