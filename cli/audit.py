@@ -47,7 +47,7 @@ class ReadOptions:
     )
     field: str | None = opt(
         READ, "--field", metavar="PATH",
-        help="path of the text in files of another form, as choices[*].text or messages[role=assistant].content",
+        help="path of the text in files of other formats: choices[*].text, messages[role=assistant].content",
     )  # fmt: skip
 
 

@@ -62,7 +62,7 @@ class DraftOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedDraftOptions(DraftOptions):
-    """A draft, and how its proposals are judged."""
+    """The options of a draft, and how its proposals are accepted."""
 
     spec_mode: SpecMode = opt(
         _DRAFT, "--spec-mode", default="gumbel",

@@ -264,7 +264,7 @@ def _held(results: "Results", limit: Limit) -> list[str]:
         raise click.UsageError(f"--fail-over {limit.text}: {error}") from error
     rate = counts.loop_rate if limit.rate == "loop_rate" else counts.accuracy
     if rate is None:
-        if results.failed or results.missing:  # Other messages report these, with the same exit status.
+        if results.failed or results.missing:  # Other messages report failed and missing texts.
             return []
         raise click.UsageError(f"--fail-over {limit.text}: there are no tasks with answers")
     name = limit.rate if limit.group is None else f"{limit.group}.{limit.rate}"

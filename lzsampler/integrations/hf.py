@@ -90,10 +90,10 @@ class LZLogitsProcessor:
     def reset(self) -> None:
         """Treat the next call as the first call of a ``generate``, whose whole input is prompt.
 
-        You seldom need this. A call counts as the next step of the same ``generate`` if two conditions hold. First, its
-        input is longer than the prompt. Second, its input without the last token is the input of the last call, or the
-        beginning of that input. (Rows may change places, as in a beam search. An input may shrink when ``generate``
-        refuses drafts.)
+        You seldom need this method. A call counts as the next step of the same ``generate`` if two conditions hold.
+        First, its input is longer than the prompt. Second, its input without the last token is the input of the last
+        call, or the beginning of that input. (Rows may change places, as in a beam search. An input may shrink when
+        ``generate`` refuses drafts.)
 
         So a new ``generate`` goes unnoticed only if its prompt meets both conditions: if the prompt is the last text
         plus one token, or the last prompt plus one token. Everything after the first prompt then counts as generated,

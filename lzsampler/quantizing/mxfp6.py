@@ -16,7 +16,7 @@ from ..errors import ArgumentError
 
 BLOCK = 32
 BITS = 6 + 8 / BLOCK  # bits per weight, with its share of the scale
-_LEAST_SCALE, _GREATEST_SCALE = -127, 127  # exponents of E8M0
+_LEAST_SCALE, _GREATEST_SCALE = -127, 127  # range of the exponents of a scale (E8M0)
 
 
 class Element(NamedTuple):

@@ -129,7 +129,7 @@ def any_thread(method: _Method) -> _Method:
 
     @wraps(method)
     def shared(self: Used, *arguments: Any, **keywords: Any) -> Any:
-        in_use = self.in_use  # read once, because an unfinished model returns a new one each time
+        in_use = self.in_use  # read once, since the `in_use` of an unfinished model is always new
         in_use.share()
         try:
             return method(self, *arguments, **keywords)
