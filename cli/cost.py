@@ -1,4 +1,4 @@
-"""`lzs cost`: what penalties cost on reference texts."""
+"""`lzs cost`: measures what penalties cost on reference texts."""
 
 import json
 import os

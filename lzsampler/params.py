@@ -179,7 +179,10 @@ class Params:
         if not hasattr(model, "token_classes"):
             raise ArgumentTypeError(f"model must be a Model, got {shown(model)}: with Model(path) as model: ...")
         made = penalties_from("Params.recommended", None, settings, ())
-        own = {*settings, *(SEPARATORS if settings.keys() & {*SEPARATORS} else ())}  # One given set replaces both sets.
+        own = {
+            *settings,
+            *(SEPARATORS if settings.keys() & {*SEPARATORS} else ()),
+        }  # If one set is given, the model's sets are not used.
         return replace(made, **{name: ids for name, ids in model.token_classes(made).items() if name not in own})
 
     def __post_init__(self) -> None:

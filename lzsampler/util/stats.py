@@ -39,7 +39,7 @@ def wilson(count: int, n: int, confidence: float = CONFIDENCE) -> Interval:
 
 
 def score_interval(count: float, n: float, quantile: float) -> Interval:
-    """Return the score interval of the rate ``count / n``, which need not be integers, for a quantile z or t."""
+    """Return the score interval of the rate ``count / n`` for a quantile z or t. Count and n may be fractions."""
     z2 = quantile**2
     middle = (count + z2 / 2) / (n + z2)
     half = math.sqrt(z2 * (count * (n - count) / n + z2 / 4)) / (n + z2)
