@@ -1,9 +1,9 @@
-"""Which tokens are separators of the LZ penalty. Only the text of a token decides.
+"""Tells which tokens are separators of the LZ penalty, by the text of the token.
 
 A separator restarts the count of matching tokens (`lzsampler.Params`), so that short building blocks of a text may
 recur without a penalty. A separator is a token without a letter: a line break, a bracket, a number, a space. Sentence
-marks are not separators, since repeated sentences are what the penalty is for. A comma is a separator only in lists,
-between short items.
+marks are not separators, since the penalty must act on repeated sentences. A comma is a separator only between short
+items, as in lists.
 """
 
 import unicodedata
@@ -22,7 +22,7 @@ COMMAS = frozenset(",，、،")
 def is_letter(character: str) -> bool:
     """Return whether a character is a letter in Unicode, or a mark that belongs to a letter, such as a Hindi vowel.
 
-    U+FFFD counts as a letter: it stands for a piece of a character.
+    U+FFFD counts as a letter, because it stands for a part of a character.
     """
     return unicodedata.category(character)[0] in "LM" or character == "\ufffd"
 
@@ -34,7 +34,7 @@ def is_separator(text: str) -> bool:
 
 
 def is_comma(text: str) -> bool:
-    """Return whether a token with this text is a separator after the short items of a list."""
+    """Return whether a token with this text is a comma, which is a separator after a short item."""
     return not COMMAS.isdisjoint(text) and not any(map(is_letter, text))
 
 
@@ -42,7 +42,7 @@ def separators_of(texts: Iterable[str]) -> dict[str, Any]:
     """Return the separators of a vocabulary as the fields ``lz_separators`` and ``lz_commas`` of `Params`.
 
     ``texts``: the text of each token, in the order of the token ids. An incomplete character must be U+FFFD, as
-    ``bytes.decode("utf-8", "replace")`` writes them. TypeError if an element is not a string.
+    ``bytes.decode("utf-8", "replace")`` makes it. Raises TypeError if an element is not a string.
     """
     listed = list(texts)
     wrong = [texts] if isinstance(texts, str) else [text for text in listed if not isinstance(text, str)]

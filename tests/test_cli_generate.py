@@ -155,12 +155,12 @@ def test_explain_says_why_on_stderr() -> None:
     assert told.stdout == plain.stdout
     assert re.search(r": repeats \d+ tokens from \d+ tokens ago: -\d", told.stderr)
     assert "repeats" not in off.stderr
-    assert "no penalty changed a token that the model liked; the LZ penalty is off" in off.stderr
-    unchanged = "no penalty changed a token that the model liked; the LZ penalty "
+    assert "no penalty changed a likely token; the LZ penalty is off" in off.stderr
+    unchanged = "no penalty changed a likely token; the LZ penalty "
     short = [generate("--explain", *preset, "-n", "5", "Once upon a time").stderr for preset in ((), PAPER, GUARD)]
-    assert f"{unchanged}is for repetitions of 5 tokens or more (--lz-min-match)" in short[0]
+    assert f"{unchanged}acts on repetitions of 5 tokens or more (--lz-min-match)" in short[0]
     assert f"{unchanged}begins after 32 tokens (--lz-buffer)" in short[1]
-    assert "liked; the text may copy itself for 64 tokens (--lz-run-allowance)" in short[2]
+    assert "likely token; the text may copy itself for 64 tokens freely (--lz-run-allowance)" in short[2]
     done = generate("--explain", "-cnv")
     assert (done.returncode, "--explain is for one text" in done.stderr) == (2, True)
 

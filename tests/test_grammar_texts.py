@@ -109,7 +109,7 @@ def test_lzs_generate_with_a_regex_and_with_choices() -> None:
     assert re.fullmatch("[0-9]{4}", record["messages"][-1]["content"])
     assert record["settings"]["grammar"] == {"regex": "[0-9]{4}"}
     assert lzs("-q", "--choice", "red", "--choice", "blue", PROMPT).stdout.strip() in ("red", "blue")
-    said = "the text ends before it matches what was asked for: -n N lets it be longer"
+    said = "the text ends before it matches the grammar: -n N lets it be longer"
     assert said not in lzs("--choice", "red", "--choice", "blue", PROMPT).stderr
     assert said in lzs("--regex", "[a-z]{200}", "-n", "3", PROMPT).stderr
 
