@@ -173,9 +173,10 @@ static void sort_places(uint64_t *places, size_t n) {
     }
 }
 
-/* If two places differ only in the innermost count, and one of them allows all that the other allows, removes the
- * other. Among counts at which the loop may end, the smallest count allows the most further iterations. So even if a
- * text can be split into iterations at many points, a loop has only a few places, not one for each count. */
+/* Compares places that differ only in the innermost count. If one place allows every text that another place allows,
+ * removes the other place. Among counts at which the loop may end, the smallest count allows the most further
+ * iterations. So even if a text can be split into iterations at many points, a loop has only a few places, not one for
+ * each count. */
 static size_t without_weaker(const lzs_program *p, uint64_t *places, size_t n) {
     size_t kept = 0;
     for (size_t i = 0; i < n;) {
@@ -277,7 +278,7 @@ lzs_status lzs_automaton_enter(lzs_automaton *a, uint64_t place, int32_t *state)
 static lzs_status begin_states(lzs_automaton *a) {
     int32_t state;
     uint64_t work = a->work;
-    a->work = 0; /* no limit here: this work succeeded when the automaton was made, so it succeeds again */
+    a->work = 0; /* the limit is off, because the same work succeeded when the automaton was made */
     a->n_states = 0;
     a->n_places = 0;
     lzs_table_clear(&a->table);
@@ -348,8 +349,7 @@ static bool add_few(lzs_dfa_state *s, uint8_t *n, uint8_t byte) {
     return true;
 }
 
-/* Every edge of the program leads to a text that matches, so the bytes of the edges are exactly the bytes that can
- * follow. */
+/* Exactly the bytes of the edges can follow, because every edge of the program leads to a text that matches. */
 uint8_t lzs_automaton_find_few(lzs_automaton *a, int32_t state) {
     const lzs_program *p = a->program;
     lzs_dfa_state *s = &a->states[state];
@@ -379,7 +379,7 @@ static uint64_t clamped_place(const lzs_program *p, uint64_t place, uint32_t n_b
         const lzs_loop_op *loop = &p->loops[number];
         uint64_t count = lzs_counter(loop, place);
         if (count >= lzs_far_high(loop)) continue;
-        uint64_t ends = 1 + (n_bytes - 1) / loop->min_bytes; /* the most iterations that n_bytes bytes can end */
+        uint64_t ends = 1 + (n_bytes - 1) / loop->min_bytes; /* n_bytes bytes end at most so many iterations */
         if (count + 1 >= loop->min && count + ends < loop->max) {
             place = lzs_with_counter(loop, place, lzs_far_high(loop));
         } else if (low && count + ends < loop->min) {

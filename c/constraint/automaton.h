@@ -26,17 +26,19 @@ typedef struct lzs_dfa_state {
     uint32_t n;
     bool accepts;
     uint8_t viable; /* for completion.c: whether tokens can complete the text from here; 0: unknown */
-    uint8_t single; /* for inner.c: whether each iteration takes one character; 0: unknown */
+    /* for inner.c: whether each iteration of the counted repetition here takes one character; 0: unknown */
+    uint8_t single;
     uint8_t n_few;  /* number of bytes in `few`, LZS_MANY_BYTES, or LZS_NOT_ASKED */
     uint8_t few[LZS_FEW];
     int32_t mask;   /* for state_masks.c: number of the state's mask, or -1 */
-    /* for inner.c: the state after any character of inner tokens, LZS_MIXED, or LZS_NO_STATE if unknown */
+    /* for inner.c: the state after a character of inner tokens (vocabulary.h), LZS_MIXED if the state depends on the
+     * character, or LZS_NO_STATE if unknown */
     int32_t next;
     /* for walk.c: the state to which all bytes of the kinds in `run` lead, LZS_DEAD if `run` is empty, or LZS_NO_STATE
      * if unknown */
     int32_t run_to;
-    uint32_t run;   /* a set of kinds of bytes (vocabulary.h), one bit for each */
-    uint32_t live;  /* the kinds of which some byte can follow, one bit for each */
+    uint32_t run;   /* a set of kinds of bytes (vocabulary.h), one bit for each kind */
+    uint32_t live;  /* the set of the kinds of all bytes that can follow, one bit for each kind */
 } lzs_dfa_state;
 
 typedef struct lzs_automaton {
@@ -60,7 +62,7 @@ typedef struct lzs_automaton {
     size_t n_todo, todo_room;
     uint64_t *made;
     size_t n_made, made_room;
-    /* Limits. The limits count work and bytes, not time, so every machine refuses the same grammars. */
+    /* The limits count work and bytes, not time, so every machine refuses the same grammars. */
     uint64_t work, max_work;   /* number of places visited since lzs_automaton_begin */
     size_t max_bytes;
     const char *problem; /* message about the limit that was reached, or NULL */
@@ -80,11 +82,11 @@ lzs_status lzs_automaton_work(lzs_automaton *a, uint64_t places);
 /* Forgets all states except LZS_DEAD, LZS_ENDED, LZS_START and `keep`. *kept gets the new number of state `keep`. */
 lzs_status lzs_automaton_flush(lzs_automaton *a, int32_t keep, int32_t *kept);
 
-/* Finds the state after a byte of a class. Returns LZS_ELIMIT if a limit is reached. */
+/* Finds the state after a byte of class `class`. Returns LZS_ELIMIT if a limit is reached. */
 lzs_status lzs_automaton_make_edge(lzs_automaton *a, int32_t state, uint32_t class, int32_t *to);
 
-/* lzs_automaton_state_of finds the state that has exactly these places. lzs_automaton_enter finds the state of a place
- * and of all places that can be reached from it without a byte. */
+/* lzs_automaton_state_of finds the state that has exactly these places. lzs_automaton_enter finds the state that has
+ * `place` and all places that can be reached from `place` without a byte. */
 lzs_status lzs_automaton_state_of(lzs_automaton *a, const uint64_t *places, size_t n, int32_t *state);
 lzs_status lzs_automaton_enter(lzs_automaton *a, uint64_t place, int32_t *state);
 
@@ -115,8 +117,8 @@ static inline bool lzs_automaton_forces(lzs_automaton *a, int32_t state) {
 }
 
 /* Finds a state that allows the same continuations of up to n_bytes bytes. Replaces a count by "far" (program.h) if
- * n_bytes bytes cannot bring the count to a limit. So many states share the result. The result may be the state
- * itself. */
+ * n_bytes bytes cannot bring the count to a limit. Therefore many states have the same result. The result may be the
+ * state itself. */
 lzs_status lzs_automaton_clamp(lzs_automaton *a, int32_t state, uint32_t n_bytes, int32_t *clamped);
 
 /* As lzs_automaton_clamp, but replaces only counts that are far below their upper limits. The resulting state allows

@@ -22,7 +22,7 @@ void lzs_charset_free(lzs_charset *set);
 bool lzs_charset_add(lzs_charset *set, uint32_t first, uint32_t last);
 /* Sorts and merges the ranges, and removes the surrogates, which UTF-8 does not have. */
 bool lzs_charset_normalize(lzs_charset *set);
-/* Replaces a set by its complement. The caller must normalize `set` before. The complement is normalized, too. */
+/* Replaces a set by its complement. The caller must normalize `set` first. The complement is normalized, too. */
 bool lzs_charset_negate(lzs_charset *set);
 /* For each ASCII letter in the set, adds the letter of the other case. */
 bool lzs_charset_fold(lzs_charset *set);

@@ -3,8 +3,8 @@
  * From every state of the automaton some bytes complete the text. If each byte of the pattern is a token by itself, as
  * in most vocabularies, tokens complete the text, too. Otherwise there may be a state from which no sequence of tokens
  * completes the text. A token that leads to such a state must not be allowed. A place is safe if tokens of one byte
- * lead from it to the end of the text. Safe places are found once for the program. If a state has no safe place, a
- * search follows tokens until it finds a safe state or the end.
+ * lead from it to the end of the text. The safe places of a program are found only once. If a state has no safe place,
+ * a search follows tokens until it finds a safe state or the end.
  */
 #include "completion.h"
 
@@ -45,10 +45,10 @@ static bool op_is_safe(const lzs_grammar *g, const lzs_op *op, const bool *safe,
     }
 }
 
-/* Finds the safe operations: tokens of one byte lead from them to the end, whatever the counts are. */
+/* Finds the safe operations. From a safe operation, tokens of one byte lead to the end, whatever the counts are. */
 static void find_safe(const lzs_grammar *g, bool *safe, const bool *bad) {
     memset(safe, 0, g->program.n_ops * sizeof *safe);
-    /* takes few rounds, because most operations lead to operations with smaller numbers */
+    /* the loop takes few rounds, because most operations lead to operations with smaller numbers */
     for (bool changed = true; changed;) {
         changed = false;
         for (size_t i = 0; i < g->program.n_ops; i++) {
@@ -85,7 +85,8 @@ lzs_status lzs_completion_init(lzs_grammar *g) {
     do {
         find_safe(g, g->safe, bad);
     } while (find_bad(p, g->safe, bad) && ++round < MAX_ROUNDS);
-    if (round == MAX_ROUNDS) memset(g->safe, 0, p->n_ops * sizeof *g->safe); /* no place is safe */
+    /* after too many rounds no place counts as safe */
+    if (round == MAX_ROUNDS) memset(g->safe, 0, p->n_ops * sizeof *g->safe);
     free(bad);
     g->whole = true;
     for (size_t i = 0; i < p->n_ops; i++) g->whole &= p->ops[i].kind != LZS_OP_BYTES || g->safe[i];

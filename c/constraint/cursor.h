@@ -10,9 +10,9 @@ enum { LZS_CURSOR_STATES = 64 };
  * goes through the accepted tokens again. A cursor is plain data: a copy of the struct is a clone. */
 typedef struct lzs_cursor {
     lzs_grammar *grammar; /* NULL if every token is allowed */
-    uint64_t begin;       /* the position from which on the grammar is in force */
+    uint64_t begin;       /* the first position at which the grammar is in force */
     bool replaced;        /* whether another grammar was in force before `begin` */
-    bool unknown;         /* whether a rewind went back before `begin`, where another grammar was in force */
+    bool unknown;         /* whether a rewind went to a position before `begin`, where another grammar was in force */
     /* whether the states of positions oldest..newest are known; position p is at index p % LZS_CURSOR_STATES */
     bool known;
     uint64_t epoch, oldest, newest;

@@ -13,16 +13,18 @@
 /* A node of the vocabulary's tree that has many children. The walk visits only children whose byte can follow
  * (walk.c). */
 typedef struct lzs_open_node {
-    const lzs_trie_node *node, *last; /* the node, and the end of the nodes to walk after it */
-    /* the node's index in `wide` of the vocabulary, and the index of the next child, or byte of `few`, to try */
+    const lzs_trie_node *node, *last; /* the node, and the end of the range in which the walk goes on after the node */
+    /* `wide` is the node's index in the vocabulary's `wide`. `next` is the index of the next child to try. If few bytes
+     * can follow, `next` is an index in the state's `few` instead. */
     size_t wide, next;
 } lzs_open_node;
 
 /* The mask of a part (part_masks.h), which other grammars share, and the nodes where tokens may leave the part. */
 typedef struct lzs_part_ends {
     lzs_kept_base *mask; /* the tokens that stay inside the part or end exactly with it */
-    uint32_t n_exits;    /* number of exits; if it is above LZS_PART_EXITS, other grammars cannot use the mask */
-    uint32_t *exits;     /* (n_exits) nodes with children, in the vocabulary's tree, where the part may end */
+    uint32_t n_exits;    /* number of exits; other grammars can use the mask only if n_exits <= LZS_PART_EXITS */
+    /* (n_exits) the nodes of the vocabulary's tree that have children and where the part may end */
+    uint32_t *exits;
     uint32_t n_behind;
     uint32_t *behind;    /* (n_behind) the children of the exits, sorted by byte */
 } lzs_part_ends;
@@ -31,28 +33,29 @@ struct lzs_grammar {
     const lzs_vocabulary *vocabulary;
     lzs_program program;
     lzs_automaton automaton;
-    uint64_t epoch; /* changes whenever states are forgotten, because state numbers then become invalid */
-    bool whole;     /* whether tokens of one byte complete the text from every place; then no state needs a search */
-    bool *safe;     /* (n_ops) whether tokens of one byte complete the text from this operation; NULL if `whole` */
+    uint64_t epoch; /* changes whenever states are forgotten, which makes state numbers invalid */
+    /* whether tokens of one byte complete the text from every place, so no state needs a search (completion.c) */
+    bool whole;
+    bool *safe;     /* (n_ops) by operation: whether tokens of one byte complete the text from here; NULL if `whole` */
     lzs_kept_mask *masks;
     size_t n_masks, masks_room;
     size_t mask_bytes, max_bytes;
-    int32_t *path;   /* (longest + 1) states on the path to a node, by depth */
+    int32_t *path;   /* (longest + 1) by depth: the states on the path to a node */
     lzs_open_node *open_nodes; /* the nodes with many children on the path to a node */
     size_t open_room;
     uint32_t *words; /* the mask under construction */
-    uint32_t *found; /* (n_words) tokens of the mask under construction, while they are few */
+    uint32_t *found; /* (n_words) list of the tokens of the mask under construction, while the tokens are few */
     /* by kind of bytes (vocabulary.h): index of its first class in `kind_classes` */
     uint16_t kind_begins[LZS_KINDS + 1];
     uint8_t kind_classes[256]; /* grouped by kind: the program's classes that have a byte of the kind */
-    bool open;       /* whether every text and every token that is not text is allowed */
-    struct lzs_proper *proper; /* restriction to the tokens that the tokenizer would write, or NULL */
+    bool open;       /* whether the grammar allows every text, and every token that is not text */
+    struct lzs_proper *proper; /* restricts the grammar to tokens that the tokenizer would write, or NULL */
     lzs_part_masks *shared;    /* masks that grammars share, or NULL */
     /* (program.n_parts) by part: its number in `shared`; valid while `shared_epoch` is the epoch of `shared` */
     uint32_t *part_numbers;
     uint64_t shared_epoch;
     int n_nested; /* nesting depth of the masks under construction (part_masks.c) */
-    /* whether this is the grammar of a part; then its masks omit what follows the part, and `ends` is used */
+    /* whether this is the grammar of a part (part_masks.h); its masks omit what follows the part */
     bool is_part;
     struct lzs_part_ends *ends; /* (n_masks) by mask: the mask of a part with its exits; NULL if not `is_part` */
     size_t ends_room;
@@ -60,7 +63,8 @@ struct lzs_grammar {
     lzs_grammar_engine engine;
 };
 
-/* The nodes with children where a part may end. A walk adds only nodes that are at least min_depth bytes deep. */
+/* The nodes that have children and where a part may end. A walk adds only nodes that are at least min_depth bytes
+ * deep. */
 typedef struct lzs_exits {
     uint32_t *nodes;
     size_t n, room;

@@ -12,8 +12,8 @@ static uint32_t after_class(const lzs_program *p, uint32_t byte) {
     return class < p->n_classes ? p->byte_of[class] : 256;
 }
 
-/* Finds whether each byte of first..last, followed by `more` - 1 continuation bytes of the character, leads from a
- * state to `next`. */
+/* Finds whether every sequence of `more` bytes leads from a state to `next`. The first byte is in first..last, and the
+ * other bytes are continuation bytes. No text may end inside a sequence. */
 static lzs_status leads_to(lzs_grammar *g, int32_t state, uint32_t first, uint32_t last, int more, int32_t next,
                            bool *leads) {
     const lzs_program *p = &g->program;
@@ -72,7 +72,7 @@ static lzs_status next_of(lzs_grammar *g, int32_t state, int32_t *next) {
 /* ---- counted characters ---- */
 
 /* A state inside a counted repetition, described by its places. The places are those where the next iteration begins,
- * and maybe those after the repetition. */
+ * and maybe places after the repetition. */
 typedef struct counting {
     const lzs_loop_op *loop;
     uint64_t count;
@@ -127,8 +127,8 @@ static lzs_status begin_at(lzs_grammar *g, const counting *c, uint64_t count, in
 }
 
 /* Finds whether every character leads from the beginning of an iteration only to the beginning of the next iteration or
- * to the end of the repetition. If this is true for one count, it is true for all counts below the last, because counts
- * are only compared with their limits. */
+ * to the end of the repetition. If this is true for one count, it is true for all counts except the last one, because
+ * counts are only compared with their limits. */
 static lzs_status find_single(lzs_grammar *g, const counting *c, bool *single) {
     int32_t from, to, next, behind;
     *single = false;
@@ -171,7 +171,7 @@ static lzs_status count_left(lzs_grammar *g, int32_t state, bool open_end, int32
     return LZS_OK;
 }
 
-enum { MOST_LINKS = 4 }; /* the most characters that are followed one after the other */
+enum { MOST_LINKS = 4 }; /* lzs_inner_reach looks at most so many characters ahead */
 
 lzs_status lzs_inner_reach(lzs_grammar *g, int32_t state, bool open_end, int32_t *most) {
     *most = LZS_INNER_UNKNOWN;

@@ -29,7 +29,8 @@ static void list_tokens(const uint32_t *words, size_t n_words, uint32_t other, u
     uint32_t n = 0;
     for (size_t i = 0; i < n_words; i++) {
         uint32_t wanted = words[i] ^ other;
-        for (; wanted && n < room; wanted &= wanted - 1) { /* later bits are beyond the last token */
+        /* the bits after the first `room` tokens are beyond the last token */
+        for (; wanted && n < room; wanted &= wanted - 1) {
             tokens[n++] = (uint32_t)i * 32 + count_bits((wanted & (0 - wanted)) - 1);
         }
     }

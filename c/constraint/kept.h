@@ -28,8 +28,8 @@ lzs_status lzs_kept_make(const lzs_vocabulary *vocabulary, const uint32_t *words
 /* Stores the mask of n tokens. The tokens may be in any order, but have no duplicates. n must be less than the number
  * of words of a mask. */
 lzs_status lzs_kept_list(const uint32_t *tokens, size_t n, lzs_kept_mask *mask);
-/* Stores the mask of the tokens of `base` and of n further tokens. These may be in any order, may have duplicates and
- * may also be in `base`. */
+/* Stores the mask of the tokens of `base` and of n further tokens. The further tokens may be in any order, may have
+ * duplicates and may also be in `base`. */
 lzs_status lzs_kept_add(lzs_kept_base *base, const uint32_t *tokens, size_t n, lzs_kept_mask *mask);
 void lzs_kept_write(const lzs_vocabulary *vocabulary, const lzs_kept_mask *mask, uint32_t *words);
 /* Adds the tokens of a mask to the mask in `words`. */
@@ -37,8 +37,8 @@ void lzs_kept_write_more(const lzs_vocabulary *vocabulary, const lzs_kept_mask *
 void lzs_kept_free(lzs_kept_mask *mask);
 
 /* Makes a reference-counted mask, which users in any thread may share. The caller is the first user. When the last user
- * leaves the mask, it is freed. The function takes ownership of `mask`, whose form must not be LZS_KEPT_ADDED. Returns
- * NULL if memory runs out. */
+ * leaves the mask, the mask is freed. The function takes ownership of `mask`, whose form must not be LZS_KEPT_ADDED.
+ * Returns NULL if memory runs out. */
 lzs_kept_base *lzs_kept_base_new(const lzs_kept_mask *mask);
 const lzs_kept_mask *lzs_kept_base_mask(const lzs_kept_base *base);
 void lzs_kept_base_leave(lzs_kept_base *base);

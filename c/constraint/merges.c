@@ -3,12 +3,12 @@
  *
  * In the order of lzs_merge_tree, the tokens that may not follow a token form a few intervals. Let a rule (a, b) have
  * its left part a on the right edge of the first token. The rule forbids b itself. The rule also forbids each token
- * that begins with b and keeps b as a part until the rule applies. These tokens are the end of b's subtree, from one of
- * its children on.
+ * that begins with b and keeps b as a part until the rule applies. In the order, these tokens reach from one of b's
+ * children to the end of b's subtree.
  *
  * The rules have a hash table of their own, because encoding looks up pairs, and most pairs have no rule. The bit set
- * `maybe` answers most of these look-ups before the table is read. With table.h instead, making a spelling (spelling.h)
- * takes 12 % longer.
+ * `maybe` answers most of these look-ups before the table is read. With the table of table.h instead, making a spelling
+ * (spelling.h) takes 12 % longer.
  */
 #include "merges.h"
 
@@ -19,8 +19,8 @@
 #include "../table.h"
 #include "tree.h"
 
-/* The time to encode a token grows with the square of its length. So a token of more leaves than this counts as never
- * written. No known vocabulary has such a token. */
+/* A token of more than MAX_LEAVES leaves counts as never written, because the time to encode a token grows with the
+ * square of its length. No known vocabulary has such a token. */
 enum { MAX_LEAVES = 1024 };
 
 #define NEVER UINT64_MAX /* the key of a part that is never used up */
@@ -31,14 +31,14 @@ static uint64_t hash_pair(const lzs_merges *m, int32_t left, int32_t right) {
 
 /* ---- finding tokens by their bytes ---- */
 
-/* A table of tokens by fingerprints of their bytes. The fingerprints of a token's prefixes and suffixes are computed
- * without reading the bytes again. */
+/* A table that finds tokens by fingerprints of their bytes. The fingerprints of a token's prefixes and suffixes are
+ * computed without reading the bytes again. */
 typedef struct names {
     const lzs_vocabulary *v;
     lzs_table table;
     uint64_t base;
     uint64_t *prints; /* (n_vocab) fingerprints of the tokens */
-    uint64_t *powers; /* (longest + 1) powers of the base */
+    uint64_t *powers; /* (longest + 1) powers of `base` */
 } names;
 
 /* A byte string in one or two pieces. */
@@ -154,16 +154,16 @@ static uint64_t time_of(lzs_merge_key key) {
     return key >> 32;
 }
 
-/* Returns the key when the left part of a token is used up, as seen from the left of the token. Rules with the same
- * time apply from left to right. If the right part is made at the time of the token's last rule, all rules of this time
- * that apply further left come first. */
+/* Returns the key when the left part of a token is used up. The key is for comparison with rules further left. Rules
+ * with the same time apply from left to right. If the token's right part is made at the time of the token's last rule,
+ * all rules of this time further left apply before this last rule. */
 static lzs_merge_key left_end_of(const lzs_merges *m, int32_t token) {
     lzs_merge_key key = m->keys[token];
     return time_of(m->keys[m->right[token]]) == time_of(key) ? key | UINT32_MAX : key;
 }
 
-/* Returns the least key at which the left token may be used up so that the rule still applies. If the left token is
- * used up earlier, the rule does not apply. */
+/* A rule with the key `rule` joins a left token with `right`. Returns the least key at which the left token may be used
+ * up: if the left token is used up earlier, the rule does not apply. */
 static lzs_merge_key least_end(const lzs_merges *m, int32_t right, lzs_merge_key rule) {
     return time_of(m->keys[right]) == time_of(rule) ? (time_of(rule) + 1) << 32 : rule + 1;
 }
@@ -332,7 +332,7 @@ static bool make_tree(const lzs_merges *m, lzs_merge_tree *tree, const int32_t *
     tree->children = malloc((n_made + 1) * sizeof *tree->children);
     if (!tree->place || !tree->size || !tree->tokens || !tree->begins || !tree->children) return false;
     int32_t *at = tree->begins + 1;
-    for (size_t i = 0; i < n_made; i++) at[part[made[i].left] + 1]++; /* here `left` is the token itself */
+    for (size_t i = 0; i < n_made; i++) at[part[made[i].left] + 1]++; /* `left` in `made` is the token itself */
     for (size_t i = 0; i < n; i++) at[i + 1] += at[i];
     for (size_t i = 0; i < n_made; i++) tree->children[at[part[made[i].left]]++] = made[i].left;
     for (size_t i = 0; i < n; i++) tree->size[i] = 1;
@@ -519,7 +519,7 @@ size_t lzs_merges_memory(const lzs_merges *m) {
 
 bool lzs_merges_pair(const lzs_merges *m, int32_t first, int32_t second) {
     if (!m->written[first] || !m->written[second]) return false;
-    /* the keys when the two parts at the common edge are used up */
+    /* the keys when `first` and `second`, the parts at the common edge, are used up */
     lzs_merge_key first_ends = NEVER, second_ends = NEVER;
     for (;;) {
         const struct lzs_rule_slot *rule = rule_of(m, first, second);
@@ -538,8 +538,8 @@ bool lzs_merges_pair(const lzs_merges *m, int32_t first, int32_t second) {
     }
 }
 
-/* Among the tokens of `token`'s subtree that use up `token` at `key` or later, returns the lowest place. `ends` has the
- * key when each child uses up `token`. */
+/* Returns the place of the first token in `token`'s subtree that uses up `token` at `key` or later. If there is none,
+ * returns the end of the subtree. `ends` has, by child, the key when the child uses up `token`. */
 static int32_t late_place(const lzs_merge_tree *tree, const lzs_merge_key *ends, int32_t token, lzs_merge_key key) {
     int32_t low = tree->begins[token], high = tree->begins[token + 1];
     if (low == high || ends[tree->children[high - 1]] < key) return tree->place[token] + tree->size[token];

@@ -18,8 +18,9 @@
 
 #include "vocabulary.h"
 
-/* When a rule applies, as a number to compare. The upper 32 bits are a time: the largest of the rank of the rule and
- * the times when its two parts are made. The lower 32 bits are the rank. */
+/* When a rule applies, as a number to compare. The upper 32 bits are a time. It is the largest of three numbers: the
+ * rank of the rule, and the times when its left part and its right part are made. The lower 32 bits are the rank of the
+ * rule. */
 typedef uint64_t lzs_merge_key;
 
 typedef struct lzs_merge_rule {
@@ -27,24 +28,25 @@ typedef struct lzs_merge_rule {
     lzs_merge_key key;
 } lzs_merge_rule;
 
-/* An order of all tokens. The subtree of a token is the token itself and all tokens of which it is the first part (or
- * last part), directly or not. In the order, a token is followed by the rest of its subtree. Of its children, those
- * that are made later come later. */
+/* A tree of tokens, and an order of all tokens. In `by_left`, the parent of a token is its left part. In `by_right`,
+ * the parent is its right part. In the order, a token is followed by the rest of its subtree. Children that use up
+ * their parent later come later. */
 typedef struct lzs_merge_tree {
     int32_t *place;    /* (n_vocab) by token: its index in `tokens` */
     int32_t *size;     /* (n_vocab) by token: number of tokens in its subtree */
     int32_t *tokens;   /* (n_vocab) all tokens in the order */
     int32_t *begins;   /* (n_vocab + 1) by token: index of its first child in `children` */
-    int32_t *children; /* all children, sorted by parent and then by key */
+    int32_t *children; /* all children, sorted by parent and then by the key when a child uses up its parent */
 } lzs_merge_tree;
 
 typedef struct lzs_merges {
     int32_t n_vocab;
-    bool *written;        /* (n_vocab) whether the tokenizer writes a token's bytes as this one token */
-    lzs_merge_key *keys;  /* (n_vocab) the key of the rule that makes a token and so uses up its right part */
-    /* (n_vocab) the key when a token's left part is used up, as seen from the left of the token */
+    bool *written;        /* (n_vocab) by token: whether the tokenizer writes its bytes as this one token */
+    /* (n_vocab) by token: the key of the rule that makes the token. This rule uses up the token's right part. */
+    lzs_merge_key *keys;
+    /* (n_vocab) by token: the key when its left part is used up, for comparison with rules further left */
     lzs_merge_key *left_ends;
-    int32_t *left, *right; /* (n_vocab) a token's two parts; -1 for a leaf or a token that is not written */
+    int32_t *left, *right; /* (n_vocab) by token: its two parts, or -1 if the token is a leaf or is not written */
     lzs_merge_tree by_left, by_right;
     /* All rules that can apply, grouped by left part and by right part. The rules of a group are sorted by key. */
     lzs_merge_rule *of_left, *of_right;
@@ -56,7 +58,7 @@ typedef struct lzs_merges {
     } *table;
     size_t table_size;
     uint64_t key; /* key of the table's hashes (hash.h) */
-    /* (4 * table_size bits) by hash of a pair: 0 if no rule has these parts. The bit set is small, so it stays in the
+    /* (4 * table_size bits) by hash of a pair: 0 if no rule joins the pair. The bit set is small, so it stays in the
      * cache. */
     uint32_t *maybe;
 } lzs_merges;
@@ -65,7 +67,7 @@ typedef struct lzs_merges {
  * LZS_EINVAL if an id is out of range. The caller frees `merges`, also after an error. */
 lzs_status lzs_merges_of_pairs(lzs_merges *merges, const lzs_vocabulary *v, const int32_t *pairs, size_t n);
 
-/* Makes the rules of a SentencePiece vocabulary. Any two tokens whose bytes together are a token have a rule. The
+/* Makes the rules of a SentencePiece vocabulary. There is a rule for any two tokens whose joined bytes are a token. The
  * higher the score of the joined token, the lower the rank of the rule. Tokens in `lone` are in no rule. Returns
  * LZS_EINVAL if a score is NaN. */
 lzs_status lzs_merges_of_scores(lzs_merges *merges, const lzs_vocabulary *v, const float *scores, const bool *lone);

@@ -1,8 +1,9 @@
 /* part_masks.c - masks of parts that many grammars have. The masks are kept once for all grammars.
  *
  * A state allows a token if any of its places allows the token, because every place can be completed. So the mask of a
- * state is a union of three masks. The first is for its places inside a part, and the second has the tokens that go on
- * after this part. The third is for its other places. The other places may be in other parts.
+ * state is a union of three masks. The first mask has the tokens that stay inside a part or end exactly with it. The
+ * second mask has the tokens that go on after this part. The third mask is for the state's places outside this part,
+ * which may be in other parts.
  *
  * Each shared part has a grammar of its own, with states and masks. state_masks.c makes these masks, too, so the two
  * files call each other. Two parts count as the same only if their whole programs are equal (slice.h), so hash
@@ -21,15 +22,15 @@
 
 enum {
     DEFAULT_BYTES = 32 << 20,
-    PART_BYTES = 8 << 20, /* the most bytes of the states of one part */
+    PART_BYTES = 8 << 20, /* limit of the bytes that the states of one part take */
     MAX_WORK = 10000000,
     MAX_KEY = 1 << 16,
     MOST_PLACES = 64, /* states with more places are not examined */
-    MOST_NESTED = 16  /* the deepest nesting of mask_of_others; each level takes a kilobyte of stack */
+    MOST_NESTED = 16  /* limit of the nesting of mask_of_others; each level takes a kilobyte of stack */
 };
 
-#define NO_PART UINT32_MAX            /* in part_numbers: the part is not shared */
-#define UNKNOWN_PART (UINT32_MAX - 1) /* in part_numbers: the part was not looked up yet */
+#define NO_PART UINT32_MAX            /* a value of part_numbers: the part is not shared */
+#define UNKNOWN_PART (UINT32_MAX - 1) /* a value of part_numbers: the part was not looked up yet */
 
 typedef struct shared_part {
     uint32_t *key;
@@ -44,7 +45,7 @@ struct lzs_part_masks {
     shared_part *parts;
     size_t n_parts, parts_room;
     lzs_table table; /* finds parts by their keys */
-    /* scratch memory (as in lzs_grammar) of all parts' grammars, since only one mask is made at a time */
+    /* scratch memory as in lzs_grammar; the grammars of all parts share it, because only one mask is made at a time */
     int32_t *path;
     uint32_t *words, *found_words;
     uint64_t found, made;
@@ -88,7 +89,7 @@ lzs_status lzs_part_masks_new(const lzs_vocabulary *vocabulary, size_t max_bytes
     lzs_flag_give(&m->in_use);
     m->vocabulary = vocabulary;
     m->max_bytes = max_bytes ? max_bytes : DEFAULT_BYTES;
-    m->epoch = 1; /* grammars begin with epoch 0, which matches no epoch here */
+    m->epoch = 1; /* a new grammar has epoch 0, which must differ from this epoch */
     m->path = malloc(((size_t)vocabulary->longest + 1) * sizeof *m->path);
     m->words = malloc(vocabulary->n_words * sizeof *m->words);
     m->found_words = malloc(vocabulary->n_words * sizeof *m->found_words);
@@ -218,8 +219,8 @@ static lzs_status part_number(lzs_part_masks *m, lzs_grammar *g, size_t part, ui
 
 /* ---- masks ---- */
 
-/* Finds the mask of some places of a part, which lzs_slice_place has numbered. If a limit is reached, leaves *mask
- * unchanged. *mask is valid until the next call. */
+/* Finds the mask of some places of a part. `places` has the numbers that lzs_slice_place gave these places. If a limit
+ * is reached, leaves *mask unchanged. *mask is valid until the next call. */
 static lzs_status mask_of_places(lzs_part_masks *m, lzs_grammar *g, const uint64_t *places, size_t n,
                                  const lzs_part_ends **mask) {
     lzs_automaton *a = &g->automaton;
@@ -287,7 +288,7 @@ static size_t part_at(const lzs_program *p, uint32_t op) {
 }
 
 /* Finds the part in which a state has places. If there are several such parts, takes the part with the largest
- * operations, which comes first in the text. */
+ * operation numbers. This part comes first in the text. */
 static void look(const lzs_grammar *g, int32_t state, inside *in) {
     const lzs_program *p = &g->program;
     const lzs_dfa_state *s = &g->automaton.states[state];
@@ -322,7 +323,7 @@ static uint32_t first_behind(const lzs_vocabulary *v, const lzs_part_ends *mask,
     return low;
 }
 
-/* Adds the tokens that go on after the part with the given byte. */
+/* Adds the tokens that go on after the part, if their first byte after the part is `byte`. */
 static lzs_status add_behind(lzs_grammar *g, const lzs_part_ends *mask, int32_t tail, uint8_t byte, lzs_found *found) {
     const lzs_trie_node *nodes = g->vocabulary->nodes;
     lzs_status status = LZS_OK;

@@ -10,13 +10,14 @@
 #include "utf8.h"
 #include "vocabulary.h"
 
-/* A node under construction. `next` is the operation that the node, or its part under construction, leads to. */
+/* A node under construction. `next` is the operation after the node. In a concatenation or list, which is built from
+ * its end, `next` is the operation after the item that is built next. */
 typedef struct frame {
     uint32_t node, next;
     uint32_t left;          /* number of children that are not built yet; a separator counts as a child */
     uint32_t loop;          /* number of the counted loop around the node, or LZS_NO_LOOP */
-    /* in a repetition: the operation that the body leads to; in a list: where the built rest begins if no item comes
-     * before it, or NONE */
+    /* In a repetition, `op` is the operation that the body leads to. In a list, `op` is where the built rest begins if
+     * no item comes before the rest. `op` is NONE if an item must come before the rest. */
     uint32_t op;
     uint32_t item;          /* if there is a separator: where the last built item begins */
     size_t first_start;     /* in alternatives: index in `starts` of the first alternative */
@@ -28,7 +29,7 @@ typedef struct builder {
     lzs_grammar_error *error;
     frame *frames;
     size_t n_frames, frames_room;
-    size_t n_visited; /* number of nodes built; a node counts once for each node that it is a child of */
+    size_t n_visited; /* number of nodes built; a node counts once for each of its parents */
     uint32_t *starts; /* the operations where the built alternatives begin */
     size_t n_starts, starts_room;
     /* number of the shared part's frame, counted from 1; 0 if no shared part is under construction */
@@ -190,7 +191,7 @@ static bool add_sequences(sequences *made, uint32_t first, uint32_t last) {
         uint32_t length = 1;
         while (ends[length] < first) length++;
         uint32_t stop = last < ends[length] ? last : ends[length];
-        /* cuts the range so that the last i bytes take all values, or the other bytes are fixed */
+        /* cuts the range, so that either the last i bytes take all values or the other bytes are fixed */
         for (uint32_t i = 1; i < length; i++) {
             uint32_t low = (UINT32_C(1) << 6 * i) - 1;
             if ((first & ~low) == (stop & ~low)) continue;
@@ -209,10 +210,10 @@ static bool add_sequences(sequences *made, uint32_t first, uint32_t last) {
     return true;
 }
 
-enum { LOOK_BACK = 64 }; /* the most previous operations that are compared with a new one */
+enum { LOOK_BACK = 64 }; /* a new operation is compared with at most so many previous operations */
 
-/* Finds an operation with these edges among the last LOOK_BACK operations, from first_op on. If there is none, adds
- * one. */
+/* Finds an operation with these edges among the last LOOK_BACK operations, from first_op on. If there is no such
+ * operation, adds one. */
 static lzs_status shared_bytes(builder *b, const lzs_edge *edges, size_t n, size_t first_op, uint32_t loop,
                                uint32_t *made) {
     const lzs_program *p = b->program;
@@ -320,8 +321,8 @@ static lzs_status begin_repeat(builder *b, frame *f) {
     return add_split(b, ways, 2, f->loop, &f->op);
 }
 
-/* Completes a repetition whose body, and separator if any, are built. The body begins at *start. *start becomes the
- * beginning of the repetition. */
+/* Completes a repetition. Its body and its separator, if it has one, must be built before. *start is where later
+ * iterations begin, and becomes the beginning of the repetition. */
 static lzs_status end_repeat(builder *b, const frame *f, uint32_t *start) {
     const lzs_node *node = &b->tree->nodes[f->node];
     const bool separated = node->separator != LZS_NO_NODE;
@@ -347,9 +348,9 @@ static lzs_status end_repeat(builder *b, const frame *f, uint32_t *start) {
 
 /* ---- lists ---- */
 
-/* Adds an item to the built rest of a list. A list is built from its end. The rest has two beginnings: `next` after an
- * item, which begins with a separator, and `op` if no item comes before. So each item is built only once, however many
- * items may be left out. */
+/* Adds an item before the built rest of a list. A list is built from its end. The rest has two beginnings. If an item
+ * comes before the rest, the rest begins at `next`, with a separator. Else the rest begins at `op`. So each item is
+ * built only once, however many items may be left out. */
 static lzs_status end_item(builder *b, frame *f, uint32_t separator, bool optional) {
     uint32_t after[2] = {separator, f->next}, first[2] = {f->item, f->op};
     lzs_status status = add_split(b, first, optional && f->op != NONE ? 2 : 1, f->loop, &f->op);
@@ -361,7 +362,8 @@ static bool builds_separator(const lzs_node *node, const frame *f) {
     return node->separator != LZS_NO_NODE && (node->kind == LZS_NODE_REPEAT ? f->left == 0 : f->left % 2 == 1);
 }
 
-/* Continues a list or repetition, after an item or a separator that begins at *start was built. */
+/* Continues a list or repetition after one of its items or separators was built. This item or separator begins at
+ * *start. */
 static lzs_status end_part(builder *b, frame *f, uint32_t *start) {
     const lzs_node *node = &b->tree->nodes[f->node];
     if (!builds_separator(node, f)) f->item = *start;
@@ -487,7 +489,7 @@ static lzs_status build(builder *b) {
     return status;
 }
 
-/* Every edge takes all bytes of a class, or none of them. */
+/* Cuts the bytes into classes, so that every edge takes all bytes of a class or none of them. */
 void lzs_program_find_classes(lzs_program *p) {
     bool begins[257] = {false};
     for (size_t i = 0; i < p->n_edges; i++) {

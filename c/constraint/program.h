@@ -16,7 +16,7 @@ enum { LZS_COUNTER_BITS = 40, LZS_MAX_OPS = (1 << 24) - 1 };
 #define LZS_NO_LOOP UINT32_MAX
 
 typedef enum lzs_op_kind {
-    LZS_OP_BYTES,  /* takes a byte, by one of edges[first .. first + n), which are sorted by byte */
+    LZS_OP_BYTES,  /* takes a byte of one of edges[first .. first + n); the edges are sorted by byte */
     LZS_OP_SPLIT,  /* continues at each of targets[first .. first + n) */
     LZS_OP_ENTER,  /* begins the counted loop number `first` */
     LZS_OP_NEXT,   /* ends an iteration of the counted loop number `first` */
@@ -38,10 +38,10 @@ typedef struct lzs_edge {
  * mean "far": the count is too far from its limits to matter (lzs_far_high, lzs_far_low). */
 typedef struct lzs_loop_op {
     uint32_t min, max;
-    /* the operations where the first iteration begins, where later iterations begin, and where the loop ends; later
-     * iterations may begin with a separator */
+    /* The first iteration begins at operation `entry`. Later iterations begin at `body`, maybe with a separator. After
+     * the loop, the text goes on at `exit`. */
     uint32_t entry, body, exit;
-    uint32_t min_bytes;  /* least number of bytes of an iteration, >= 1, since empty iterations are left out */
+    uint32_t min_bytes;  /* least number of bytes of an iteration; at least 1, because empty iterations are left out */
     bool nullable;       /* whether the body matches the empty text; then `min` is 0 */
     uint8_t shift, width; /* lowest bit and number of bits of the counter in a place */
     uint8_t depth;        /* number of counted loops around the loop */
@@ -66,10 +66,10 @@ typedef struct lzs_program {
     size_t n_targets, targets_room;
     lzs_loop_op *loops;
     size_t n_loops, loops_room;
-    lzs_part_range *parts; /* in ascending order of their operations */
+    lzs_part_range *parts; /* sorted by their operation numbers, ascending */
     size_t n_parts, parts_room;
     uint32_t start;
-    uint8_t class_of[256]; /* by byte: its class; every edge takes all bytes of a class, or none */
+    uint8_t class_of[256]; /* by byte: its class; every edge takes all bytes of a class or none of them */
     uint8_t byte_of[256];  /* by class: its first byte */
     uint32_t n_classes;
     uint8_t plain[256]; /* the classes that have plain bytes (vocabulary.h) */
@@ -116,7 +116,7 @@ static inline uint64_t lzs_far_low(const lzs_loop_op *loop) {
 void lzs_program_free(lzs_program *program);
 size_t lzs_program_memory(const lzs_program *program);
 
-/* Fills class_of, byte_of, n_classes, plain, n_plain and uses. The edges must be built before. */
+/* Fills class_of, byte_of, n_classes, plain, n_plain and uses. The edges must be built already. */
 void lzs_program_find_classes(lzs_program *program);
 
 /* Builds the automaton of a tree. If the automaton would be too large, returns LZS_EINVAL and fills the error. The
