@@ -278,7 +278,7 @@ lzs_status lzs_automaton_enter(lzs_automaton *a, uint64_t place, int32_t *state)
 static lzs_status begin_states(lzs_automaton *a) {
     int32_t state;
     uint64_t work = a->work;
-    a->work = 0; /* the limit is off, because the same work succeeded when the automaton was made */
+    a->work = 0; /* begins at 0, as when the automaton was made, so the same work succeeds again */
     a->n_states = 0;
     a->n_places = 0;
     lzs_table_clear(&a->table);

@@ -26,7 +26,7 @@ typedef struct lzs_dfa_state {
     uint32_t n;
     bool accepts;
     uint8_t viable; /* for completion.c: whether tokens can complete the text from here; 0: unknown */
-    /* for inner.c: whether each iteration of the counted repetition here takes one character; 0: unknown */
+    /* for inner.c: whether each iteration of the counted repetition around the state takes one character; 0: unknown */
     uint8_t single;
     uint8_t n_few;  /* number of bytes in `few`, LZS_MANY_BYTES, or LZS_NOT_ASKED */
     uint8_t few[LZS_FEW];

@@ -213,7 +213,7 @@ lzs_status lzs_grammar_free_share(lzs_grammar *g, int32_t state, int32_t token, 
     const lzs_vocabulary *v = g->vocabulary;
     lzs_automaton *a = &g->automaton;
     *share = 1.0f;
-    if (g->open || g->engine.accept) return LZS_OK; /* an engine does not tell which bytes are forced */
+    if (g->open || g->engine.accept) return LZS_OK; /* lzs_grammar_engine does not tell which bytes are forced */
     if (v->is_end[token]) {
         bool ends = state == LZS_ENDED || a->states[state].accepts;
         if (ends && lzs_automaton_byte(a, state) == LZS_NO_BYTE) *share = 0.0f;

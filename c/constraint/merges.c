@@ -163,7 +163,7 @@ static lzs_merge_key left_end_of(const lzs_merges *m, int32_t token) {
 }
 
 /* A rule with the key `rule` joins a left token with `right`. Returns the least key at which the left token may be used
- * up: if the left token is used up earlier, the rule does not apply. */
+ * up. If the left token is used up earlier, the rule does not apply. */
 static lzs_merge_key least_end(const lzs_merges *m, int32_t right, lzs_merge_key rule) {
     return time_of(m->keys[right]) == time_of(rule) ? (time_of(rule) + 1) << 32 : rule + 1;
 }

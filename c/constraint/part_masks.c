@@ -219,8 +219,8 @@ static lzs_status part_number(lzs_part_masks *m, lzs_grammar *g, size_t part, ui
 
 /* ---- masks ---- */
 
-/* Finds the mask of some places of a part. `places` has the numbers that lzs_slice_place gave these places. If a limit
- * is reached, leaves *mask unchanged. *mask is valid until the next call. */
+/* Finds the mask of some places of a part. `places` has the results of lzs_slice_place. If a limit is reached, leaves
+ * *mask unchanged. *mask is valid until the next call. */
 static lzs_status mask_of_places(lzs_part_masks *m, lzs_grammar *g, const uint64_t *places, size_t n,
                                  const lzs_part_ends **mask) {
     lzs_automaton *a = &g->automaton;
@@ -259,7 +259,7 @@ static lzs_status find_mask(lzs_part_masks *m, lzs_grammar *g, size_t part, cons
 typedef struct inside {
     size_t part;     /* the part's number in the program */
     uint64_t around; /* the counters of the loops around the part */
-    uint64_t places[MOST_PLACES]; /* places inside the part, as lzs_slice_place numbers them */
+    uint64_t places[MOST_PLACES]; /* places inside the part, translated by lzs_slice_place */
     size_t n;
     uint64_t others[MOST_PLACES];
     size_t n_others;

@@ -29,7 +29,7 @@ typedef struct builder {
     lzs_grammar_error *error;
     frame *frames;
     size_t n_frames, frames_room;
-    size_t n_visited; /* number of nodes built; a node counts once for each of its parents */
+    size_t n_visited; /* number of nodes built; a node that is built several times counts each time */
     uint32_t *starts; /* the operations where the built alternatives begin */
     size_t n_starts, starts_room;
     /* number of the shared part's frame, counted from 1; 0 if no shared part is under construction */

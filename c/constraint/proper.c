@@ -3,8 +3,8 @@
  * The rules of the vocabulary forbid pairs of tokens that the tokenizer never writes side by side. A token can also be
  * wrong because of the text that must follow. Example: the grammar goes on with "ame", and `"name` is a token. Then
  * `"n` is wrong. So a token is allowed only if a way leads from the token to the goal. A way is a sequence of tokens in
- * which every two neighbours may stand side by side. The goal is the end of a text that matches or, with
- * LZS_TOKENIZATION_FORCED, a state that forces no byte.
+ * which every two neighbours may stand side by side. The goal is the end of a text that matches. With
+ * LZS_TOKENIZATION_FORCED, the goal is a state that forces no byte.
  *
  * A turn is a state of the automaton together with a context (words.h), and each turn has masks of its own. A search
  * finds a way, and stores it in the turns along the way. So one way serves all tokens that lead to a turn, except the
@@ -29,7 +29,7 @@ enum { FAR = 16 }; /* a count is "far" if it is at least this many bytes from it
 /* A way from a turn to the goal. */
 typedef struct lzs_way {
     int32_t token;
-    bool apart;     /* true: any token may precede `token`; false: only a token that may stand beside it */
+    bool apart;     /* whether any token may precede `token`, not only a token that may stand beside `token` */
     uint32_t bytes; /* number of bytes of all tokens of the way */
 } lzs_way;
 
@@ -39,14 +39,14 @@ enum { LZS_MAX_WAYS = 8, LZS_DESTINATIONS = 256 };
 typedef struct lzs_turn {
     int32_t state, context;
     bool made;
-    /* number of the mask of tokens that are allowed after any token, because they begin a word; -1 if there is none */
+    /* number of the mask of tokens that begin a word and so are allowed after any token; -1 if there is none */
     int32_t apart;
-    int32_t either; /* number of the mask of tokens that are allowed after a token that may stand beside them */
+    int32_t either; /* number of the mask of tokens that are allowed after each token beside which they may stand */
     int32_t n_ways;
     lzs_way ways[LZS_MAX_WAYS];
-    uint32_t longest; /* the most bytes of an allowed token and its way to the goal together */
+    uint32_t longest; /* largest number of bytes of an allowed token together with its way to the goal */
     int32_t same;     /* number of the turn whose masks this turn uses; -1 if unknown */
-    int32_t asked; /* while masks are made: index in `asked` of the first token that leads to this turn, or -1 */
+    int32_t asked; /* used while masks are made: index in `asked` of the first token that leads to this turn, or -1 */
 } lzs_turn;
 
 struct lzs_proper {
@@ -62,11 +62,12 @@ struct lzs_proper {
         int16_t lead; /* first byte of a shortest text from the state to the end, or -1 */
     } *notes; /* (n_notes) by state */
     size_t n_notes, notes_room;
-    uint32_t *distances; /* (n_ops) by operation: least number of bytes to the end, ignoring counts */
+    uint32_t *distances; /* (n_ops) by operation: least number of bytes to the end, as if loops had no counts */
     /* Tokens that searches tried, with the state and context to which they lead. */
     struct lzs_seen {
         int32_t state, context, token;
-        uint32_t search; /* number of the last search that tried the token, NO_WAY (no way to the goal) or NOT_TRIED */
+        /* number of the last search that tried the token, NO_WAY if there is no way to the goal, or NOT_TRIED */
+        uint32_t search;
     } *seen;
     size_t n_seen, seen_room;
     lzs_table of_seen;
@@ -78,7 +79,7 @@ struct lzs_proper {
     size_t n_lasts, lasts_room;
     lzs_table of_lasts;
     uint32_t way_bytes; /* number of bytes of the last found way and of the token before this way */
-    uint32_t longest;   /* while masks are made: `longest` of the turn */
+    uint32_t longest;   /* `longest` of the turn whose masks are being made */
     struct lzs_try *stack;
     size_t n_stack, stack_room;
     int32_t *candidates; /* (candidates_room) the candidates of all entries of the stack, contiguous */
@@ -105,9 +106,10 @@ struct lzs_try {
     size_t seen;                   /* index in `seen` of this state, context and token */
     size_t first, at, end; /* the candidates are at [first, end) in `candidates`, and `at` is the next to try */
     bool joined; /* whether all candidates are known to be allowed beside the token */
-    /* where the listing of candidates goes on: a token id, or inside a character a first byte; -1 if all are listed */
+    /* The listing of candidates goes on at `next`, which is a token id. Inside a character, `next` is the first byte of
+     * the next candidates. `next` is -1 if all candidates are listed. */
     int32_t next;
-    size_t lowest; /* the lowest index in the stack on which the failure of candidates depends */
+    size_t lowest; /* the failure of candidates may depend on the stack's entries from this index on */
 };
 
 static uint32_t token_bytes(const lzs_proper *proper, int32_t token) {
@@ -173,7 +175,7 @@ size_t lzs_proper_used(const lzs_proper *p) {
 /* Finds the least number of bytes from each operation to the end, as if every loop could end after any iteration. */
 static void measure(const lzs_program *program, uint32_t *distances) {
     memset(distances, 0xFF, program->n_ops * sizeof *distances);
-    /* takes few rounds, because most operations lead to operations with smaller numbers */
+    /* the loop takes few rounds, because most operations lead to operations with smaller numbers */
     for (bool changed = true; changed;) {
         changed = false;
         for (size_t i = 0; i < program->n_ops; i++) {
@@ -267,7 +269,7 @@ static void add_way(lzs_turn *turn, lzs_way way) {
     for (int32_t i = 0; i < turn->n_ways; i++) {
         if (turn->ways[i].token == way.token && turn->ways[i].apart >= way.apart) return;
     }
-    if (turn->n_ways == LZS_MAX_WAYS) { /* the oldest ways serve most tokens, so the newest one is replaced */
+    if (turn->n_ways == LZS_MAX_WAYS) { /* the oldest ways serve most tokens, so the newest way is replaced */
         turn->ways[LZS_MAX_WAYS - 1] = way;
     } else {
         turn->ways[turn->n_ways++] = way;
@@ -359,7 +361,8 @@ static lzs_status add_candidate(lzs_proper *p, struct lzs_try *t, int32_t token)
     return LZS_OK;
 }
 
-/* Adds as candidates the tokens along a shortest text from the state to the end, the longest first. */
+/* Adds as candidates the tokens with which a shortest text from the state to the end can begin. The longest token comes
+ * first. */
 static lzs_status find_first(lzs_grammar *g, struct lzs_try *t) {
     const lzs_vocabulary *v = g->vocabulary;
     const lzs_trie_node *node = v->nodes, *end = node + v->n_nodes;
@@ -400,8 +403,8 @@ static lzs_status push(lzs_grammar *g, size_t seen) {
     return status;
 }
 
-/* Adds candidates inside a character, where no word can begin: the tokens below the nodes [first, end) of the
- * vocabulary's tree that may continue the character. */
+/* Adds as candidates the tokens at the nodes [first, end) of the vocabulary's tree that may continue a character.
+ * Inside a character no word can begin. */
 static lzs_status list_nodes(lzs_grammar *g, struct lzs_try *t, size_t first, size_t end) {
     lzs_proper *p = g->proper;
     const lzs_vocabulary *v = g->vocabulary;
@@ -427,7 +430,7 @@ static lzs_status list_nodes(lzs_grammar *g, struct lzs_try *t, size_t first, si
     return status == LZS_OK ? lzs_automaton_work(&g->automaton, n_nodes) : status;
 }
 
-/* Adds candidates inside a character: the tokens with the next first byte that has such tokens. */
+/* Lists the next candidates inside a character. All of them begin with the same byte. */
 static lzs_status list_inside(lzs_grammar *g, struct lzs_try *t) {
     const lzs_vocabulary *v = g->vocabulary;
     lzs_status status = LZS_OK;
@@ -491,7 +494,7 @@ static lzs_status note_ways(lzs_proper *p, int32_t token) {
         if (status != LZS_OK) return status;
         status = lzs_spelling_step(p->spelling, &p->contexts, t->context, way.token, LZS_APART, &apart);
         if (status != LZS_OK) return status;
-        if (apart) { /* if the tokens may stand side by side, the search used `either` */
+        if (apart) { /* `either` is the context in which the search went on */
             lzs_joint joint = lzs_spelling_joint(p->spelling, t->token, way.token);
             status = lzs_spelling_step(p->spelling, &p->contexts, t->context, way.token, joint, &either);
             if (status != LZS_OK) return status;
@@ -584,7 +587,7 @@ static void allow(lzs_proper *p, int32_t token, bool apart, bool either, uint32_
     if (either) set_bit(p->either_words, token);
 }
 
-/* Finds the turn of a state and a context, or -1 if they are the goal. */
+/* Finds the turn of a state and a context, or -1 if state and context are the goal. */
 static lzs_status destination(lzs_grammar *g, int32_t state, int32_t context, int32_t *turn) {
     lzs_proper *p = g->proper;
     const uint64_t hash = lzs_fold(pair_key(state, context), p->of_turns.key);
@@ -769,8 +772,8 @@ static lzs_status make(lzs_grammar *g, int32_t number) {
     return LZS_OK;
 }
 
-/* Returns the number of the kept mask of a turn after a token, or -1 if none is kept. If none is kept, *slot and *tag
- * say where to insert its entry. */
+/* Returns the number of the kept mask of a turn after a token. If no mask is kept, returns -1, and *slot and *tag say
+ * where to insert an entry. */
 static int32_t last_of(const lzs_proper *p, int32_t turn, int32_t last, lzs_slot **slot, uint32_t *tag) {
     *tag = (uint32_t)lzs_fold(pair_key(turn, last), p->of_lasts.key);
     *slot = NULL;
@@ -795,9 +798,10 @@ static lzs_status keep_last(lzs_grammar *g, int32_t turn, int32_t last, const ui
     return status;
 }
 
-/* Finds a turn that has the same masks, so not every count needs masks of its own. The state of the other turn has
- * "far" for counts that are far from their limits. The other state allows all tokens that this state allows. If all
- * ways of a token to the goal are too short for the counts to reach their limits, both states agree about the token. */
+/* Finds a turn that has the same masks as this turn, so not every count needs masks of its own. The state of the other
+ * turn has "far" for counts that are far from their limits. The other state allows all tokens that the state of this
+ * turn allows. If all ways of a token to the goal are too short for the counts to reach their limits, both states agree
+ * about the token. */
 static lzs_status find_same(lzs_grammar *g, int32_t number) {
     lzs_proper *p = g->proper;
     const int32_t state = p->turns[number].state, context = p->turns[number].context;

@@ -16,8 +16,8 @@
 
 typedef struct group {
     size_t base;   /* index of the group's first node on the stack */
-    /* number of finished alternatives; their nodes are on the stack from `base` on, then the items of the current
-     * alternative */
+    /* number of finished alternatives. From `base` on, the stack has the nodes of the finished alternatives and then
+     * the items of the current alternative. */
     size_t n_alts;
     size_t offset; /* offset of the group's opening parenthesis */
     bool fold, dot_all; /* the flags to restore at the end of the group */
@@ -37,7 +37,7 @@ typedef struct parser {
     size_t depth;
     uint8_t *run; /* literal bytes that were read but are in no node yet */
     size_t n_run, run_room;
-    size_t last; /* offset in `run` of its last character */
+    size_t last; /* offset in `run` of the run's last character */
     before before;
     bool fold;    /* whether the flag i of (?i) is set */
     bool dot_all; /* whether the flag s of (?s) is set */
@@ -110,8 +110,8 @@ static bool in_set(const lzs_charset *set, uint32_t code) {
     return i < set->n && set->ranges[i].first <= code;
 }
 
-/* The characters beyond ASCII that YAML can contain unescaped. Excluded are control characters, and characters that a
- * YAML 1.1 reader reads as line ends. */
+/* The characters beyond ASCII that YAML can contain unescaped. The list excludes control characters, and characters
+ * that a YAML 1.1 reader reads as line ends. */
 static const lzs_range yaml_plain[] = {{0xA0, 0x2027}, {0x202A, 0xFEFE}, {0xFF00, 0xFFFD},
                                        {0x10000, LZS_MAX_CODE_POINT}};
 
@@ -192,7 +192,7 @@ static lzs_status literal(parser *p, size_t offset, uint32_t code) {
 
 /* ---- escapes ---- */
 
-/* A parsed escape: one code point, or a set such as \d. If it is a set, it was added to the parser's `set`. */
+/* A parsed escape: one code point, or a set such as \d. A set was added to the parser's `set` already. */
 typedef struct escape {
     bool is_set;
     uint32_t code;
@@ -301,7 +301,7 @@ static lzs_status read_escape(parser *p, escape *e) {
 /* Refuses &&, ||, ~~ and --, which some dialects read as operations on classes. */
 static lzs_status not_doubled(parser *p) {
     if (!next_is(p, "&&") && !next_is(p, "||") && !next_is(p, "~~") && !next_is(p, "--")) return LZS_OK;
-    return REFUSE(p, p->at, "%.2s in a class has several meanings: write a backslash before each",
+    return REFUSE(p, p->at, "%.2s in a class has several meanings: write a backslash before each character",
                   (const char *)p->pattern + p->at);
 }
 
@@ -425,7 +425,7 @@ static lzs_status quantifier(parser *p) {
     }
     if (status != LZS_OK) return status;
     if (more(p) && p->pattern[p->at] == '+') return REFUSE(p, p->at, "possessive repetition is not supported");
-    /* skips the ? of a lazy quantifier: since the whole text must match, lazy quantifiers match the same texts */
+    /* skips the ? of a lazy quantifier, which matches the same texts, because the whole text must match */
     if (more(p) && p->pattern[p->at] == '?') p->at++;
     if (p->n_run) { /* only the last character of the run is repeated */
         status = end_run(p, p->last);
@@ -559,8 +559,8 @@ static lzs_status begin_group(parser *p) {
     return status;
 }
 
-/* Reads an anchor. Since the whole text must match, an anchor at an edge of the pattern changes nothing and is
- * allowed. */
+/* Reads an anchor. An anchor at an edge of the pattern is allowed and changes nothing, because the whole text must
+ * match. */
 static lzs_status anchor(parser *p, size_t length, bool begins) {
     size_t offset = p->at;
     const group *g = &p->groups[p->depth];

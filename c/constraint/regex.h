@@ -7,7 +7,7 @@
 
 typedef enum lzs_dialect {
     LZS_WHOLE_TEXT, /* the pattern matches the whole text */
-    /* as in ECMAScript, the pattern matches anywhere in the value of a JSON string. The tree matches the characters
+    /* The pattern matches anywhere in the value of a JSON string, as in ECMAScript. The tree matches the characters
      * between the quotes, with the escapes of lzs_json_escape. */
     LZS_JSON_STRING,
     LZS_YAML_STRING  /* as LZS_JSON_STRING, for double-quoted YAML; characters that YAML must escape are left out */
@@ -19,8 +19,8 @@ typedef enum lzs_dialect {
 lzs_status lzs_regex_parse(const uint8_t *pattern, size_t n, lzs_dialect dialect, lzs_tree *tree, uint32_t *root,
                            lzs_grammar_error *error);
 
-/* If a JSON string cannot contain a character unescaped, writes the escape of the character and returns its length in
- * bytes. Else returns 0. */
+/* If a JSON string cannot contain a character unescaped, writes the escape of the character and returns the number of
+ * bytes of the escape. Else returns 0. */
 size_t lzs_json_escape(uint32_t code, uint8_t bytes[6]);
 
 #define LZS_WHOLE SIZE_MAX /* the offset of an error that concerns the whole pattern */

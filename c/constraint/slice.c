@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the number of a place's lowest bits that counters inside a part may use. The bits are all bits below the
- * counters of the loops around the part. */
+/* Returns how many bits of a place the counters inside a part may use. These are the bits below the counters of the
+ * loops around the part. */
 static uint32_t free_bits(const lzs_program *p, const lzs_part_range *part) {
     return part->outer == LZS_NO_LOOP ? LZS_COUNTER_BITS : p->loops[part->outer].shift;
 }

@@ -6,8 +6,9 @@
 
 #include "program.h"
 
-/* Makes a program of a part's operations. A text of this program ends where the part has its exit. If an operation of
- * the part leads out of the part but not to its exit, *made is false. The caller frees `slice`, also after an error. */
+/* Makes a program of a part's operations. A text of this program ends at the exit of the part. If an operation of the
+ * part leads to an operation that is neither in the part nor its exit, *made is false. The caller frees `slice`, also
+ * after an error. */
 lzs_status lzs_slice(const lzs_program *program, const lzs_part_range *part, lzs_program *slice, bool *made);
 
 /* Returns a complete description of a program as *n numbers. Two programs with the same key have the same places and

@@ -25,7 +25,7 @@ static bool find_characters(lzs_spelling *s) {
         if (lzs_utf8_decode(v->bytes + v->begins[token], n, &code) == n) s->characters[s->n_characters++] = code;
     }
     qsort(s->characters, s->n_characters, sizeof *s->characters, ascending);
-    size_t n = 0; /* removes duplicates, since several tokens may be the same character */
+    size_t n = 0; /* removes duplicates, because several tokens may be the same character */
     for (size_t i = 0; i < s->n_characters; i++) {
         if (!n || s->characters[n - 1] != s->characters[i]) s->characters[n++] = s->characters[i];
     }

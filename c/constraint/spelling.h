@@ -17,8 +17,9 @@ struct lzs_spelling {
     bool whole_words; /* whether a word that is a token is written as this token, whatever the rules say */
     uint32_t *characters; /* (n_characters) if by_scores: code points of the characters that are tokens, ascending */
     size_t n_characters;
-    /* (v->n_nodes) by node of the vocabulary's tree: whether exactly one token ends here, is usual and is written. Then
-     * the bytes of this token alone determine the context after it. */
+    /* (v->n_nodes) by node of the vocabulary's tree: whether only one token ends here, this token has the role
+     * LZS_TOKEN_USUAL, and the tokenizer writes this token. Then the token's bytes alone determine the context after
+     * the token. */
     bool *plain;
 };
 

@@ -2,12 +2,11 @@
  *
  * A mask is made by a walk through the vocabulary's tree and the automaton side by side (walk.h). A mask is made when
  * it is first needed, and is then kept with its state. Four shortcuts avoid parts of the walk without changing the
- * mask. Each item says in parentheses how much longer masks take without the shortcut (18 regular expressions and
- * schemas, V = 128,256):
- * - If no token can bring a state's counts to their limits, the state shares one mask with all such states (twice as
- *   long).
- * - If only long tokens can bring the counts to their limits, the mask of the shared state is right for all short
- *   tokens (43 %).
+ * mask. Each item says in parentheses how much longer the masks of 18 regular expressions and schemas take without the
+ * shortcut (V = 128,256):
+ * - If no token can bring a state's counts to their limits, all states that differ only in these counts share one mask
+ *   (twice as long).
+ * - If only long tokens can bring the counts to their limits, the states share only the short tokens of a mask (43 %).
  * - Inside a string, inner tokens (vocabulary.h) are added by their number of characters (2.7 times as long).
  * - A mask with few tokens is made as a list, and equal masks are kept once (19 %, and 22 % more memory).
  */
@@ -103,7 +102,7 @@ static lzs_status keep_part(lzs_grammar *g, lzs_kept_mask *mask, const lzs_exits
     }
     g->ends[g->n_masks] = ends;
     g->mask_bytes += (kept + ends.n_behind) * sizeof *ends.exits;
-    return keep(g, mask, number); /* cannot fail, since there is room; ends.mask owns the data of the mask */
+    return keep(g, mask, number); /* cannot fail, because there is room; ends.mask owns the data of the mask */
 }
 
 /* ---- shortcuts ---- */
@@ -113,7 +112,7 @@ typedef struct lzs_shortcut {
     int level;       /* `level` of lzs_walk_all */
     /* if level > 0: a state that allows the same tokens of up to LZS_SHORT_LEVELS[level - 1] bytes */
     int32_t clamped;
-    /* if level is LZS_WALK_OTHERS: the most characters of the inner tokens to add (inner.h); else 0 */
+    /* if level is LZS_WALK_OTHERS: *most of lzs_inner_reach (inner.h); else 0 */
     int32_t most;
 } lzs_shortcut;
 
@@ -137,8 +136,8 @@ static lzs_status shorten(lzs_grammar *g, int32_t state, bool open_end, lzs_shor
     return LZS_OK;
 }
 
-/* Begins a mask with the short tokens of the clamped state's mask, which has number `number`. Returns the number of
- * tokens added if they are a list. */
+/* Begins a mask with the short tokens of the clamped state's mask, which has number `number`. If the added tokens are a
+ * list, returns their number. Else returns 0. */
 static size_t take_short(const lzs_grammar *g, int32_t number, const uint32_t *shorter, lzs_found *found) {
     const lzs_kept_mask *base = &g->masks[number];
     if (base->form == LZS_KEPT_ALLOWED) {
@@ -173,8 +172,8 @@ static lzs_status copy_exits(const lzs_grammar *g, int32_t base, lzs_exits *exit
     return LZS_OK;
 }
 
-/* Begins a mask by the shortcut of a state. *base is the number of the clamped state's mask, from which *taken tokens
- * were copied, or -1 if there is none. */
+/* Begins a mask by the shortcut of a state. If tokens were copied from the clamped state's mask, *base is the number of
+ * that mask, and *taken is the number of tokens. Else *base is -1. */
 static lzs_status begin_mask(lzs_grammar *g, int32_t state, lzs_shortcut *way, lzs_found *found, lzs_exits *exits,
                              int32_t *base, size_t *taken) {
     static const uint32_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
@@ -237,7 +236,7 @@ static lzs_status mask_of(lzs_grammar *g, int32_t state, int32_t *number) {
 }
 
 /* Finds the number of a state's mask, and makes the mask if needed. Each recursive call is for a state that is clamped
- * at a smaller level. */
+ * for fewer bytes. */
 lzs_status lzs_grammar_mask_number(lzs_grammar *g, int32_t state, int32_t *number) {
     *number = g->automaton.states[state].mask;
     if (*number >= 0) return LZS_OK;

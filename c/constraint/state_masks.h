@@ -4,7 +4,7 @@
 
 #include "grammar_data.h"
 
-/* the most exits of a shared part; beyond this number, sharing saves little */
+/* a part with more exits than this does not share its masks, because sharing them saves little */
 enum { LZS_PART_EXITS = 4096 };
 
 /* Finds the state after a token, or LZS_DEAD if the grammar does not allow the token. */

@@ -15,7 +15,7 @@ typedef enum lzs_node_kind {
     LZS_NODE_ALT,     /* one of children[first .. first + n) */
     LZS_NODE_REPEAT,  /* node number `first`, min to max times, with `separator` between them */
     /* children[first .. first + n) one after the other, with `separator` between them. A child that repeats its node 0
-     * to 1 times may be left out. `min` is 0, or 1 if at least one child must be present. */
+     * to 1 times may be left out. `min` is 1 if at least one child must be present, else 0. */
     LZS_NODE_LIST
 } lzs_node_kind;
 

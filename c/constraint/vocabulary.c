@@ -82,7 +82,7 @@ static void find_roots(lzs_vocabulary *v) {
     for (size_t i = 0; i < v->n_nodes; i += v->nodes[i].size) v->roots[v->nodes[i].byte] = (uint32_t)i;
 }
 
-/* Makes the masks and lists of tokens that are text or end a text. */
+/* Makes the masks and lists of text tokens, and the list of tokens that end a text. */
 static bool sort_kinds(lzs_vocabulary *v, const uint8_t *kinds, text *texts) {
     for (int32_t token = 0; token < v->n_vocab; token++) {
         size_t n = v->begins[token + 1] - v->begins[token];
@@ -106,14 +106,14 @@ static bool sort_kinds(lzs_vocabulary *v, const uint8_t *kinds, text *texts) {
 
 /* ---- tokens by the kinds of their bytes ---- */
 
-/* The kinds of visible ASCII characters and of the line feed, one string each. A character that patterns often name has
- * a kind of its own. */
+/* Each string has the characters of one kind: the visible ASCII characters, the space and the line feed. A character
+ * that patterns often name has a kind of its own. */
 static const char *const SEEN[] = {
     "abcdef", "ghijklmnopqrstuvwxyz", "ABCDEF", "GHIJKLMNOPQRSTUVWXYZ", "0", "123456789", " ", "_", "-", ".", ",", ":",
     "+", "%", "@", "/", "\"", "\\", "'", "()", "[]", "{}", "<=>", "!?;", "#$&*^`|~", "\n",
 };
 enum { N_SEEN = sizeof SEEN / sizeof *SEEN, CONTROLS = N_SEEN, FOLLOWING, LEADING, N_KINDS };
-enum { MIN_WIDE = 16 }; /* the least number of children of a wide node; with fewer children, a list saves no time */
+enum { MIN_WIDE = 16 }; /* a wide node has at least so many children; with fewer children, a list saves no time */
 
 _Static_assert((int)N_KINDS == (int)LZS_KINDS, "kinds are numbered below LZS_KINDS");
 

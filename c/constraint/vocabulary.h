@@ -49,7 +49,7 @@ struct lzs_vocabulary {
     uint32_t *texts;  /* the mask of tokens that are text */
     /* masks of the tokens of at most 4, 8, 16, 32 and 64 bytes (LZS_SHORT_LEVELS) */
     uint32_t *short_words[LZS_N_SHORT];
-    /* (1 + LZS_INNER_LEVELS, n_words) masks: mask 0 has all inner tokens, and mask i has those of at most i
+    /* (1 + LZS_INNER_LEVELS, n_words) masks: mask 0 has all inner tokens, and mask i has the inner tokens of at most i
      * characters */
     uint32_t *inner_words;
     /* (n_inner_long) inner tokens of more than LZS_INNER_LEVELS characters, sorted by number of characters */
@@ -57,8 +57,8 @@ struct lzs_vocabulary {
     uint32_t *inner_counts; /* (n_inner_long) by index in `inner_long`: number of characters of the token */
     size_t n_inner_long;
     uint8_t kind_of[256]; /* by byte: its kind, less than LZS_KINDS */
-    /* (n_text) text tokens, sorted by the set of kinds of their bytes, then by length; tokens with the same set are a
-     * group */
+    /* (n_text) text tokens, sorted by the set of kinds of their bytes, then by length. Tokens with the same set are a
+     * group. */
     int32_t *grouped;
     uint16_t *grouped_bytes; /* (n_text) by index in `grouped`: number of bytes of the token */
     uint32_t *group_kinds; /* (n_groups) by group: its set of kinds, ascending */
@@ -76,14 +76,15 @@ struct lzs_vocabulary {
 /* Returns the index of a node in `wide`. */
 size_t lzs_wide_number(const lzs_vocabulary *v, uint32_t node);
 
-/* Special values of a number of characters: any number may follow, and the number is unknown. */
+/* Special values of the number of characters that may follow. LZS_INNER_ALL: any number may follow. LZS_INNER_UNKNOWN:
+ * the number is unknown. */
 enum { LZS_INNER_ALL = -1, LZS_INNER_UNKNOWN = -2 };
 
 /* Writes the mask of the inner tokens of at most `most` characters. */
 void lzs_inner_write(const lzs_vocabulary *v, int32_t most, uint32_t *words);
 
-/* Whether a byte is plain: it stands for itself in almost every text, JSON strings included. Most bytes of tokens are
- * plain. */
+/* Whether a byte is plain. A plain byte stands for itself in almost every text, also inside a JSON string. Most bytes
+ * of tokens are plain. */
 static inline bool lzs_is_plain(uint8_t byte) {
     return byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\';
 }

@@ -1,8 +1,8 @@
 /* walk.c - which tokens may follow a state.
  *
  * The walk visits the nodes of the vocabulary's tree in order, and skips the subtree of a byte that cannot follow.
- * Three shortcuts save memory accesses. Each item says in parentheses how much longer masks take without the shortcut
- * (V = 128,256, 18 regular expressions and schemas):
+ * Three shortcuts save memory accesses. Each item says in parentheses how much longer the masks of 18 regular
+ * expressions and schemas take without the shortcut (V = 128,256):
  * - Few bytes: if at most LZS_FEW bytes can follow, the walk looks up their nodes (12 % on average, 117 % on 1,000
  *   choices).
  * - Wide nodes: if a node has many children, their bytes are in a list. The walk reads only children whose byte can
@@ -90,8 +90,8 @@ static lzs_status find_run(lzs_grammar *g, int32_t state) {
 
 enum { MOST_PLACES = 32 };
 
-/* Whether to look ahead from a state. Looking ahead makes states that perhaps no text needs, so the state must have few
- * places, and memory must be plentiful. */
+/* Whether to look ahead from a state. Looking ahead may make states that no text needs. So it happens only if the state
+ * has few places and memory is plentiful. */
 static bool looks_ahead(const lzs_automaton *a, int32_t state) {
     return a->states[state].n <= MOST_PLACES && lzs_automaton_used(a) <= a->max_bytes / 4;
 }
@@ -124,7 +124,7 @@ static lzs_status open_node(lzs_grammar *g, size_t *n_open, const lzs_trie_node 
 }
 
 /* Returns the next child of an open node whose byte can follow, or NULL. The bytes of the children are in a list, so
- * only nodes that can follow are read. */
+ * only nodes whose byte can follow are read. */
 static const lzs_trie_node *next_child(const lzs_grammar *g, lzs_open_node *open) {
     const lzs_vocabulary *v = g->vocabulary;
     const int32_t state = g->path[open->node->depth];

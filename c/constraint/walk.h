@@ -42,9 +42,9 @@ lzs_status lzs_walk(lzs_grammar *g, uint32_t node, lzs_found *found);
 
 enum { LZS_WALK_OTHERS = -1 };
 
-/* Adds text tokens that may follow a state. With level > 0, tokens of at most LZS_SHORT_LEVELS[level - 1] bytes may be
- * omitted. With LZS_WALK_OTHERS, inner tokens may be omitted. If `exits` is not NULL, adds to it the nodes where a text
- * may end. */
+/* Adds text tokens that may follow a state. If level > 0, may omit tokens of at most LZS_SHORT_LEVELS[level - 1] bytes
+ * (vocabulary.h). If `level` is LZS_WALK_OTHERS, may omit inner tokens (vocabulary.h). If `exits` is not NULL, adds to
+ * it the nodes where a text may end. */
 lzs_status lzs_walk_all(lzs_grammar *g, int32_t state, int level, lzs_found *found, lzs_exits *exits);
 
 /* If a text may end in a state, adds the tokens that end a text. Returns the number of tokens added. */

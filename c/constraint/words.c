@@ -81,7 +81,7 @@ enum {
     /* in white space in which no line end may follow; more white space or the end of the text must follow */
     GAP,
     LAST_SPACE, /* after a space that must be followed by a character other than white space */
-    LAST_WHITE  /* as LAST_SPACE, after other white space */
+    LAST_WHITE  /* as LAST_SPACE, but after a white space character other than a space */
 };
 
 #define BIT(state) (UINT32_C(1) << (state))
@@ -193,8 +193,8 @@ static bool in_words_of_llama3(int state, int class, uint32_t *joined) {
     }
 }
 
-/* Returns the set of states if the last character of white space begins a word. This character belongs to the next
- * word, or is a word by itself. */
+/* Returns the set of states after the last character of white space, if this character begins a word. It then belongs
+ * to the next word, or is a word by itself. */
 static uint32_t last_white(lzs_words_kind kind, int class) {
     if (class == SPACE) return BIT(LAST_SPACE);
     bool lines = kind == LZS_WORDS_LLAMA3 || kind == LZS_WORDS_QWEN2;
@@ -348,7 +348,7 @@ static lzs_status behind(lzs_contexts *c, const lzs_context *from, uint8_t byte,
     const lzs_words *w = c->words;
     int16_t found;
     *next = LZS_NO_CONTEXT;
-    if (from->node) { /* inside a character no word begins */
+    if (from->node) { /* no word begins inside a character */
         bool goes_on = joint != LZS_APART && (byte & 0xC0) == 0x80;
         found = goes_on ? w->nodes[from->node - LZS_WORD_CLASSES][byte & 0x3F] : (int16_t)-1;
         joint = from->joint;
@@ -361,7 +361,7 @@ static lzs_status behind(lzs_contexts *c, const lzs_context *from, uint8_t byte,
 }
 
 lzs_status lzs_contexts_make(lzs_contexts *c, int32_t context, uint8_t byte, lzs_joint joint, int32_t *next) {
-    lzs_context from = c->all[context]; /* a copy, since `all` may move */
+    lzs_context from = c->all[context]; /* a copy, because `all` may move */
     if (!from.next) {
         from.next = malloc(3 * 256 * sizeof *from.next);
         if (!from.next) return LZS_ENOMEM;

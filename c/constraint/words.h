@@ -2,7 +2,7 @@
  * within a word.
  *
  * A pre-tokenizer is a regular expression that finds one word after the other. Here it is a nondeterministic automaton
- * that reads one character at a time. The automaton guesses what later characters decide, such as whether 'r will
+ * that reads one character at a time. The automaton guesses what only later characters decide, such as whether 'r will
  * become 're. Between two characters the automaton says whether a word begins. A context is the set of the automaton's
  * states that agree with the tokens so far. No word begins inside a token. If the rules do not let two tokens stand
  * side by side, a word begins between them. If the rules let them stand side by side, a word may begin between them.
@@ -76,7 +76,7 @@ static inline lzs_status lzs_contexts_step(lzs_contexts *contexts, int32_t conte
     return *next >= 0 ? LZS_OK : lzs_contexts_make(contexts, context, byte, joint, next);
 }
 
-/* Finds the context that has a set of states, between two characters. */
+/* Finds the context between two characters that has the states `set`. */
 lzs_status lzs_contexts_of(lzs_contexts *contexts, uint32_t set, int32_t *context);
 
 static inline bool lzs_contexts_may_end(const lzs_contexts *contexts, int32_t context) {
