@@ -379,7 +379,8 @@ static uint64_t clamped_place(const lzs_program *p, uint64_t place, uint32_t n_b
         const lzs_loop_op *loop = &p->loops[number];
         uint64_t count = lzs_counter(loop, place);
         if (count >= lzs_far_high(loop)) continue;
-        uint64_t ends = 1 + (n_bytes - 1) / loop->min_bytes; /* n_bytes bytes end at most so many iterations */
+        /* largest number of iterations that can end within n_bytes bytes */
+        uint64_t ends = 1 + (n_bytes - 1) / loop->min_bytes;
         if (count + 1 >= loop->min && count + ends < loop->max) {
             place = lzs_with_counter(loop, place, lzs_far_high(loop));
         } else if (low && count + ends < loop->min) {

@@ -11,7 +11,7 @@
 #include "state_masks.h"
 #include "walk.h"
 
-enum { DEFAULT_BYTES = 128 << 20, MAX_WORK = 10000000 /* one step may visit so many places, in about a second */ };
+enum { DEFAULT_BYTES = 128 << 20, MAX_WORK = 10000000 /* most places of one step, about a second of work */ };
 
 /* ---- life ---- */
 
@@ -263,7 +263,7 @@ lzs_status lzs_grammar_step(lzs_grammar *g, int32_t state, uint8_t byte, int32_t
 lzs_status lzs_grammar_state(lzs_grammar *g, int32_t state, int32_t *matches, uint32_t *words, size_t n_words) {
     if (!is_state(g, state) || !matches || !words || n_words != g->vocabulary->n_words) return LZS_EINVAL;
     lzs_automaton_begin(&g->automaton);
-    trim_masks(g); /* forgets no states, because the caller has their numbers */
+    trim_masks(g); /* forgets only masks, because the caller has numbers of states */
     *matches = g->automaton.states[state].accepts;
     return lzs_grammar_mask(g, state, words);
 }

@@ -89,9 +89,9 @@ static bool has_place(const lzs_automaton *a, int32_t state, uint64_t place) {
     return false;
 }
 
-/* Writes the description of a state inside a counted repetition into *c. For any other state, *found is false. The loop
- * is the loop of the state's last place. This place is inside the loop, because operations after a repetition have
- * smaller numbers. */
+/* Writes the description of a state inside a counted repetition into *c. For any other state, *found is false. The
+ * repetition is the innermost loop around the state's last place. This place is inside the repetition, because
+ * operations after a repetition have smaller numbers. */
 static lzs_status look(lzs_grammar *g, int32_t state, counting *c, bool *found) {
     lzs_automaton *a = &g->automaton;
     const lzs_program *p = &g->program;
@@ -171,7 +171,7 @@ static lzs_status count_left(lzs_grammar *g, int32_t state, bool open_end, int32
     return LZS_OK;
 }
 
-enum { MOST_LINKS = 4 }; /* lzs_inner_reach looks at most so many characters ahead */
+enum { MOST_LINKS = 4 }; /* largest number of characters that lzs_inner_reach looks ahead */
 
 lzs_status lzs_inner_reach(lzs_grammar *g, int32_t state, bool open_end, int32_t *most) {
     *most = LZS_INNER_UNKNOWN;

@@ -23,13 +23,13 @@ typedef struct lzs_kept_mask {
     lzs_kept_base *base; /* the base of LZS_KEPT_ADDED, else NULL */
 } lzs_kept_mask;
 
-/* Stores the mask in `words`. */
+/* Stores in *mask the mask that `words` has. */
 lzs_status lzs_kept_make(const lzs_vocabulary *vocabulary, const uint32_t *words, lzs_kept_mask *mask);
-/* Stores the mask of n tokens. The tokens may be in any order, but have no duplicates. n must be less than the number
- * of words of a mask. */
+/* Stores in *mask the mask of n tokens. The tokens may be in any order, but have no duplicates. n must be less than the
+ * number of words of a mask. */
 lzs_status lzs_kept_list(const uint32_t *tokens, size_t n, lzs_kept_mask *mask);
-/* Stores the mask of the tokens of `base` and of n further tokens. The further tokens may be in any order, may have
- * duplicates and may also be in `base`. */
+/* Stores in *mask the mask of the tokens of `base` and of n further tokens. The further tokens may be in any order, may
+ * have duplicates and may also be in `base`. */
 lzs_status lzs_kept_add(lzs_kept_base *base, const uint32_t *tokens, size_t n, lzs_kept_mask *mask);
 void lzs_kept_write(const lzs_vocabulary *vocabulary, const lzs_kept_mask *mask, uint32_t *words);
 /* Adds the tokens of a mask to the mask in `words`. */

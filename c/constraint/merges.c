@@ -320,8 +320,8 @@ static void tree_free(lzs_merge_tree *tree) {
     free(tree->children);
 }
 
-/* Makes the order of all tokens. `part` has the first or the last part of each token. `tokens` is sorted by length.
- * `made` has the tokens with parts, sorted by key. */
+/* Makes the order of all tokens. `part` has the left part of each token, or the right part of each token. `tokens` is
+ * sorted by length. `made` has the tokens with parts, sorted by key. */
 static bool make_tree(const lzs_merges *m, lzs_merge_tree *tree, const int32_t *part, const int32_t *tokens,
                       const lzs_merge_rule *made, size_t n_made) {
     size_t n = (size_t)m->n_vocab;

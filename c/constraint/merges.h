@@ -19,8 +19,8 @@
 #include "vocabulary.h"
 
 /* When a rule applies, as a number to compare. The upper 32 bits are a time. It is the largest of three numbers: the
- * rank of the rule, and the times when its left part and its right part are made. The lower 32 bits are the rank of the
- * rule. */
+ * rank of the rule, and the times when the rule's left part and right part are made. The lower 32 bits are the rank of
+ * the rule. */
 typedef uint64_t lzs_merge_key;
 
 typedef struct lzs_merge_rule {

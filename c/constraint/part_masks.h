@@ -4,7 +4,7 @@
  * A part is a piece of a program with only one exit. While a text is inside the part, some tokens stay inside the part
  * or end exactly with it. These tokens are the same in every grammar, so they are kept as a mask. Other tokens leave
  * the part and go on after it. For the other tokens, lzs_part_ends lists the nodes of the vocabulary's tree where the
- * part may end. Each grammar allows other texts after the part, so each grammar walks on from these nodes.
+ * part may end. Grammars allow different texts after the part, so each grammar itself walks on from these nodes.
  */
 #ifndef LZS_PART_MASKS_H
 #define LZS_PART_MASKS_H

@@ -19,8 +19,8 @@ typedef struct frame {
     /* In a repetition, `op` is the operation that the body leads to. In a list, `op` is where the built rest begins if
      * no item comes before the rest. `op` is NONE if an item must come before the rest. */
     uint32_t op;
-    uint32_t item;          /* if there is a separator: where the last built item begins */
-    size_t first_start;     /* in alternatives: index in `starts` of the first alternative */
+    uint32_t item;          /* with a separator: the operation where the last built item begins */
+    size_t first_start;     /* with alternatives: index in `starts` of the first alternative */
 } frame;
 
 typedef struct builder {
@@ -210,7 +210,7 @@ static bool add_sequences(sequences *made, uint32_t first, uint32_t last) {
     return true;
 }
 
-enum { LOOK_BACK = 64 }; /* a new operation is compared with at most so many previous operations */
+enum { LOOK_BACK = 64 }; /* number of previous operations with which a new operation is compared */
 
 /* Finds an operation with these edges among the last LOOK_BACK operations, from first_op on. If there is no such
  * operation, adds one. */

@@ -811,7 +811,8 @@ static lzs_status find_same(lzs_grammar *g, int32_t number) {
     lzs_status status = lzs_automaton_clamp_high(&g->automaton, state, FAR, &far);
     if (status != LZS_OK || far == state) return status;
     status = turn_of(p, far, context, &other);
-    if (status == LZS_OK && !p->turns[other].made) { /* makes the other masks only if this turn can use them */
+    /* makes the masks of the other turn only if this turn can use them */
+    if (status == LZS_OK && !p->turns[other].made) {
         status = lzs_automaton_clamp_high(&g->automaton, state, g->vocabulary->longest, &clamped);
         if (status == LZS_OK && clamped != far) return LZS_OK;
         if (status == LZS_OK) status = make(g, other);

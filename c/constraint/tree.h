@@ -1,4 +1,5 @@
-/* tree.h - the syntax tree of a constraint: the parsers build it, and program.c makes the byte automaton from it.
+/* tree.h - the syntax tree of a constraint. The parsers build the tree, and program.c makes the byte automaton from the
+ * tree.
  *
  * Nodes are made bottom up, and a child has a smaller number than its parent. If a node is a child of several nodes,
  * the automaton has a copy of the node for each of them. Every node matches at least one text.

@@ -113,7 +113,7 @@ static const char *const SEEN[] = {
     "+", "%", "@", "/", "\"", "\\", "'", "()", "[]", "{}", "<=>", "!?;", "#$&*^`|~", "\n",
 };
 enum { N_SEEN = sizeof SEEN / sizeof *SEEN, CONTROLS = N_SEEN, FOLLOWING, LEADING, N_KINDS };
-enum { MIN_WIDE = 16 }; /* a wide node has at least so many children; with fewer children, a list saves no time */
+enum { MIN_WIDE = 16 }; /* least number of children of a wide node; with fewer children, a list saves no time */
 
 _Static_assert((int)N_KINDS == (int)LZS_KINDS, "kinds are numbered below LZS_KINDS");
 

@@ -199,7 +199,7 @@ static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level
 
 /* ---- runs as a whole ---- */
 
-enum { MOST_STATES = 64 }; /* the most states of a chain */
+enum { MOST_STATES = 64 }; /* largest number of states in a chain */
 
 /* A chain is a sequence of states and a set of kinds. Each byte of these kinds leads from one state to the next. The
  * last state leads to itself, or no byte of these kinds can follow it. */
