@@ -11,7 +11,7 @@
 #include "state_masks.h"
 #include "walk.h"
 
-enum { DEFAULT_BYTES = 128 << 20, MAX_WORK = 10000000 /* most places of one step, about a second of work */ };
+enum { DEFAULT_BYTES = 128 << 20, MAX_WORK = 10000000 /* limit of the work of one step, about a second */ };
 
 /* ---- life ---- */
 

@@ -12,8 +12,8 @@ static uint32_t after_class(const lzs_program *p, uint32_t byte) {
     return class < p->n_classes ? p->byte_of[class] : 256;
 }
 
-/* Finds whether every sequence of `more` bytes leads from a state to `next`. The first byte is in first..last, and the
- * other bytes are continuation bytes. No text may end inside a sequence. */
+/* Sets *leads to false if some sequence of `more` bytes does not lead from a state to `next`, or if a text may end
+ * inside a sequence. The first byte of a sequence is in first..last, and its other bytes are continuation bytes. */
 static lzs_status leads_to(lzs_grammar *g, int32_t state, uint32_t first, uint32_t last, int more, int32_t next,
                            bool *leads) {
     const lzs_program *p = &g->program;
