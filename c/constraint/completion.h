@@ -9,7 +9,7 @@
 lzs_status lzs_completion_init(lzs_grammar *g);
 
 /* Finds whether tokens can complete the text from a state that is not LZS_DEAD. If the answer is not known, searches
- * for it and stores it in the state. */
+ * for the answer and stores it in the state. */
 lzs_status lzs_viable(lzs_grammar *g, int32_t state, bool *viable);
 
 #endif

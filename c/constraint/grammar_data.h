@@ -47,7 +47,7 @@ struct lzs_grammar {
     uint32_t *found; /* (n_words) list of the tokens of the mask under construction, while the tokens are few */
     /* by kind of bytes (vocabulary.h): index of its first class in `kind_classes` */
     uint16_t kind_begins[LZS_KINDS + 1];
-    uint8_t kind_classes[256]; /* grouped by kind: the program's classes that have a byte of the kind */
+    uint8_t kind_classes[256]; /* for each kind, the program's classes that have a byte of the kind */
     bool open;       /* whether the grammar allows every text, and every token that is not text */
     struct lzs_proper *proper; /* restricts the grammar to tokens that the tokenizer would write, or NULL */
     lzs_part_masks *shared;    /* masks that grammars share, or NULL */

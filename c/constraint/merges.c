@@ -1,10 +1,10 @@
 /* merges.c - the rules by which a tokenizer joins tokens, and the pairs of tokens that the tokenizer never writes side
  * by side.
  *
- * In the order of lzs_merge_tree, the tokens that may not follow a token form a few intervals. Let a rule (a, b) have
- * its left part a on the right edge of the first token. The rule forbids b itself. The rule also forbids each token
- * that begins with b and keeps b as a part until the rule applies. In the order, these tokens reach from one of b's
- * children to the end of b's subtree.
+ * In the order of lzs_merge_tree, the tokens that may not follow a token form a few intervals. Let the left part a of a
+ * rule (a, b) be on the right edge of the first token. The rule forbids b itself. The rule also forbids each token that
+ * begins with b and keeps b as a part until the rule applies. In the order, these tokens reach from one of b's children
+ * to the end of b's subtree.
  *
  * The rules have a hash table of their own, because encoding looks up pairs, and most pairs have no rule. The bit set
  * `maybe` answers most of these look-ups before the table is read. With the table of table.h instead, making a spelling

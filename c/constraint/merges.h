@@ -2,8 +2,8 @@
  * by side.
  *
  * Byte pair encoding begins with the leaves of a text, which are its bytes or characters. Then the encoding repeatedly
- * applies the rule of the lowest rank among all that fit, at the leftmost position. A rule joins two tokens, its left
- * and its right part, into one token. The parts of a token are the parts of the last rule that makes the token.
+ * applies the rule of the lowest rank among all rules that fit, at the leftmost position. A rule joins two tokens, its
+ * left and its right part, into one token. The parts of a token are the parts of the last rule that makes the token.
  *
  * Whether the tokenizer writes two tokens side by side is decided at the edge where they meet. A rule may join a part
  * on the right edge of the first token with a part on the left edge of the second token. If this rule applies before

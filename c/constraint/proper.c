@@ -8,7 +8,7 @@
  *
  * A turn is a state of the automaton together with a context (words.h), and each turn has masks of its own. A search
  * finds a way, and stores it in the turns along the way. So one way serves all tokens that lead to a turn, except the
- * few that must not stand beside the way's first token.
+ * few tokens that must not stand beside the way's first token.
  */
 #include "proper.h"
 

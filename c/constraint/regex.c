@@ -1,9 +1,9 @@
 /* regex.c - parses a regular expression into its syntax tree.
  *
  * The dialect is what Python's re, the regex crate of Rust and ECMAScript have in common. docs/grammar.md lists its
- * features. The parser refuses syntax that these three read differently or that a finite automaton cannot match. An
- * error has the offset and a reason. Open groups are on a stack of the parser, so the depth of the C stack does not
- * depend on the pattern.
+ * features. The parser refuses syntax that these three dialects read differently, and syntax that a finite automaton
+ * cannot match. An error has the offset of the problem and a reason. Open groups are on a stack of the parser, so the
+ * depth of the C stack does not depend on the pattern.
  */
 #include "regex.h"
 
@@ -115,7 +115,7 @@ static bool in_set(const lzs_charset *set, uint32_t code) {
 static const lzs_range yaml_plain[] = {{0xA0, 0x2027}, {0x202A, 0xFEFE}, {0xFF00, 0xFFFD},
                                        {0x10000, LZS_MAX_CODE_POINT}};
 
-/* Whether YAML can contain some character of a range beyond ASCII unescaped. */
+/* Whether some character of a range beyond ASCII can be in YAML unescaped. */
 static bool in_yaml(lzs_range range) {
     for (size_t i = 0; i < sizeof yaml_plain / sizeof *yaml_plain; i++) {
         if (range.first <= yaml_plain[i].last && range.last >= yaml_plain[i].first) return true;
@@ -425,7 +425,7 @@ static lzs_status quantifier(parser *p) {
     }
     if (status != LZS_OK) return status;
     if (more(p) && p->pattern[p->at] == '+') return REFUSE(p, p->at, "possessive repetition is not supported");
-    /* skips the ? of a lazy quantifier, which matches the same texts, because the whole text must match */
+    /* skips the ? of a lazy quantifier: it does not change which whole texts match */
     if (more(p) && p->pattern[p->at] == '?') p->at++;
     if (p->n_run) { /* only the last character of the run is repeated */
         status = end_run(p, p->last);

@@ -10,7 +10,7 @@ typedef enum lzs_dialect {
     /* The pattern matches anywhere in the value of a JSON string, as in ECMAScript. The tree matches the characters
      * between the quotes, with the escapes of lzs_json_escape. */
     LZS_JSON_STRING,
-    LZS_YAML_STRING  /* as LZS_JSON_STRING, for double-quoted YAML; characters that YAML must escape are left out */
+    LZS_YAML_STRING  /* as LZS_JSON_STRING, but for double-quoted YAML; characters that YAML must escape are left out */
 } lzs_dialect;
 
 /* Adds the nodes of a pattern to `tree`, and puts the number of its root into *root. If the pattern is malformed, or

@@ -14,7 +14,7 @@ typedef enum lzs_node_kind {
     LZS_NODE_SET,     /* one code point of ranges[first .. first + n), encoded as UTF-8 */
     LZS_NODE_CONCAT,  /* children[first .. first + n) one after the other */
     LZS_NODE_ALT,     /* one of children[first .. first + n) */
-    LZS_NODE_REPEAT,  /* node number `first`, min to max times, with `separator` between them */
+    LZS_NODE_REPEAT,  /* node number `first` repeated min to max times, with `separator` in between */
     /* children[first .. first + n) one after the other, with `separator` between them. A child that repeats its node 0
      * to 1 times may be left out. `min` is 1 if at least one child must be present, else 0. */
     LZS_NODE_LIST

@@ -283,7 +283,7 @@ static lzs_status walk_chain(lzs_grammar *g, const chain *c, int level, lzs_foun
         if (first < end) add_tokens(found, v->grouped + first, end - first);
     }
     lzs_status status = LZS_OK;
-    for (int byte = 0; byte < 256 && status == LZS_OK; byte++) { /* reads no node if its byte cannot follow */
+    for (int byte = 0; byte < 256 && status == LZS_OK; byte++) { /* reads only nodes whose byte can follow */
         size_t root = v->roots[byte];
         if (root == LZS_NO_ROOT || !((c->kinds | c->leave) >> v->kind_of[byte] & 1)) continue;
         status = walk_linked(g, c, root, root + v->nodes[root].size, level, found, exits);
@@ -309,7 +309,7 @@ lzs_status lzs_walk_all(lzs_grammar *g, int32_t state, int level, lzs_found *fou
         status = find_chain(g, state, exits != NULL, &c);
         if (status != LZS_OK || c.kinds) return status == LZS_OK ? walk_chain(g, &c, level, found, exits) : status;
     }
-    for (int byte = 0; byte < 256 && status == LZS_OK; byte++) { /* reads no node if its byte cannot follow */
+    for (int byte = 0; byte < 256 && status == LZS_OK; byte++) { /* reads only nodes whose byte can follow */
         size_t root = v->roots[byte];
         if (root == LZS_NO_ROOT ||
             a->edges[(size_t)state * g->program.n_classes + g->program.class_of[byte]] == LZS_DEAD) continue;

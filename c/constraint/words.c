@@ -77,7 +77,7 @@ enum {
     MARKS,
     MARKS_LINE, /* in line ends after marks */
     LINE_COMES, /* in white space in which a line end must still follow */
-    LAST_LINE,  /* after the last line end of white space */
+    LAST_LINE,  /* after the last line end in white space */
     /* in white space in which no line end may follow; more white space or the end of the text must follow */
     GAP,
     LAST_SPACE, /* after a space that must be followed by a character other than white space */
