@@ -425,7 +425,7 @@ static lzs_status quantifier(parser *p) {
     }
     if (status != LZS_OK) return status;
     if (more(p) && p->pattern[p->at] == '+') return REFUSE(p, p->at, "possessive repetition is not supported");
-    /* skips the ? of a lazy quantifier: it does not change which whole texts match */
+    /* skips the ? of a lazy quantifier; the ? does not change which whole texts match */
     if (more(p) && p->pattern[p->at] == '?') p->at++;
     if (p->n_run) { /* only the last character of the run is repeated */
         status = end_run(p, p->last);
