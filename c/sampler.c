@@ -55,8 +55,8 @@ size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab) {
 }
 
 /* Makes a sampler from complete and valid settings, with the lists and sets of `classes`. The sampler takes over the
- * caller's use of `classes`; on failure this use is ended. If `classes` is NULL, since its allocation failed, returns
- * LZS_ENOMEM. */
+ * caller's use of `classes`; on failure this use is ended. Returns LZS_ENOMEM if `classes` is NULL, which says that its
+ * allocation failed. */
 static lzs_status make(int32_t n_vocab, const lzs_params *params, lzs_token_classes *classes, lzs_backend *shared,
                        lzs_sampler **sampler) {
     *sampler = NULL;
@@ -166,7 +166,8 @@ lzs_status lzs_sampler_params(const lzs_sampler *s, lzs_params *params) {
 lzs_status lzs_sampler_set_params(lzs_sampler *s, const lzs_params *params) {
     lzs_params next;
     if (!lzs_params_whole(params, &next)) return LZS_EINVAL;
-    lzs_token_classes_put(NULL, &next); /* a check of the sampler's own lists would be slow, and they are valid */
+    lzs_token_classes_put(NULL, &next); /* the sampler's own lists are valid, and a check of these lists would be
+                                         * slow */
     if (lzs_params_invalid(&next, s->n_vocab) || lzs_params_fixed(&next, &s->params)) return LZS_EINVAL;
     lzs_token_classes_put(s->classes, &next);
     lzs_edit_list_settings(&s->edits, &s->params, &next, s->log2_vocab);

@@ -8,7 +8,7 @@
  *     lzs_text_figures                 how many n-grams of words, lines and paragraphs repeat earlier ones
  *     lzs_number_figures               the same for n-grams of tokens
  *     lzs_normalize                    the text with digits, case and white space made alike
- *     lzs_prefilter                    all figures of a text, and which scans for loops may find one
+ *     lzs_prefilter                    all figures of a text, and which scans may find a loop
  *
  * Texts are bytes. Functions that count characters assume UTF-8, and count each byte that does not have the form
  * 10xxxxxx as one character. So the number of characters is defined even if the text is not well-formed UTF-8. Words
@@ -85,7 +85,7 @@ LZS_API lzs_status lzs_intern(const uint8_t *text, size_t n, const lzs_span *spa
  * The members from `top_characters` on are the numerators and denominators of Gopher's repetition filters (Rae et al.
  * 2021, arXiv 2112.11446, table A1), counted as in datatrove. Lines are split at one or more line feeds. Paragraphs are
  * split at two or more, after the white space around the text is removed. A line, paragraph or n-gram is a duplicate if
- * an equal one came before it. */
+ * the same line, paragraph or n-gram came before. */
 typedef struct lzs_figures {
     uint64_t characters, words;
     uint64_t ngrams[4];   /* n-grams of words, n = 1..4 */
@@ -180,13 +180,13 @@ LZS_API lzs_status lzs_prefilter(const uint8_t *text, size_t n, const lzs_prefil
 typedef struct lzs_stuck_rules {
     uint64_t threshold; /* the score that a stretch needs */
     uint64_t ngram;     /* number of units of an n-gram */
-    uint64_t min_count; /* occurrence from which on an n-gram is old (1 is its first) */
+    uint64_t min_count; /* an n-gram is old from this occurrence on (1 is its first occurrence) */
     uint64_t weight;    /* number that a new unit subtracts from the score */
     uint64_t window;    /* lookback for earlier occurrences, in units */
 } lzs_stuck_rules;
 
 /* A stuck stretch: the units from `start` up to, but not including, `end`. `old`: the number of old units in the
- * stretch. `score`: the score at its end. */
+ * stretch. `score`: the score at the end of the stretch. */
 typedef struct lzs_stuck_stretch {
     uint64_t start, end;
     uint64_t old;
@@ -194,16 +194,15 @@ typedef struct lzs_stuck_stretch {
 } lzs_stuck_stretch;
 
 /* Finds the stuck stretches of a text, in which nearly all units repeat earlier text. `ids` holds the numbers of the
- * text's units: words numbered by lzs_intern, or token ids. An n-gram of `ngram` units is old if it also ended at
- * min_count - 1 or more of the `window` places before. A unit is old if an old n-gram contains the unit; else it is
- * new. Each old unit raises a score by 1. Each new unit lowers the score by `weight`, at most to 0 (a CUSUM: Page
- * 1954). A stretch begins where the score leaves 0. The stretch ends where the score is highest (if several scores are
- * highest, at the last of them). The stretch is over when the score is 0 again, or is `threshold` below its highest
- * value; the score then begins anew at 0. A stretch is found if its score reaches `threshold`. Stretches are written in
- * order. For the same units, the first stretch begins at the `start` of lzs_stuck_found. *n_found is the number of
- * stretches found. If it exceeds `capacity`, the first `capacity` stretches are written and the function returns
- * LZS_ESPACE. n is below 2^31. Time: in proportion to n and `ngram`, whatever the other rules are. Memory: at most 16
- * bytes a unit. */
+ * text's units: words numbered by lzs_intern, or token ids. An n-gram of `ngram` units is old if the same n-gram also
+ * ended at min_count - 1 or more of the `window` places before. A unit is old if an old n-gram contains the unit; else
+ * it is new. Each old unit raises a score by 1. Each new unit lowers the score by `weight`, at most to 0 (a CUSUM: Page
+ * 1954). A stretch begins where the score leaves 0. Reading goes on until the score is 0 again, or is `threshold` below
+ * its highest value. The stretch ends where the score was highest (if there are several such places, at the last). The
+ * score then begins anew at 0. A stretch is found if its score reaches `threshold`. Stretches are written in order. For
+ * the same units, the first stretch begins at the `start` of lzs_stuck_found. *n_found is the number of stretches
+ * found. If it exceeds `capacity`, the first `capacity` stretches are written and the function returns LZS_ESPACE. n is
+ * below 2^31. Time: in proportion to n and `ngram`, whatever the other rules are. Memory: at most 16 bytes a unit. */
 LZS_API lzs_status lzs_stuck_stretches(const int32_t *ids, size_t n, const lzs_stuck_rules *rules,
                                        lzs_stuck_stretch *found, size_t capacity, size_t *n_found);
 

@@ -70,8 +70,8 @@ LZS_API lzs_status lzs_drafted_plan(const lzs_speculation *speculation, size_t i
  * unless that is -1. */
 typedef struct lzs_verified {
     int32_t n_accepted; /* number of drafted tokens that stand */
-    int32_t token;      /* the token that the target picked instead of the first refused token or after the whole block;
-                         * -1: none */
+    int32_t token;      /* the token that the target picked in place of the first refused token, or after the whole
+                         * block; -1: none */
     int32_t ended;      /* 1 if the last token of the result is one of `ends` */
     int32_t looping;    /* 1 if a loop is found or the text is stuck, as in lzs_step */
 } lzs_verified;
@@ -103,17 +103,17 @@ typedef struct lzs_lookup lzs_lookup;
 LZS_API lzs_status lzs_lookup_new(int32_t window, lzs_lookup **lookup);
 LZS_API void lzs_lookup_free(lzs_lookup *lookup);
 
-/* Appends n tokens, which may be any numbers. The time is linear in the window. LZS_EFULL above INT32_MAX tokens;
- * LZS_ENOMEM. After an error nothing has changed. */
+/* Appends n tokens, which may be any numbers. The time is linear in the window. LZS_EFULL if the text would have more
+ * than INT32_MAX tokens. LZS_ENOMEM if memory runs out. After an error nothing has changed. */
 LZS_API lzs_status lzs_lookup_append(lzs_lookup *lookup, const int32_t *tokens, size_t n);
 
-/* Takes back the last n tokens. LZS_EINVAL, with nothing changed, if the text has fewer than n tokens. */
+/* Takes back the last n tokens. LZS_EINVAL if the text has fewer than n tokens; nothing has then changed. */
 LZS_API lzs_status lzs_lookup_rewind(lzs_lookup *lookup, size_t n);
 
-/* Finds the longest end of the text, of at least `least` (1..65535) tokens, that also occurs earlier. If it occurs at
- * several places, the nearest counts. Writes the n tokens that follow at this place. If fewer than n tokens follow
- * before the text ends, these tokens are repeated until n tokens are written. Returns the length of the match, at most
- * 65535. If there is no match, returns 0 and writes nothing. */
+/* Finds the longest end of the text, of at least `least` (1..65535) tokens, that also occurs earlier. If this end
+ * occurs earlier at several places, the nearest counts. Writes the n tokens that follow the earlier occurrence. If
+ * fewer than n tokens follow it, these tokens are repeated until n tokens are written. Returns the length of the match,
+ * at most 65535. If there is no match, returns 0 and writes nothing. */
 LZS_API int32_t lzs_lookup_find(const lzs_lookup *lookup, int32_t least, int32_t *tokens, int32_t n);
 
 /* cdef-end */

@@ -167,8 +167,8 @@ static const float *before_truncation(lzs_llama_grammar *g, const float *logits,
     return g->row;
 }
 
-/* Applies the rest of the chain to the n_best best candidates. If `under_grammar`, only candidates that the grammar
- * allows count. Returns true if the chain was applied; *token is then the selected token, or -1. After false, the
+/* Applies the rest of the chain to the n_best best candidates. If `under_grammar`, candidates that the grammar forbids
+ * are left out first. Returns true if the chain was applied; *token is then the selected token, or -1. After false, the
  * caller must use pick_of_all. */
 static bool pick_of_best(lzs_llama_grammar *g, const float *logits, bool under_grammar, int32_t *token) {
     if (!g->n_best) return false;

@@ -6,8 +6,8 @@
  * So the results have the same bits if the device rounds each operation by itself. There is one difference: logits that
  * leave the range of floats are not clamped.
  *
- * If several logits are greatest, the best token is the first of them, but argmax may return another. So a second row
- * has falling numbers at the greatest logits, and 0 elsewhere. The maximum of this row is at the best token.
+ * If several logits are greatest, the best token is the first of these, but argmax may return another of them. So a
+ * second row has falling numbers at the greatest logits, and 0 elsewhere. The maximum of this row is at the best token.
  *
  * llama.cpp also builds graphs that it never runs, to measure their size. One of these graphs has 131,072 logits
  * whatever the model. So the width of a row is read from its tensor.

@@ -78,7 +78,7 @@ size_t lzs_edit_list_memory(const lzs_edit_list *e, const lzs_params *params) {
            lzs_token_table_memory(&e->found);
 }
 
-enum { OFTEN = 8 }; /* most counts are lower than this, so their edits are computed once */
+enum { OFTEN = 8 }; /* most counts are below OFTEN; the edit of each of these counts is computed only once */
 
 /* Returns the edit of an entry: the edit of its count, with `bias` added. */
 static inline lzs_edit counted(const lzs_edit by_count[OFTEN], const lzs_params *params, const lzs_token_entry *entry,

@@ -95,7 +95,8 @@ static const int32_t *accepted(const lzs_state *state) {
 }
 
 void lzs_state_rewind(lzs_state *state, size_t n) {
-    if (state->stuck && n) { /* comes before the history, since it reads the tokens that are taken back */
+    if (state->stuck && n) { /* rewound before the history, because lzs_stuck_rewind reads the tokens that are taken
+                              * back */
         lzs_stuck_rewind(state->stuck, accepted(state), state->position - n);
     }
     lzs_history_rewind(&state->history, n);

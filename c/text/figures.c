@@ -42,11 +42,11 @@ typedef struct piece {
     size_t n_listed;
 
     /* N-grams of numbers that occur more than once. n goes from 1 to 5, and up to 30 if some n-grams occur often. */
-    /* number of words of the listed n-grams, and of the longest n-grams that were ever listed */
+    /* number of words of a listed n-gram, and number of words of the longest n-gram that was ever listed */
     size_t length, longest;
-    /* (n_listed) the index of an n-gram's first word, ascending, and the number of the n-gram */
+    /* (n_listed) for each listed n-gram, in order: the index of its first word, and the number of the n-gram */
     uint32_t *at, *grams;
-    /* (n_grams) by number of an n-gram: index of its first word where it first occurs, and number of its occurrences */
+    /* (n_grams) by number of an n-gram: where it first occurs (the index of its first word), and how often it occurs */
     uint32_t *first, *counts;
     /* (n_grams) during look-ups, by number of an n-gram: the numbers of its first and of its last n - 1 words */
     uint32_t *prefix, *suffix;
@@ -94,7 +94,8 @@ static lzs_status piece_init(piece *p) {
 }
 
 /* Splits a span of the text at stretches of `least` or more line feeds, as Python's re.split does. Counts the elements
- * between them, the duplicates (elements that equal an earlier element), and the characters of the duplicates. */
+ * between these stretches, the duplicates (elements that equal an earlier element), and the characters of the
+ * duplicates. */
 static lzs_status count_elements(const uint8_t *text, lzs_span within, size_t least, uint64_t *n, uint64_t *n_duplicate,
                                  uint64_t *duplicate_characters) {
     size_t count = 0, capacity = 0;
@@ -171,8 +172,8 @@ static lzs_status list_words(piece *p, size_t *n_distinct) {
     return LZS_OK;
 }
 
-/* Makes the next longer n-grams from pairs of neighbours in the list, and numbers them. Replaces the list by those that
- * occur more than once. *n_repeats gets the number of n-grams that equal an earlier n-gram. */
+/* Makes the next longer n-grams from pairs of neighbours in the list, and numbers them. Replaces the list by the new
+ * n-grams that occur more than once. *n_repeats gets the number of n-grams that equal an earlier n-gram. */
 static lzs_status list_grams(piece *p, uint64_t *n_repeats) {
     const uint32_t once = UINT32_MAX;
     size_t n_pairs = 0, n_kept = 0, n_grams = 0;
@@ -256,10 +257,10 @@ static inline void note_hash(uint64_t *seen, uint64_t *twice, size_t hash) {
     seen[hash / 64] |= bit;
 }
 
-/* Removes from the list the words where no repeated n-gram, and so no longer repeated one, can start. A word stays in
- * two cases. Either its n-gram has fewer than `head` bytes, or the first `head` bytes from the word on also begin at
- * another listed word. A first pass over the list adds the hashes of these bytes to `seen`, and those that occur again
- * to `twice`. */
+/* Removes from the list the words where no repeated n-gram can start. No repeated n-gram of more words can start there,
+ * either. A word stays in two cases. Either its n-gram has fewer than `head` bytes, or the first `head` bytes from the
+ * word on also begin at another listed word. A first pass over the list adds the hashes of these bytes to `seen`, and
+ * those that occur again to `twice`. */
 static void narrow_list(piece *p, size_t n, size_t head) {
     uint64_t *seen = p->bits, *twice = p->bits + p->n_bits / 64;
     memset(p->bits, 0, p->n_bits / 4);
@@ -391,7 +392,8 @@ static lzs_status word_figures(piece *p, lzs_figures *figures, size_t *longest) 
     if (made == LZS_OK) made = find_longest(p, longest);
     if (made != LZS_OK) return made;
     join_words(p);
-    free(p->table.slots); /* From here on few n-grams are looked up, and a small table is cleared faster. */
+    free(p->table.slots); /* From here on few n-grams are looked up. A new small table takes less time to clear than the
+                           * large one. */
     lzs_status status = lzs_table_init(&p->table, 0);
     for (size_t n = 5; n <= 10 && status == LZS_OK; n++) {
         if (n % 2) narrow_list(p, n, n < 6 ? 16 : n < 8 ? 24 : 32);
