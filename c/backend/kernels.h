@@ -56,7 +56,7 @@ static inline int32_t lzs_stretch_end(int32_t n_vocab, int32_t s) {
     return n_vocab - s * LZS_STRETCH < LZS_STRETCH ? n_vocab : (s + 1) * LZS_STRETCH;
 }
 
-/* The numbers that turn a logit into its gap in bits. */
+/* The numbers by which the gap of a logit is computed, in bits. */
 typedef struct lzs_softmax_scale {
     float max;
     float scale; /* log2(e) / temperature */

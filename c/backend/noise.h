@@ -1,9 +1,9 @@
 /* noise.h - the random noise of the draw, a pure function of (seed, position, token). docs/determinism.md specifies it.
  *
- * A token's noise E is exponentially distributed and independent of every other token's. Noise is made for groups of 64
- * tokens. One random word gives the smallest noise of the group and the member that holds this minimum. The noise of
- * every other member is this minimum plus the member's own exponential noise. If a group's best logit cannot win even
- * with the minimum, the group is never opened.
+ * A token's noise E is exponentially distributed, and independent of the noise of every other token. Noise is made for
+ * groups of 64 tokens. One random word gives the smallest noise of the group and the member that holds this minimum.
+ * The noise of every other member is this minimum plus the member's own exponential noise. If a group's best logit
+ * cannot win even with the minimum, the group is never opened.
  */
 #ifndef LZS_NOISE_H
 #define LZS_NOISE_H
@@ -84,7 +84,7 @@ LZS_DEVICE static inline float lzs_member_noise(float minimum, uint32_t word) {
     return minimum + lzs_exponential(((float)(int32_t)(word >> 1) + 0.5f) * 0x1p-31f);
 }
 
-/* The noise of one token, given the word of its group. */
+/* The noise of one token; `group_word` is the word of the token's group. */
 LZS_DEVICE static inline float lzs_token_noise_in(uint32_t group_word, lzs_noise_key key, int32_t id) {
     float minimum = lzs_group_minimum(group_word);
     if (lzs_member_of(id) == lzs_group_holder(group_word)) return minimum;

@@ -50,7 +50,7 @@ extern "C" {
 #define LZS_VERSION_MINOR 1
 #define LZS_VERSION_PATCH 0
 #define LZS_MAX_VOCAB 1073741824 /* greatest number of tokens of a vocabulary */
-#define LZS_MAX_WINDOW 131072    /* limit of lz_window, dry_penalty_last_n, stuck_window and other numbers of tokens */
+#define LZS_MAX_WINDOW 131072    /* limit of lz_window, dry_penalty_last_n, stuck_window and other settings in tokens */
 #define LZS_MAX_BUFFER 4096      /* limit of lz_buffer, tokens */
 #define LZS_GRAMMAR_ALLOWANCE 16 /* factor of lz_run_allowance under a grammar */
 
@@ -146,7 +146,7 @@ typedef struct lzs_params {
     float top_p;               /* 0..1; 1 is off; 0 keeps one token */
     float min_p;               /* 0..1; 0 is off */
     int32_t ties;              /* lzs_ties */
-    uint64_t seed;             /* seed of the draws; give each sequence its own (lzs_sequence_seed) */
+    uint64_t seed;             /* seed of the draws; give each sequence its own seed (lzs_sequence_seed) */
     const int32_t *exempt;     /* [fixed] tokens that no penalty changes */
     size_t n_exempt;
     const lzs_logit_bias *logit_bias; /* [fixed] several biases of one token are added up, from the smallest to the
@@ -214,7 +214,7 @@ LZS_API lzs_status lzs_sampler_params(const lzs_sampler *sampler, lzs_params *pa
 LZS_API lzs_status lzs_sampler_set_params(lzs_sampler *sampler, const lzs_params *params);
 
 /* Sets the seed of all later draws. A rewind does not restore the old seed. If several clones continue one prefix, give
- * each its own seed. */
+ * each clone its own seed. */
 LZS_API void lzs_sampler_set_seed(lzs_sampler *sampler, uint64_t seed);
 
 /* ---- the sequence ---- */
@@ -281,9 +281,9 @@ typedef enum lzs_mask_owner { LZS_MASK_USER = 0, LZS_MASK_GRAMMAR = 1 } lzs_mask
  * before the owner has changed its mask at LZS_MASK_CHANGES + 1 later positions, or the sampler is reset or freed. The
  * same must have happened in each clone of the sampler.
  *
- * lzs_rewind restores the mask that each owner had at the position to which lzs_rewind returns. If an owner has changed
- * its mask at more than LZS_MASK_CHANGES positions since, its old mask is lost. Sampling then returns LZS_EMASKED until
- * that owner sets a mask. */
+ * lzs_rewind restores the mask that each owner had at the earlier position. If an owner has changed its mask at more
+ * than LZS_MASK_CHANGES positions since, its old mask is lost. Sampling then returns LZS_EMASKED until that owner sets
+ * a mask. */
 LZS_API lzs_status lzs_set_mask(lzs_sampler *sampler, int32_t owner, const uint32_t *words, size_t n_words);
 LZS_API lzs_status lzs_borrow_mask(lzs_sampler *sampler, int32_t owner, const uint32_t *words, size_t n_words);
 
@@ -293,7 +293,7 @@ LZS_API lzs_status lzs_borrow_mask(lzs_sampler *sampler, int32_t owner, const ui
  * allowed exactly where the text matches. If a token is accepted that the grammar forbids, no token is allowed
  * afterwards (LZS_EMASKED).
  *
- * lzs_rewind restores the grammar's state at the position to which it returns. Clones and copies copy the state. A
+ * lzs_rewind restores the state that the grammar had at the earlier position. Clones and copies copy the state. A
  * rewind to a position before this call removes the grammar. If this grammar had replaced another grammar, sampling
  * then returns LZS_EMASKED until the caller sets a grammar. With a grammar, a step may return LZS_ENOMEM or LZS_ELIMIT.
  * With LZS_STRUCTURE_FREE, the call that replaces the grammar may also return these errors. */

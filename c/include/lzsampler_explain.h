@@ -39,8 +39,8 @@ typedef struct lzs_explanation {
     int32_t dry_distance;
     float dry_bias;
     float logit_bias; /* the user's addend for this token */
-    float free_share; /* share of the token's bytes that the grammar leaves free; it multiplies the penalties; 1 without
-                       * a grammar */
+    float free_share; /* share of the token's bytes that the grammar leaves free, by which the penalties are multiplied;
+                       * 1 without a grammar */
 } lzs_explanation;
 
 /* Explains what the next step does to n tokens (explanations[i] of tokens[i]). LZS_EINVAL for a token that is not in

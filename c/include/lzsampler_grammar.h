@@ -1,8 +1,8 @@
 /* lzsampler_grammar.h - grammars of the sampler: which texts are allowed, and with which tokens they may be written.
  *
  * lzsampler.h includes it. A grammar makes states and masks when they are first needed, so only one thread at a time
- * may use it. Vocabularies and spellings never change: any number of grammars and threads may share one. Every free
- * function accepts NULL.
+ * may use it. Vocabularies and spellings never change, so any number of grammars and threads may share a vocabulary or
+ * a spelling. Every free function accepts NULL.
  */
 #ifndef LZSAMPLER_GRAMMAR_H
 #define LZSAMPLER_GRAMMAR_H
@@ -29,10 +29,10 @@ typedef struct lzs_spelling lzs_spelling;
 #define LZS_GRAMMAR_MAX_COUNT 1000000   /* greatest m and n of {m,n} */
 
 typedef enum lzs_token_kind {
-    LZS_TOKEN_TEXT = 0,    /* adds its bytes to the text */
-    LZS_TOKEN_SPECIAL = 1, /* a grammar never allows it */
-    LZS_TOKEN_END = 2      /* ends the text: a grammar allows it if the text matches, and allows only LZS_TOKEN_END
-                            * tokens after it */
+    LZS_TOKEN_TEXT = 0,    /* the token adds its bytes to the text */
+    LZS_TOKEN_SPECIAL = 1, /* a grammar never allows the token */
+    LZS_TOKEN_END = 2      /* the token ends the text: a grammar allows it where the text matches, and then allows only
+                            * LZS_TOKEN_END tokens */
 } lzs_token_kind;
 
 /* Makes a vocabulary of n_vocab tokens. `bytes` holds the bytes of all tokens, one token after the other: the bytes of
@@ -221,12 +221,13 @@ LZS_API lzs_status lzs_spelling_check(const lzs_spelling *spelling, const int32_
 
 typedef enum lzs_tokenization {
     LZS_TOKENIZATION_ANY = 0,    /* every sequence of tokens that writes an allowed text */
-    LZS_TOKENIZATION_FORCED = 1, /* if the next byte is forced, only the tokenizer's tokens for the forced bytes */
-    LZS_TOKENIZATION_PROPER = 2  /* only the tokenizer's tokens for an allowed text */
+    LZS_TOKENIZATION_FORCED = 1, /* if the next byte is forced, only the tokens that the tokenizer writes for the forced
+                                  * bytes */
+    LZS_TOKENIZATION_PROPER = 2  /* only the tokens that the tokenizer writes for an allowed text */
 } lzs_tokenization;
 
-/* Sets the lzs_tokenization of a new grammar; it can be set only once. The spelling is borrowed, and must be of the
- * grammar's vocabulary (else LZS_EINVAL). With LZS_TOKENIZATION_ANY the spelling may be NULL. */
+/* Sets the lzs_tokenization of a new grammar. The tokenization can be set only once. The spelling is borrowed, and must
+ * be of the grammar's vocabulary (else LZS_EINVAL). With LZS_TOKENIZATION_ANY the spelling may be NULL. */
 LZS_API lzs_status lzs_grammar_set_tokenization(lzs_grammar *grammar, const lzs_spelling *spelling,
                                                 int32_t tokenization);
 

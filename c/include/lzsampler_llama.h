@@ -1,9 +1,9 @@
 /* lzsampler_llama.h - lzsampler inside llama.cpp: samplers for its chain, decode loops, and fast sampling under its
  * grammars.
  *
- * This library does not link to llama.cpp: the caller passes the addresses of the functions that are needed from its
- * libllama. Structs that may grow with llama.cpp begin with `size`, the size of the struct in the caller's header. A
- * size that this library does not know gives LZS_EINVAL.
+ * This library does not link to llama.cpp: the caller passes the addresses of the functions that are needed. These are
+ * functions of the caller's libllama. Structs that may grow with llama.cpp begin with `size`, the size of the struct in
+ * the caller's header. A size that this library does not know gives LZS_EINVAL.
  */
 #ifndef LZSAMPLER_LLAMA_H
 #define LZSAMPLER_LLAMA_H
@@ -42,7 +42,7 @@ LZS_API lzs_status lzs_chain_sampler_status(void *chain_sampler);
  * later, which calls it experimental). The graph sampler adds a few operations to this graph. Before a decode, the CPU
  * makes the edits of the position and uploads them: up to max_history tokens with two numbers each. The graph applies
  * the edits. A mask is uploaded as a row of biases. The graph returns the edited rows, or only the best token. To
- * verify a draft, one sequence has several outputs: each gets the edits of its own position.
+ * verify a draft, one sequence has several outputs. Each output gets the edits of its own position.
  *
  * If the device rounds each operation as IEEE 754 says, the results equal those of the CPU. llama.cpp's CPU backend
  * rounds like this. One difference remains: a logit that an edit takes out of the range of floats becomes infinite
@@ -62,9 +62,9 @@ typedef struct lzs_graph_functions {
 /* The task of the graph besides the edits. */
 typedef enum lzs_graph_kind {
     LZS_GRAPH_ROWS = 0, /* nothing: the edited rows come back, and lzs_graph_step picks from these rows */
-    LZS_GRAPH_BEST = 1, /* it finds the best token, and only this token comes back: for temperature 0 */
-    LZS_GRAPH_CHAIN = 2 /* it runs the samplers of llama.cpp that follow in the chain. If the chain runs on the CPU, the
-                         * graph sampler acts as an LZS_CHAIN_PENALTIES sampler */
+    LZS_GRAPH_BEST = 1, /* the graph finds the best token, and only this token comes back; for temperature 0 */
+    LZS_GRAPH_CHAIN = 2 /* the graph runs the samplers of llama.cpp that follow in the chain. If the chain runs on the
+                         * CPU, the graph sampler acts as an LZS_CHAIN_PENALTIES sampler */
 } lzs_graph_kind;
 
 /* Makes a `llama_sampler *` that edits logits in the graph. The graph sampler must be the first sampler of a chain, and
@@ -112,8 +112,9 @@ typedef struct lzs_llama_loop {
                                                               * lzs_step, summed over all calls */
 } lzs_llama_loop;
 
-/* Decodes `token` after the context's tokens, and runs lzs_step or lzs_graph_step on its logits. LZS_EINVAL if
- * llama_decode fails or there are no logits; else fails as lzs_step does. After an error the sampler is as it was. */
+/* Decodes `token` after the context's tokens, and runs lzs_step or lzs_graph_step on the logits of `token`. LZS_EINVAL
+ * if llama_decode fails or there are no logits; else fails as lzs_step does. After an error the sampler is as it
+ * was. */
 LZS_API lzs_status lzs_llama_step(lzs_llama_loop *loop);
 
 /* A context, and the addresses of two functions of its libllama. Do not move the struct until the context is freed:

@@ -127,8 +127,9 @@ LZS_API lzs_status lzs_number_figures(const int32_t *numbers, size_t n, lzs_figu
  *
  * Only well-formed UTF-8 is decoded and replaced. All other bytes are copied as they are: overlong forms, surrogates
  * (U+D800 to U+DFFF), numbers above 10FFFF, incomplete characters, and bytes that belong to no character. fold[c] must
- * be a character, not a surrogate, and in UTF-8 no longer than c. If a fold[c] that is needed breaks this rule, the
- * function returns LZS_EINVAL. `normalized` must have room for n bytes. *n_normalized is the number of bytes written.
+ * be a character, not a surrogate. Its UTF-8 form must not be longer than that of c. If a fold[c] that is needed breaks
+ * this rule, the function returns LZS_EINVAL. `normalized` must have room for n bytes. *n_normalized is the number of
+ * bytes written.
  *
  * `places` holds byte offsets in the normalized text, in ascending order, each at most *n_normalized. (A first call
  * without places gives *n_normalized.) The function replaces each offset by the offset, in characters, of the stretch
@@ -152,11 +153,11 @@ typedef struct lzs_prefilter_rules {
 /* A bit set of the scans that may find a loop. If a bit is 0, the scan is proved to find no loop. */
 typedef enum lzs_scan {
     LZS_SCAN_LONG_BYTES = 1,       /* long runs of bytes of the text */
-    LZS_SCAN_SHORT_BYTES = 2,      /* shorter runs of bytes of the text */
+    LZS_SCAN_SHORT_BYTES = 2,      /* runs of bytes of the text that are not long */
     LZS_SCAN_LINES = 4,            /* runs of lines */
     LZS_SCAN_WORDS = 8,            /* runs of words */
     LZS_SCAN_LONG_NORMALIZED = 16, /* long runs of bytes of the normalized text */
-    LZS_SCAN_SHORT_NORMALIZED = 32 /* shorter runs of bytes of the normalized text */
+    LZS_SCAN_SHORT_NORMALIZED = 32 /* runs of bytes of the normalized text that are not long */
 } lzs_scan;
 
 /* lzs_prefilter returns the long runs of bytes that count, so the caller need not scan for these runs again. It returns
@@ -178,7 +179,7 @@ LZS_API lzs_status lzs_prefilter(const uint8_t *text, size_t n, const lzs_prefil
 /* The rules by which a stretch of a text counts as stuck. `min_count` is 2 or more, `weight` 0 or more, and all other
  * numbers are 1 or more. */
 typedef struct lzs_stuck_rules {
-    uint64_t threshold; /* the score that a stretch needs */
+    uint64_t threshold; /* the score that a stretch must reach */
     uint64_t ngram;     /* number of units of an n-gram */
     uint64_t min_count; /* an n-gram is old from this occurrence on (1 is its first occurrence) */
     uint64_t weight;    /* number that a new unit subtracts from the score */

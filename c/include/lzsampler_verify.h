@@ -12,9 +12,9 @@ extern "C" {
 /* cdef-begin */
 
 /* The rule by which the target decides which drafted tokens stand, that is, are kept. In each mode the tokens have the
- * same distribution as without a draft, with the penalties, masks and truncation of their own positions (proof:
- * docs/speculative.md). In LZS_SPEC_GUMBEL and LZS_SPEC_MATCH the result even has the same tokens that lzs_step would
- * give. */
+ * same distribution as without a draft: the penalties, masks and truncation of each token's own position apply
+ * (docs/speculative.md has the proof). In LZS_SPEC_GUMBEL and LZS_SPEC_MATCH the result even has the same tokens that
+ * lzs_step would give. */
 typedef enum lzs_spec_mode {
     LZS_SPEC_GUMBEL = 0, /* Draft and target draw with the same noise; a token stands if both draw it. */
     LZS_SPEC_MRS = 1,    /* Modified rejection sampling (Leviathan et al. 2023): a token stands with probability min(1,
@@ -22,8 +22,8 @@ typedef enum lzs_spec_mode {
     LZS_SPEC_MATCH = 2   /* The draft gives its best token, which stands if the target draws it. */
 } lzs_spec_mode;
 
-#define LZS_MAX_DRAFT 32 /* most tokens of a block; equals LZS_MASK_CHANGES, so that a rewind restores the masks of a
-                          * block */
+#define LZS_MAX_DRAFT 32 /* greatest number of tokens of a block; it equals LZS_MASK_CHANGES, because a rewind must
+                          * restore the masks of a block */
 
 typedef struct lzs_speculation lzs_speculation;
 

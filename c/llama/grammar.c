@@ -11,8 +11,8 @@
  * differ.) If the chain's first truncation keeps the k best candidates (greedy keeps 1), the later samplers see only
  * these k. First shortcut: if only our own penalties come before the truncation, the k best are found in the row of
  * logits. Then the array of candidates (12 bytes for each token of the vocabulary) is not needed. Second shortcut:
- * after a refusal, the grammar judges the candidates from the best on, until it has allowed k of them. If it allows
- * fewer than k of the first MOST_ASKED candidates, it judges all.
+ * after a refusal, the grammar judges the candidates from the best on, until it has allowed k of them. If the grammar
+ * allows fewer than k of the first MOST_ASKED candidates, it judges all candidates.
  *
  * llama.cpp's functions may throw C++ exceptions through the functions of this file. So the functions of this file hold
  * no memory or lock across such a call, and only read the row of logits.

@@ -1,4 +1,5 @@
-/* counted.h - the repetition, frequency and presence penalties of one token, from the number of its occurrences.
+/* counted.h - computes the repetition, frequency and presence penalties of one token from the number of its
+ * occurrences.
  *
  * Each penalty has two methods, subtractive and multiplicative. Multiplicative penalties multiply `repeat`, and
  * subtractive penalties lower `bias`. The order is repetition, frequency, presence.

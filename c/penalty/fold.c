@@ -1,9 +1,9 @@
 /* fold.c - the penalties of a history, combined into one edit for each token.
  *
- * The factors of repetition, frequency and presence are multiplied. Then biases are added: first the biases of these
- * three penalties, then of the paper's penalty, then of the other penalties in the order of LZS_PENALTIES. The edits of
- * exempt tokens become neutral. Under a grammar, each edit is multiplied by the share of the token's bytes that the
- * grammar leaves free. The user's logit_bias is added last.
+ * The factors of repetition, frequency and presence are multiplied. Then biases are added: first those of these three
+ * penalties, then the bias of the paper's penalty, then the biases of the other penalties in the order of
+ * LZS_PENALTIES. The edits of exempt tokens become neutral. Under a grammar, each edit is multiplied by the share of
+ * the token's bytes that the grammar leaves free. The user's logit_bias is added last.
  */
 #include <math.h>
 

@@ -39,7 +39,7 @@ void lzs_paper_free(lzs_paper *paper);
 size_t lzs_paper_memory(const lzs_paper *paper);
 
 /* Finds the matches longer than 1, and computes their biases. A token in reach without such a match has the bias
- * bias_at[its least distance]. */
+ * bias_at[d], d being its least distance. */
 void lzs_paper_match_all(lzs_paper *paper, const lzs_history *h, const lzs_params *params, float log2_vocab);
 
 /* The bias of a token whose best match has length 1. The token must be in reach. */

@@ -14,9 +14,9 @@
  * new n-gram goes to the front of its list, and taking the n-gram back restores the list. N-grams that left the window
  * are at the end of the list. A search stops at the first such n-gram, so no n-gram needs to be removed. A search
  * compares the tokens of n-grams, and ends at the (min_count - 1)th equal n-gram. There are as many buckets as n-grams,
- * so a search meets one different n-gram on average. The links of a window and of LZS_STUCK_UNDO more tokens are kept.
- * So after LZS_STUCK_UNDO tokens are taken back, the index still holds a whole window. To take back more tokens, the
- * text is read anew from its beginning.
+ * so a search meets on average one n-gram that differs. The links of a window and of LZS_STUCK_UNDO more tokens are
+ * kept. So after LZS_STUCK_UNDO tokens are taken back, the index still holds a whole window. To take back more tokens,
+ * the text is read anew from its beginning.
  */
 #include "stuck.h"
 

@@ -220,7 +220,7 @@ static lzs_status list_grams(piece *p, uint64_t *n_repeats) {
     return LZS_OK;
 }
 
-/* Returns the number of characters of the most frequent n-gram, with a space between its words, times the number of its
+/* Returns the number of characters of the most frequent n-gram (with a space between two words) times the number of its
  * occurrences. If several n-grams are equally frequent, takes the first of them. */
 static uint64_t top_characters(const piece *p, size_t n) {
     if (p->n < n) return 0;

@@ -305,7 +305,7 @@ static lzs_status record(scan *s, uint64_t start, uint64_t length, uint64_t peri
     return status == LZS_OK ? push(&s->fresh, run) : status;
 }
 
-/* Finds all runs of a period, given the runs of all shorter periods. */
+/* Finds all runs of a period. `s` has the runs of all shorter periods. */
 static lzs_status scan_period(scan *s, const search *look) {
     uint64_t period = look->period;
     uint64_t before = look->step - s->width; /* number of bytes from the earliest start of the next run to its anchor */

@@ -1,12 +1,11 @@
 /* rejection.c - modified rejection sampling (Leviathan et al. 2023, arXiv 2211.17192; Chen et al. 2023, arXiv
  * 2302.01318).
  *
- * A token has the probability q in the draft and p in the target. The draft draws the token, and the token is kept,
- * with probability min(p, q). Some token is rejected with probability 1 - sum min(p, q). After a rejection, the token
- * is drawn with probability max(p - q, 0) / sum max(p - q, 0). This divisor equals the probability of a rejection, so
- * the token comes from a rejection with probability max(p - q, 0). The sum of min(p, q) and max(p - q, 0) is p. The two
- * distributions may have any supports. Sums are computed in double, in order of ids, so they are the same on every
- * machine.
+ * A token has the probability q in the draft and p in the target. The token is drafted and then kept with probability
+ * min(p, q). Some token is rejected with probability 1 - sum min(p, q). After a rejection, the token is drawn with
+ * probability max(p - q, 0) / sum max(p - q, 0). This divisor equals the probability of a rejection, so the token comes
+ * from a rejection with probability max(p - q, 0). The sum of min(p, q) and max(p - q, 0) is p. The two distributions
+ * may have any supports. Sums are computed in double, in order of ids, so they are the same on every machine.
  */
 #include "rejection.h"
 
