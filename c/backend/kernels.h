@@ -163,7 +163,8 @@ typedef struct lzs_kernels {
     void (*run)(lzs_race *race, lzs_runners *runners);
     /* len[k] = tokens[k] == newest ? min(len[k] + 1, cap) : 0, for k < n */
     void (*extend)(uint16_t *len, const int32_t *tokens, int32_t n, int32_t newest, uint16_t cap);
-    /* Writes the indices k < n where len[k] >= least (at least 1); returns their number. */
+    /* Writes the indices k < n where len[k] >= least, and returns the number of these indices. `least` is at least
+     * 1. */
     int32_t (*find_long)(const uint16_t *len, int32_t n, uint16_t least, int32_t *indices);
     /* Makes one edit for each of n entries, from the distance of the token's nearest occurrence in a history of
      * `length` tokens. All entries are in reach of LZS_RULE_PAPER. A table of 131,072 prices does not fit in a core's
@@ -228,7 +229,7 @@ static inline int lzs_lowest_bit_64(uint64_t bits) {
 }
 
 static inline int lzs_bit_count(uint32_t bits) {
-#ifdef LZS_MSVC /* sums bits by pairs, fours and bytes: the intrinsic is missing on Arm */
+#ifdef LZS_MSVC /* sums bits by pairs, fours and bytes, because the intrinsic is missing on Arm */
     bits -= bits >> 1 & 0x55555555u;
     bits = (bits & 0x33333333u) + (bits >> 2 & 0x33333333u);
     return (int)(((bits + (bits >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24);

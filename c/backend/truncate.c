@@ -18,7 +18,7 @@
 typedef struct search {
     lzs_backend *b;
     const lzs_candidates *c;
-    lzs_softmax_scale scale; /* scale of the truncation; without the temperature if truncation comes first */
+    lzs_softmax_scale scale; /* scale of the truncation, which leaves out the temperature if truncation comes first */
     bool keep_ties;
 } search;
 

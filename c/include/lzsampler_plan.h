@@ -77,7 +77,7 @@ LZS_API size_t lzs_backend_memory(const lzs_backend *backend);
 LZS_API lzs_status lzs_sampler_new_shared(int32_t n_vocab, const lzs_params *params, lzs_backend *backend,
                                           lzs_sampler **sampler);
 
-/* Picks a token for each of n rows: tokens[i] from rows[i] by plans[i]. statuses[i] becomes the row's status
+/* Picks a token for each of n rows: tokens[i] is picked from rows[i] by plans[i]. statuses[i] becomes the row's status
  * (`statuses` may be NULL). A row that fails gets token -1, and does not affect other rows. Returns the first status
  * that is not LZS_OK. */
 LZS_API lzs_status lzs_backend_sample(lzs_backend *backend, const float *const *rows, const lzs_plan *plans, size_t n,

@@ -52,7 +52,7 @@ typedef struct lzs_repetition {
  * function returns LZS_ESPACE.
  *
  * Time: about n log(n) / min_copies steps, fewer if `min_length` is 50 or more, and O(n log(n)^2) for the most hostile
- * text; c/text/runs.c proves the bound. Memory: at most 1.1 times the text and 72 bytes a run. */
+ * text; c/text/runs.c proves the bound. Memory: at most 1.1 times the text, and 72 bytes for each run. */
 LZS_API lzs_status lzs_byte_runs(const uint8_t *text, size_t n, uint64_t min_copies, uint64_t min_length,
                                  uint64_t max_period, lzs_repetition *runs, size_t capacity, size_t *n_runs);
 LZS_API lzs_status lzs_token_runs(const int32_t *tokens, size_t n, uint64_t min_copies, uint64_t min_length,
@@ -76,7 +76,7 @@ LZS_API lzs_status lzs_split(const uint8_t *text, size_t n, int32_t kind, lzs_sp
 
 /* Numbers the spans of a text (fewer than 2^31 spans). Two spans get the same number if and only if they have the same
  * bytes. Numbers begin at 0, in the order in which distinct spans first appear. *n_distinct is the number of distinct
- * spans. Memory: at most 48 bytes a span. */
+ * spans. Memory: at most 48 bytes for each span. */
 LZS_API lzs_status lzs_intern(const uint8_t *text, size_t n, const lzs_span *spans, size_t n_spans, int32_t *ids,
                               size_t *n_distinct);
 
@@ -117,7 +117,7 @@ LZS_API lzs_status lzs_text_figures(const uint8_t *text, size_t n, const lzs_spa
 
 /* Computes the figures of n numbers, such as the token ids of a text, as lzs_text_figures does for words that have
  * these numbers. The numbers are never cut into pieces. The figure `words` is n. Figures that need characters, lines or
- * paragraphs are 0. All numbers must be 0 or more. Memory: at most 80 bytes a number. */
+ * paragraphs are 0. All numbers must be 0 or more. Memory: at most 80 bytes for each number. */
 LZS_API lzs_status lzs_number_figures(const int32_t *numbers, size_t n, lzs_figures *figures);
 
 /* Writes the normalized text, in which stretches that differ only in digits, case or white space are the same. First
@@ -172,7 +172,7 @@ typedef struct lzs_prefilter_result {
 
 /* Computes in one call the figures of a text of fewer than 2^32 bytes, and which scans may find a loop in the text.
  * Most texts have no loop; for such a text this call costs less than the scans. `fold` is a table for lzs_normalize.
- * Memory: at most 48 bytes for each byte of the text, besides 72 bytes a run. */
+ * Memory: at most 48 bytes for each byte of the text, besides 72 bytes for each run. */
 LZS_API lzs_status lzs_prefilter(const uint8_t *text, size_t n, const lzs_prefilter_rules *rules, const uint32_t *fold,
                                  size_t n_fold, lzs_prefilter_result *result);
 
@@ -203,7 +203,8 @@ typedef struct lzs_stuck_stretch {
  * score then begins anew at 0. A stretch is found if its score reaches `threshold`. Stretches are written in order. For
  * the same units, the first stretch begins at the `start` of lzs_stuck_found. *n_found is the number of stretches
  * found. If it exceeds `capacity`, the first `capacity` stretches are written and the function returns LZS_ESPACE. n is
- * below 2^31. Time: in proportion to n and `ngram`, whatever the other rules are. Memory: at most 16 bytes a unit. */
+ * below 2^31. Time: in proportion to n and `ngram`, whatever the other rules are. Memory: at most 16 bytes for each
+ * unit. */
 LZS_API lzs_status lzs_stuck_stretches(const int32_t *ids, size_t n, const lzs_stuck_rules *rules,
                                        lzs_stuck_stretch *found, size_t capacity, size_t *n_found);
 

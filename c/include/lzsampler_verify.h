@@ -67,7 +67,7 @@ LZS_API const int32_t *lzs_drafted(const lzs_speculation *speculation, size_t *n
 LZS_API lzs_status lzs_drafted_plan(const lzs_speculation *speculation, size_t i, lzs_plan *plan);
 
 /* The result of verifying a block: the text goes on with the first n_accepted drafted tokens and then with `token`,
- * unless that is -1. */
+ * unless `token` is -1. */
 typedef struct lzs_verified {
     int32_t n_accepted; /* number of drafted tokens that stand */
     int32_t token;      /* the token that the target picked in place of the first refused token, or after the whole
@@ -83,10 +83,9 @@ typedef struct lzs_verified {
  *
  * The result ends after a token of `ends`, and after the token that completes a loop or makes the text stuck. If this
  * last token was drafted, `token` is -1. The result also ends before a row from which no token can be picked (NaN,
- * nothing allowed). The call returns that row's error only if the row is row 0; otherwise the next call does.
- * LZS_EINVAL if n_rows is not n + 1, if a row is NULL, or if the sampler has changed since the last draft. After an
- * error nothing has changed: the drafted tokens are still in the text. (After LZS_ENOMEM they may have been taken
- * back.) */
+ * nothing allowed). If this is row 0, the call returns the row's error; if not, the next call returns it. LZS_EINVAL if
+ * n_rows is not n + 1, if a row is NULL, or if the sampler has changed since the last draft. After an error nothing has
+ * changed: the drafted tokens are still in the text. (After LZS_ENOMEM they may have been taken back.) */
 LZS_API lzs_status lzs_verify(lzs_speculation *speculation, const float *const *rows, size_t n_rows,
                               lzs_verified *verified);
 

@@ -9,8 +9,8 @@
 typedef struct lzs_free_text {
     lzs_history history; /* the prompt, if penalties look at the prompt, and the free accepted tokens */
     uint64_t position;   /* number of accepted tokens classified so far; the sequence may have more */
-    int32_t *before;     /* (position of capacity) before[i]: number of tokens in `history` before accepted token i was
-                          * classified */
+    int32_t *before;     /* (position of capacity) before[i]: number of tokens that `history` had before accepted token
+                          * i was classified */
     size_t capacity;
 } lzs_free_text;
 

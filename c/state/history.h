@@ -20,7 +20,7 @@ typedef struct lzs_history {
 
     /* The following fields are for LZS_RULE_PAPER. A position is in reach if a whole buffer precedes it within the
      * window. So its distance is 1 to `reach` (lz_window - lz_buffer), and the history has at least `buffer` tokens
-     * before it. */
+     * before the position. */
     int32_t reach;     /* greatest distance in reach; 0 when the rule is off */
     int32_t buffer;
     int32_t *previous; /* (n) previous[i]: the last position before i that holds the same token as i and was in reach at

@@ -34,7 +34,7 @@ static void put_into_bucket(lzs_detector *d, int32_t i) {
 }
 
 /* If the pattern consists of copies of a shorter pattern, the loop is reported with the shortest such pattern. The loop
- * begins min_count patterns before the end: if the token before its start matched too, the loop would have been
+ * begins min_count patterns before the end. If the token before this place matched, too, the loop would have been
  * complete one token earlier. */
 static void keep_found(lzs_detector *d, const int32_t *tokens, uint64_t n, int32_t pattern) {
     const int32_t *copy = tokens + n - pattern;

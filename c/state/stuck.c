@@ -1,4 +1,4 @@
-/* stuck.c - the detector of stuck texts: nearly all their tokens repeat earlier text, even if without a period.
+/* stuck.c - the detector of stuck texts, in which nearly all tokens repeat earlier text, even if without a period.
  *
  * An n-gram is old if it occurred at least min_count - 1 times before within the window. A token is old if an old
  * n-gram contains the token. So if a sentence is repeated with a number that counts up, a few tokens are new and the
@@ -65,7 +65,8 @@ void lzs_stuck_accept(lzs_stuck_detector *d, const int32_t *tokens, uint64_t n) 
 }
 
 void lzs_stuck_rewind(lzs_stuck_detector *d, const int32_t *tokens, uint64_t n) {
-    if (n >= d->n) return; /* only tokens after the found stretch were taken back, and they are not in the index */
+    if (n >= d->n) return; /* only tokens after the found stretch were taken back, and the index does not contain these
+                            * tokens */
     d->found = (lzs_stuck){0};
     if (d->n - n > d->n_undo) {
         lzs_stuck_clear(d);

@@ -1,4 +1,4 @@
-/* stuck.h - the detector of stuck texts: nearly all their tokens repeat earlier text, even if without a period. */
+/* stuck.h - the detector of stuck texts, in which nearly all tokens repeat earlier text, even if without a period. */
 #ifndef LZS_STUCK_H
 #define LZS_STUCK_H
 

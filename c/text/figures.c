@@ -46,17 +46,19 @@ typedef struct piece {
     size_t length, longest;
     /* (n_listed) for each listed n-gram, in order: the index of its first word, and the number of the n-gram */
     uint32_t *at, *grams;
-    /* (n_grams) by number of an n-gram: where it first occurs (the index of its first word), and how often it occurs */
+    /* (n_grams) for each n-gram, by its number: where it first occurs (the index of its first word), and how often it
+     * occurs */
     uint32_t *first, *counts;
-    /* (n_grams) during look-ups, by number of an n-gram: the numbers of its first and of its last n - 1 words */
+    /* (n_grams) during look-ups, for each n-gram, by its number: the number of the (n - 1)-gram of its first words, and
+     * the number of the (n - 1)-gram of its last words */
     uint32_t *prefix, *suffix;
     size_t n_grams;
 
     /* N-grams of joined words. n goes from 5 to 10. */
     uint64_t *bits;      /* (n_bits / 32) two bit sets of hashes, of n_bits bits each */
     size_t n_bits;       /* a power of two, at least 8 for each word */
-    uint32_t *joined_at; /* (n + 1) by word: where it starts in `joined` */
-    uint32_t *heads;     /* (n) by word: hash of the first bytes of `joined` from this word on */
+    uint32_t *joined_at; /* (n + 1) for each word: where the word starts in `joined` */
+    uint32_t *heads;     /* (n) for each word: hash of the first bytes of `joined` from this word on */
     uint32_t *listed;    /* (n_listed) the words where a repeated n-gram may start */
     uint8_t *joined;     /* the words with nothing between them, and room for WIDE bytes */
 } piece;
@@ -281,8 +283,8 @@ static void narrow_list(piece *p, size_t n, size_t head) {
     p->n_listed = kept;
 }
 
-/* Adds up the characters of the n-grams that equal an earlier n-gram. After such a duplicate, the search goes on behind
- * its last word. An n-gram is looked up only if its hash occurs twice. n is at least 5. */
+/* Adds up the characters of the n-grams that equal an earlier n-gram. After such a duplicate, the search goes on after
+ * the duplicate's last word. An n-gram is looked up only if its hash occurs twice. n is at least 5. */
 static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters) {
     lzs_table *t = &p->table;
     size_t next = 0, n_listed = p->n_listed, n_bits = 64;
@@ -340,7 +342,7 @@ static void figures_of_list(piece *p, lzs_figures *figures) {
 }
 
 /* Counts the n-grams of LONG_GRAM words that occur OFTEN times or more. The list must have shorter n-grams. An n-gram
- * cannot occur more often than its beginning, so in most texts no longer n-grams must be listed. */
+ * cannot occur more often than its beginning, so in most texts longer n-grams need not be listed. */
 static lzs_status count_frequent(piece *p, uint64_t *frequent) {
     for (;;) {
         uint64_t often = 0, n_repeats;

@@ -63,10 +63,10 @@ typedef struct run_list {
 } run_list;
 
 typedef struct fingerprints {
-    /* (size / PRINT_STEP + 1) by b: the fingerprint of the first b * PRINT_STEP bytes; NULL until needed */
+    /* (size / PRINT_STEP + 1) entry b: the fingerprint of the first b * PRINT_STEP bytes; NULL until needed */
     uint64_t *prefix;
     uint64_t base;
-    uint64_t powers[64]; /* by e: base^(2^e) */
+    uint64_t powers[64]; /* powers[e]: base^(2^e) */
 } fingerprints;
 
 typedef struct scan {
@@ -76,7 +76,7 @@ typedef struct scan {
     uint64_t min_copies, min_length;
     run_list known;        /* known runs that are longer than the current period */
     run_list fresh;        /* runs of the current period */
-    /* (size / STRETCH + 1) by block: the run that contains the block, or a run of period 0; NULL until needed */
+    /* (size / STRETCH + 1) for each block: the run that contains the block, or a run of period 0; NULL until needed */
     lzs_repetition *cover;
     uint64_t wasted;       /* number of bytes compared in stretches of matches that were too short for a run */
     fingerprints prints;

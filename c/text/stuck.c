@@ -17,7 +17,7 @@
 typedef struct ngrams {
     const int32_t *ids;
     const lzs_stuck_rules *rules;
-    uint32_t *heads;  /* (n_heads) by hash: the first n-gram of the list, or 0 if the list is empty */
+    uint32_t *heads;  /* (n_heads) for each list: its first n-gram, or 0 if the list is empty */
     /* (n) for the n-gram whose last unit has this index: the next n-gram of its list, or LATER and the first equal
      * n-gram */
     uint32_t *links;
