@@ -341,8 +341,9 @@ lzs_status lzs_forced(lzs_sampler *s, int32_t *token) {
     return LZS_OK;
 }
 
-/* For a grammar engine with picks_first at temperature 0. Picks the best token without the grammar. If the grammar
- * allows this token, it is also the best allowed token, and is returned. Otherwise, and after any error, returns -1. */
+/* Picks the best token without the grammar, for temperature 0 and a grammar engine that sets picks_first. If the
+ * grammar allows this token, it is also the best allowed token, and is returned. Otherwise, and after any error,
+ * returns -1. */
 static int32_t picked_first(lzs_sampler *s, const float *logits) {
     lzs_grammar *grammar = s->state.cursor.grammar;
     if (!grammar || !grammar->engine.picks_first || s->params.temperature > 0.0f) return -1;

@@ -221,7 +221,7 @@ static inline int lzs_lowest_bit(uint32_t bits) {
 }
 
 static inline int lzs_lowest_bit_64(uint64_t bits) {
-#ifdef LZS_MSVC /* the scan of 64 bits is missing on 32-bit machines */
+#ifdef LZS_MSVC /* the intrinsic for 64 bits is missing on 32-bit machines */
     return (uint32_t)bits ? lzs_lowest_bit((uint32_t)bits) : 32 + lzs_lowest_bit((uint32_t)(bits >> 32));
 #else
     return __builtin_ctzll(bits);

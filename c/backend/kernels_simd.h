@@ -156,7 +156,7 @@ LZS_FN static inline vf gaps_of(vf x, lzs_softmax_scale scale) {
     return v_mul(v_sub(v_set(scale.max), x), v_set(scale.scale));
 }
 
-/* Returns the scale with which gaps_of gives 16 y. Wherever a weight depends on 16 y, the bits are those of 16.0f *
+/* Returns the scale with which gaps_of gives 16 y. Where a weight depends on 16 y, this 16 y has the bits of 16.0f *
  * y. */
 LZS_FN static inline lzs_softmax_scale in_sixteenths(lzs_softmax_scale scale) {
     return (lzs_softmax_scale){scale.max, scale.scale * 16.0f};

@@ -96,7 +96,7 @@ LZS_DEVICE static inline float lzs_token_noise(lzs_noise_key key, int32_t id) {
     return lzs_token_noise_in(lzs_group_word(key, lzs_group_of(id)), key, id);
 }
 
-/* The uniform number in [0, 1), of 53 bits, of a position. For domains that use one number for each position. */
+/* The uniform number in [0, 1), of 53 bits, of a position. The domain must use one number for each position. */
 LZS_DEVICE static inline double lzs_uniform(lzs_noise_key key, uint32_t domain) {
     uint32_t words[4];
     lzs_noise_words(key, 0, domain, words);

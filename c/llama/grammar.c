@@ -123,7 +123,7 @@ static bool allowed(lzs_llama_grammar *g, int32_t token) {
     return one.logit > -INFINITY;
 }
 
-/* Puts the candidates (at most n_best) that the chain's truncation would keep without a grammar into g->data. Returns
+/* Puts into g->data the candidates that the chain's truncation would keep without a grammar, at most n_best. Returns
  * the number of candidates. */
 static int32_t keep_best(lzs_llama_grammar *g, const float *x, const lzs_plan *plan) {
     int32_t n = lzs_backend_best(g->backend, x, plan, g->n_best);

@@ -15,7 +15,7 @@ typedef struct lzs_free_text {
 } lzs_free_text;
 
 lzs_status lzs_free_text_init(lzs_free_text *text, const lzs_history_shape *shape, const lzs_kernels *kernels);
-/* Makes `to`, of the same shape, equal to `from`; on failure `to` is empty. */
+/* Makes `to` equal to `from`, which has the same shape. On failure `to` is empty. */
 lzs_status lzs_free_text_copy(lzs_free_text *to, const lzs_free_text *from);
 void lzs_free_text_free(lzs_free_text *text);
 void lzs_free_text_clear(lzs_free_text *text);

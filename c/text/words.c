@@ -11,7 +11,7 @@
 
 /* ---- white space ---- */
 
-enum { OTHER, SPACE, MAYBE }; /* MAYBE is the first byte of a longer character that may be white space */
+enum { OTHER, SPACE, MAYBE }; /* MAYBE is for a byte that may begin a white-space character of several bytes */
 
 static const uint8_t byte_class[256] = {
     ['\t'] = SPACE, ['\n'] = SPACE, ['\v'] = SPACE, ['\f'] = SPACE, ['\r'] = SPACE, [0x1C] = SPACE, [0x1D] = SPACE,
