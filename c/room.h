@@ -1,4 +1,5 @@
-/* room.h - memory for arrays with many items: on 32-bit machines, their size in bytes may exceed a size_t. */
+/* room.h - memory for arrays with many items: on 32-bit machines, the size of such an array in bytes may exceed a
+ * size_t. */
 #ifndef LZS_ROOM_H
 #define LZS_ROOM_H
 

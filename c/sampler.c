@@ -55,8 +55,8 @@ size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab) {
 }
 
 /* Makes a sampler from complete and valid settings, with the lists and sets of `classes`. The sampler takes over the
- * caller's use of `classes`; on failure this use is ended. If `classes` is NULL, since its allocation failed, returns
- * LZS_ENOMEM. */
+ * caller's use of `classes`; on failure this use is ended. Returns LZS_ENOMEM if `classes` is NULL, which says that its
+ * allocation failed. */
 static lzs_status make(int32_t n_vocab, const lzs_params *params, lzs_token_classes *classes, lzs_backend *shared,
                        lzs_sampler **sampler) {
     *sampler = NULL;
@@ -166,7 +166,8 @@ lzs_status lzs_sampler_params(const lzs_sampler *s, lzs_params *params) {
 lzs_status lzs_sampler_set_params(lzs_sampler *s, const lzs_params *params) {
     lzs_params next;
     if (!lzs_params_whole(params, &next)) return LZS_EINVAL;
-    lzs_token_classes_put(NULL, &next); /* a check of the sampler's own lists would be slow, and they are valid */
+    lzs_token_classes_put(NULL, &next); /* the sampler's own lists are valid, and a check of these lists would be
+                                         * slow */
     if (lzs_params_invalid(&next, s->n_vocab) || lzs_params_fixed(&next, &s->params)) return LZS_EINVAL;
     lzs_token_classes_put(s->classes, &next);
     lzs_edit_list_settings(&s->edits, &s->params, &next, s->log2_vocab);
@@ -340,8 +341,9 @@ lzs_status lzs_forced(lzs_sampler *s, int32_t *token) {
     return LZS_OK;
 }
 
-/* For a grammar engine with picks_first at temperature 0. Picks the best token without the grammar. If the grammar
- * allows this token, it is also the best allowed token, and is returned. Otherwise, and after any error, returns -1. */
+/* Picks the best token without the grammar, for temperature 0 and a grammar engine that sets picks_first. If the
+ * grammar allows this token, it is also the best allowed token, and is returned. Otherwise, and after any error,
+ * returns -1. */
 static int32_t picked_first(lzs_sampler *s, const float *logits) {
     lzs_grammar *grammar = s->state.cursor.grammar;
     if (!grammar || !grammar->engine.picks_first || s->params.temperature > 0.0f) return -1;

@@ -11,7 +11,7 @@
 
 struct lzs_sampler {
     lzs_params params; /* its lists and sets point into `classes` */
-    lzs_token_classes *classes; /* the clones share it */
+    lzs_token_classes *classes; /* shared with the clones of the sampler */
     int32_t n_vocab;
     float log2_vocab;
     lzs_state state;

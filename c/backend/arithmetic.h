@@ -1,14 +1,15 @@
 /* arithmetic.h - the float functions on which the choice of a token depends, made of single IEEE operations only.
  *
  * The functions use no libm, no fused multiply-add and no reassociation. So a result has the same bits on every CPU, in
- * every vector width and on a GPU (docs/determinism.md). The polynomials are minimax fits with the coefficients rounded
- * to float; the stated errors were measured against double precision at 4 million points of the interval.
+ * every vector width and on a GPU (docs/determinism.md). The polynomials are minimax fits whose coefficients are
+ * rounded to float. The errors stated below were measured against double precision at 4 million points of each
+ * interval.
  */
 #ifndef LZS_ARITHMETIC_H
 #define LZS_ARITHMETIC_H
 
 /* GCC has a macro for each part of -ffast-math, and MSVC has a macro for /fp:fast. clang has macros only for
- * -ffast-math as a whole and for finite numbers. */
+ * -ffast-math as a whole and for -ffinite-math-only. */
 #if defined(__FAST_MATH__) || defined(__NO_SIGNED_ZEROS__) || defined(__ASSOCIATIVE_MATH__) || \
     defined(__RECIPROCAL_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || defined(_M_FP_FAST)
 #  error "lzsampler needs IEEE arithmetic: build without -ffast-math, its parts and /fp:fast"
@@ -79,9 +80,10 @@ LZS_DEVICE static inline float lzs_quotient_of_integers(float x, float y) {
     }
     if (exponent > 254) return lzs_bits_float(sign | 0x7f800000u);
     const uint64_t numerator = (uint64_t)mx << 25;
-    const uint64_t quotient = numerator / my; /* 24 bits and two more; a remainder also sets the last bit */
+    const uint64_t quotient = numerator / my; /* 26 bits, two more than a float has; a remainder sets the last bit of
+                                               * q */
     const uint32_t q = (uint32_t)quotient | (quotient * my != numerator);
-    int32_t shift = exponent > 0 ? 2 : 3 - exponent; /* how far to shift right to the float's last bit */
+    int32_t shift = exponent > 0 ? 2 : 3 - exponent; /* number of bits of q below the float's last bit */
     if (shift > 28) shift = 28;
     const uint32_t left = q & ((1u << shift) - 1), half = 1u << (shift - 1);
     uint32_t rounded = q >> shift;
@@ -99,8 +101,8 @@ LZS_DEVICE static inline float lzs_quotient(float x, float y) {
 #endif
 }
 
-/* Returns an unsigned key; keys have the order of the floats. -0 and +0 share a key. NaN has no key: callers refuse NaN
- * before. */
+/* Returns the key of x, an unsigned integer. Keys have the order of the floats. -0 and +0 share a key. NaN has no key:
+ * callers must refuse NaN first. */
 LZS_DEVICE static inline uint32_t lzs_key(float x) {
     uint32_t u = lzs_float_bits(x + 0.0f); /* -0 + 0 = +0 */
     return u ^ ((u >> 31) ? 0xffffffffu : 0x80000000u);
@@ -140,8 +142,8 @@ LZS_DEVICE static inline float lzs_log2(float v) {
     return (float)e + lzs_log2_1p(m - 1.0f);
 }
 
-/* 2^g for g in [-1/2, 1/2], relative error 1.1e-7; never above 1 for g <= 0. The probabilities that the caller gets are
- * computed with it. */
+/* 2^g for g in [-1/2, 1/2], relative error 1.1e-7; never above 1 for g <= 0. The probabilities of lzs_distribution are
+ * computed with this function. */
 LZS_DEVICE static inline float lzs_exp2_half(float g) {
     float p = 0x1.41fbbap-13f;
     p = p * g + 0x1.5f3e54p-10f;
@@ -152,10 +154,10 @@ LZS_DEVICE static inline float lzs_exp2_half(float g) {
     return p * g + 1.0f;
 }
 
-/* For y = n + (i + f) / 16 with f in [0, 1), a weight is 2^31 * 2^(-i/16) * 2^(-f/16) >> n. The parabola (f - ORIGIN)^2
- * + LEAST approximates 2^(-f/16), up to a constant factor. The table has 2^31 * 2^(-i/16), divided by this factor. The
- * relative error of the parabola grows from -4.3e-7 at f = 0 to 4.3e-7 at f = 1. So a weight never grows where i
- * changes. */
+/* For y = n + (i + f) / 16 with integers n and i < 16 and f in [0, 1), the weight is 2^31 * 2^(-i/16) * 2^(-f/16) >> n.
+ * The parabola (f - ORIGIN)^2 + LEAST approximates 2^(-f/16), up to a constant factor. Entry i of the table is 2^31 *
+ * 2^(-i/16) divided by this factor. The relative error of the parabola grows from -4.3e-7 at f = 0 to 4.3e-7 at f = 1.
+ * So the weight does not grow where y passes from f = 1 to f = 0 of the next i. */
 LZS_DEVICE static const float lzs_weight_table[16] = {
     0x1.e16d76p+20f, 0x1.cd0442p+20f, 0x1.b97896p+20f, 0x1.a6c10ep+20f, 0x1.94d4aap+20f, 0x1.83aad0p+20f,
     0x1.733b3ep+20f, 0x1.637e0ep+20f, 0x1.546bb2p+20f, 0x1.45fcecp+20f, 0x1.382acap+20f, 0x1.2aeeaap+20f,
@@ -164,7 +166,7 @@ LZS_DEVICE static const float lzs_weight_table[16] = {
 #define LZS_WEIGHT_ORIGIN 0x1.795cc8p+4f
 #define LZS_WEIGHT_LEAST 0x1.0a624cp+9f
 
-/* About 2^31 * 2^-y for y >= 0 (also +inf), rounded down: the integer weight that top-p sums. Before rounding, the
+/* The integer weight that top-p sums: about 2^31 * 2^-y, rounded down, for y >= 0 (also +inf). Before rounding, the
  * relative error is below 6.5e-7. The weight never grows with y, is below 2^31, and is 0 from y = 31 on. */
 LZS_DEVICE static inline uint32_t lzs_weight(float y) {
     float s = y * 16.0f;

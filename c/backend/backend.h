@@ -19,12 +19,12 @@ struct lzs_backend {
     uint32_t *allowed; /* (lzs_mask_words) mask of the allowed tokens that the plan does not edit */
     bool all_allowed;  /* whether all bits of `allowed` are set; a step without a mask begins with all bits set */
     float *values;     /* (max_edits) edited logits, -inf if the mask forbids the token */
-    float *maxima;     /* (16 a stretch) largest logit of each group; the race replaces it by a bound */
+    float *maxima;     /* (16 for each stretch) largest logit of each group, which the race replaces by a bound */
     float *best;       /* (number of stretches, rounded up to a multiple of 16) largest logit of each stretch */
     lzs_list list;
     union { /* scratch memory: each stage uses one member at a time */
         lzs_histogram *histogram;
-        uint32_t *words; /* (16 a stretch) random word of each group */
+        uint32_t *words; /* (16 for each stretch) random word of each group */
         uint64_t *room;  /* (LZS_LIST) memory for sorting */
     } scratch;
 };
@@ -65,9 +65,9 @@ int32_t lzs_race_pick(lzs_backend *b, const lzs_candidates *c, const lzs_plan *p
 /* Picks a token, and processes the row in place as lzs_backend_process does. */
 lzs_status lzs_backend_sample_and_process(lzs_backend *b, float *row, const lzs_plan *plan, int32_t *token);
 
-/* Fills the backend's list with the k best tokens of a row, best first, after the plan's edits and mask; k is at most
- * LZS_LIST / 2. Returns the number of tokens: fewer than k if fewer are allowed; 0 after an error, or if thousands of
- * logits are equal. */
+/* Applies the plan's edits and mask to a row, and fills the backend's list with the k best tokens, best first. k is at
+ * most LZS_LIST / 2. Returns the number of tokens in the list, which is below k if fewer than k tokens are allowed.
+ * Returns 0 after an error, or if thousands of logits are equal. */
 int32_t lzs_backend_best(lzs_backend *b, const float *row, const lzs_plan *plan, int32_t k);
 
 #endif

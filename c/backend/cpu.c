@@ -64,14 +64,13 @@ size_t lzs_backend_memory(const lzs_backend *b) {
 
 /* ---- a step ---- */
 
-/* Computes the edited logits, and excludes their tokens from the row by the mask. LZS_EINVAL if an edit's token is not
- * in the vocabulary, or if two edits name one token. */
+/* Computes the edited logits, and clears the bits of the edited tokens in b->allowed. LZS_EINVAL if an edit's token is
+ * not in the vocabulary, or if two edits have the same token. */
 static lzs_status edit(lzs_backend *b, const float *x, const lzs_plan *plan) {
     const uint32_t *mask = plan->mask;
     if (mask) {
         memcpy(b->allowed, mask, lzs_mask_words(plan->n_vocab) * sizeof *mask);
-    } else if (!b->all_allowed) { /* set here and not in lzs_backend_new, because most clones in a search never take a
-                                   * step */
+    } else if (!b->all_allowed) { /* set here and not in lzs_backend_new, because many clones never take a step */
         memset(b->allowed, 0xff, lzs_mask_words(b->n_vocab) * sizeof *b->allowed);
     }
     b->all_allowed = false; /* lzs_backend_end may set it again */
@@ -86,9 +85,9 @@ static lzs_status edit(lzs_backend *b, const float *x, const lzs_plan *plan) {
     return LZS_OK;
 }
 
-/* Finds the maxima of the groups without the edited tokens. If the plan has no mask, the edits exclude only a few
- * tokens. So the whole row is read without a mask, and the groups whose maximum may come from an edited token are read
- * again. Returns whether a logit is NaN. */
+/* Finds the maximum of the unedited tokens of each group. If the plan has no mask, the edits exclude only a few tokens.
+ * So the whole row is read without a mask, and the groups whose maximum may come from an edited token are read again.
+ * Returns whether a logit is NaN. */
 static bool find_maxima(lzs_backend *b, const lzs_candidates *c) {
     const lzs_row *row = &c->row, whole = {row->x, row->n, NULL};
     bool holes = c->n_edits > 0 && !c->masked;

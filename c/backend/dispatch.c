@@ -22,8 +22,8 @@ static uint64_t xcr0(void) {
 static void cpuid(uint32_t leaf, uint32_t r[4]) {
     __cpuid_count(leaf, 0, r[0], r[1], r[2], r[3]);
 }
-static uint64_t xcr0(void) { /* in assembly, since the builtin needs -mxsave and __builtin_cpu_supports needs
-                              * compiler-rt */
+static uint64_t xcr0(void) { /* in assembly, because the builtin for xgetbv needs -mxsave, and __builtin_cpu_supports
+                              * needs compiler-rt */
     uint32_t low, high;
     __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     return (uint64_t)high << 32 | low;

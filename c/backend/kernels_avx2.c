@@ -37,7 +37,7 @@ LZS_FN static inline vm v_unordered(vf a, vf b) { return _mm256_cmp_ps(a, b, _CM
 LZS_FN static inline vm v_and(vm a, vm b) { return _mm256_and_ps(a, b); }
 LZS_FN static inline vm v_or(vm a, vm b) { return _mm256_or_ps(a, b); }
 LZS_FN static inline vf v_select(vm m, vf a, vf b) { return _mm256_blendv_ps(b, a, m); }
-LZS_FN static inline vm v_same_member(vi ids, vi words) { /* compares the lowest six bits */
+LZS_FN static inline vm v_same_member(vi ids, vi words) { /* compares the lowest six bits of each lane */
     __m256i differing = _mm256_and_si256(_mm256_xor_si256(ids, words), _mm256_set1_epi32(63));
     return _mm256_castsi256_ps(_mm256_cmpeq_epi32(differing, _mm256_setzero_si256()));
 }
@@ -63,7 +63,7 @@ LZS_FN static inline vf v_fraction(vf x, vi m) { return _mm256_sub_ps(x, _mm256_
 LZS_FN static inline vf v_weight_table(vi m) {
     __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(lzs_weight_table), m);
     __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(lzs_weight_table + 8), m);
-    return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(m, 28))); /* the fourth bit selects */
+    return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(m, 28))); /* bit 3 selects */
 }
 LZS_FN static inline vi v_bits_of(vf x) { return _mm256_castps_si256(x); }
 LZS_FN static inline vi v_shift_right_1(vi a) { return _mm256_srli_epi32(a, 1); }
@@ -91,7 +91,7 @@ LZS_FN static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     __m128i order = _mm_cvtsi64_si128((long long)_pext_u64(0x0706050403020100u, bytes));
     _mm256_storeu_si256((__m256i *)p, _mm256_permutevar8x32_epi32(a, _mm256_cvtepu8_epi32(order)));
 }
-/* Lane k of the result is the maximum of the lanes of x[k], for 8 vectors. */
+/* Returns the maxima of 8 vectors: lane k of the result is the greatest lane of x[k]. */
 LZS_FN static inline vf v_maxima(const vf *x) {
     __m256 pairs[4], fours[2];
     for (int i = 0; i < 4; i++) {
@@ -101,7 +101,7 @@ LZS_FN static inline vf v_maxima(const vf *x) {
     for (int i = 0; i < 2; i++) {
         __m256d a = _mm256_castps_pd(pairs[2 * i]), b = _mm256_castps_pd(pairs[2 * i + 1]);
         __m256 low = _mm256_castpd_ps(_mm256_unpacklo_pd(a, b)), high = _mm256_castpd_ps(_mm256_unpackhi_pd(a, b));
-        fours[i] = _mm256_max_ps(low, high); /* maxima of four vectors, separate for each half */
+        fours[i] = _mm256_max_ps(low, high); /* the maxima of four vectors in each half */
     }
     __m256 low = _mm256_permute2f128_ps(fours[0], fours[1], 0x20);
     __m256 high = _mm256_permute2f128_ps(fours[0], fours[1], 0x31);
@@ -132,14 +132,15 @@ LZS_FN static inline void v_rounds(const uint64_t keys[20], const uint32_t posit
     c[0] = _mm256_or_si256(_mm256_and_si256(c0, words), _mm256_slli_epi64(c1, 32));
     c[1] = _mm256_or_si256(_mm256_and_si256(c2, words), _mm256_slli_epi64(c3, 32));
 }
-/* Gives the random words of the 4 * V_LANES tokens from id 4 * block on, in order. */
+/* Fills c with the random words of 4 * V_LANES tokens (or groups), in order, from number 4 * block on. */
 LZS_FN static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block,
                                    vi c[4]) {
     for (int half = 0; half < 2; half++) {
         __m256i w[2] = {_mm256_add_epi64(_mm256_set1_epi64x(block + 4 * (uint32_t)half),
                                          _mm256_setr_epi64x(0, 1, 2, 3))};
         v_rounds(keys, position, domain, w);
-        __m256i even = _mm256_unpacklo_epi64(w[0], w[1]), odd = _mm256_unpackhi_epi64(w[0], w[1]); /* blocks 0 2, 1 3 */
+        __m256i even = _mm256_unpacklo_epi64(w[0], w[1]), odd = _mm256_unpackhi_epi64(w[0], w[1]); /* blocks 0 and 2;
+                                                                                                    * blocks 1 and 3 */
         c[2 * half] = _mm256_permute2x128_si256(even, odd, 0x20);
         c[2 * half + 1] = _mm256_permute2x128_si256(even, odd, 0x31);
     }
@@ -152,7 +153,8 @@ LZS_FN static inline vi v_words(const uint64_t keys[20], const uint32_t position
         __m256i id = _mm256_cvtepu32_epi64(half ? _mm256_extracti128_si256(ids, 1) : _mm256_castsi256_si128(ids));
         __m256i w[2] = {_mm256_srli_epi64(id, 2)};
         v_rounds(keys, position, domain, w);
-        __m256d second = _mm256_castsi256_pd(_mm256_slli_epi64(id, 62)); /* the sign bit selects a pair of words */
+        __m256d second = _mm256_castsi256_pd(_mm256_slli_epi64(id, 62)); /* the second-lowest bit of the id becomes the
+                                                                          * sign bit, which selects a pair of words */
         __m256i pair = _mm256_castpd_si256(_mm256_blendv_pd(_mm256_castsi256_pd(w[0]), _mm256_castsi256_pd(w[1]),
                                                             second));
         __m256i shift = _mm256_slli_epi64(_mm256_and_si256(id, _mm256_set1_epi64x(1)), 5);

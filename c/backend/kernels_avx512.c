@@ -36,7 +36,7 @@ LZS_FN static inline vm v_unordered(vf a, vf b) { return _mm512_cmp_ps_mask(a, b
 LZS_FN static inline vm v_and(vm a, vm b) { return (vm)(a & b); }
 LZS_FN static inline vm v_or(vm a, vm b) { return (vm)(a | b); }
 LZS_FN static inline vf v_select(vm m, vf a, vf b) { return _mm512_mask_blend_ps(m, b, a); }
-LZS_FN static inline vm v_same_member(vi ids, vi words) { /* compares the lowest six bits */
+LZS_FN static inline vm v_same_member(vi ids, vi words) { /* compares the lowest six bits of each lane */
     return _mm512_testn_epi32_mask(_mm512_xor_si512(ids, words), _mm512_set1_epi32(63));
 }
 LZS_FN static inline uint32_t v_bits(vm m) { return m; }
@@ -82,7 +82,7 @@ LZS_FN static inline uint64_t v_sum_wide(vi a) {
 LZS_FN static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     _mm512_storeu_si512(p, _mm512_maskz_compress_epi32((vm)bits, a));
 }
-/* Lane k of the result is the maximum of the lanes of x[k], for 16 vectors. */
+/* Returns the maxima of 16 vectors: lane k of the result is the greatest lane of x[k]. */
 LZS_FN static inline vf v_maxima(const vf *x) {
     __m512 pairs[8], fours[4], eights[2];
     for (int i = 0; i < 8; i++) {
@@ -92,7 +92,7 @@ LZS_FN static inline vf v_maxima(const vf *x) {
     for (int i = 0; i < 4; i++) {
         __m512d a = _mm512_castps_pd(pairs[2 * i]), b = _mm512_castps_pd(pairs[2 * i + 1]);
         __m512 low = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), high = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
-        fours[i] = _mm512_max_ps(low, high); /* maxima of four vectors, separate for each quarter */
+        fours[i] = _mm512_max_ps(low, high); /* the maxima of four vectors in each quarter */
     }
     for (int i = 0; i < 2; i++) {
         __m512 a = fours[2 * i], b = fours[2 * i + 1];
@@ -122,7 +122,7 @@ LZS_FN static inline void v_rounds(const uint64_t keys[20], const uint32_t posit
     c[0] = _mm512_or_si512(_mm512_and_si512(c0, words), _mm512_slli_epi64(c1, 32));
     c[1] = _mm512_or_si512(_mm512_and_si512(c2, words), _mm512_slli_epi64(c3, 32));
 }
-/* Gives the random words of the 4 * V_LANES tokens from id 4 * block on, in order. */
+/* Fills c with the random words of 4 * V_LANES tokens (or groups), in order, from number 4 * block on. */
 LZS_FN static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block,
                                    vi c[4]) {
     const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
@@ -152,8 +152,8 @@ LZS_FN static inline vi v_words(const uint64_t keys[20], const uint32_t position
 }
 LZS_FN static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t newest, uint16_t cap) {
     __m512i t = _mm512_set1_epi32(newest);
-    /* The two masks are not joined by a shift and an or. In that code, GCC 12 with UBSan spills 16 bits of a mask and
-     * reloads 32. */
+    /* The two masks are not joined by a shift and an or: for these operations, GCC 12 with UBSan spills 16 bits of a
+     * mask and reloads 32 bits. */
     __mmask16 low = _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(tokens), t);
     __mmask16 high = _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(tokens + 16), t);
     __mmask32 equal = _mm512_kunpackw(high, low);

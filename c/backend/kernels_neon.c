@@ -45,7 +45,7 @@ static inline vm v_unordered(vf a, vf b) {
     return vmvnq_u32(vandq_u32(vceqq_f32(a, a), vceqq_f32(b, b)));
 }
 static inline vf v_select(vm m, vf a, vf b) { return vbslq_f32(m, a, b); }
-static inline vm v_same_member(vi ids, vi words) { /* compares the lowest six bits */
+static inline vm v_same_member(vi ids, vi words) { /* compares the lowest six bits of each lane */
     return vmvnq_u32(vtstq_u32(veorq_u32(ids, words), vdupq_n_u32(63)));
 }
 static inline uint32_t v_bits(vm m) {
@@ -97,12 +97,12 @@ static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     vst1q_u32(lanes, a);
     for (; bits; bits &= bits - 1) memcpy(p++, &lanes[lzs_lowest_bit(bits)], sizeof *p);
 }
-/* Lane k of the result is the maximum of the lanes of x[k], for 4 vectors. */
+/* Returns the maxima of 4 vectors: lane k of the result is the greatest lane of x[k]. */
 static inline vf v_maxima(const vf *x) {
     return vpmaxnmq_f32(vpmaxnmq_f32(x[0], x[1]), vpmaxnmq_f32(x[2], x[3]));
 }
 static inline float v_greatest(vf x) { return vmaxnmvq_f32(x); }
-/* Gives the high and low words of the products of each lane with m. */
+/* Gives the high word and the low word of each lane's product with m. */
 static inline void v_multiply(vi a, uint32_t m, vi *high, vi *low) {
     uint32x2_t factor = vdup_n_u32(m);
     uint32x4_t first = vreinterpretq_u32_u64(vmull_u32(vget_low_u32(a), factor));
@@ -125,12 +125,13 @@ static inline void v_rounds(const uint64_t keys[20], const uint32_t position[2],
         c[3] = low0;
     }
 }
-/* Gives the random words of the 4 * V_LANES tokens from id 4 * block on, in order. */
+/* Fills c with the random words of 4 * V_LANES tokens (or groups), in order, from number 4 * block on. */
 static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block,
                             vi c[4]) {
     c[0] = v_ids((int32_t)block);
     v_rounds(keys, position, domain, c);
-    uint32x4_t a = vtrn1q_u32(c[0], c[1]), b = vtrn2q_u32(c[0], c[1]); /* words 0 and 1 of blocks 0, 2 and 1, 3 */
+    uint32x4_t a = vtrn1q_u32(c[0], c[1]), b = vtrn2q_u32(c[0], c[1]); /* words 0 and 1: `a` has those of blocks 0 and
+                                                                        * 2, `b` those of blocks 1 and 3 */
     uint32x4_t d = vtrn1q_u32(c[2], c[3]), e = vtrn2q_u32(c[2], c[3]);
     c[0] = vcombine_u32(vget_low_u32(a), vget_low_u32(d));
     c[1] = vcombine_u32(vget_low_u32(b), vget_low_u32(e));

@@ -124,9 +124,9 @@ static int32_t scalar_find_long(const uint16_t *len, int32_t n, uint16_t least, 
 
 static void scalar_price_nearest(const lzs_token_entry *entries, int32_t n, int32_t length,
                                  const lzs_nearest_price *price, lzs_edit *edits) {
-    const float *bias_at = price->bias_at; /* a local variable, because for the compiler a write to an edit might change
-                                            * a struct member. Distances are unsigned, because a signed index costs one
-                                            * more instruction per entry. */
+    const float *bias_at = price->bias_at; /* a local variable, because the compiler must assume that a write to an edit
+                                            * changes a struct member. Distances are unsigned, because a signed index
+                                            * costs one more instruction for each entry. */
     for (int32_t i = 0; i < n; i++) {
         edits[i] = (lzs_edit){entries[i].token, 1.0f, bias_at[(uint32_t)(length - entries[i].last)]};
     }

@@ -26,7 +26,7 @@ LZS_FN static inline float loaded_one(const lzs_row *row, int32_t i) {
 /* Returns the maxima over a group, lane by lane. *unordered records whether a logit is NaN. If so, the result is
  * undefined. */
 LZS_FN LZS_INLINE vf max_of_lanes(const lzs_row *row, int32_t i, vm *unordered, bool masked) {
-    vf max[2]; /* two accumulators, because each maximum waits for the previous result */
+    vf max[2]; /* two accumulators, because with one accumulator each maximum would wait for the previous one */
     for (int v = 0; v < V_GROUP; v += 2) {
         vf x = loaded_if(row, i + v * V_LANES, masked), y = loaded_if(row, i + (v + 1) * V_LANES, masked);
         max[0] = v == 0 ? x : v_max(x, max[0]);
@@ -89,8 +89,8 @@ LZS_FN static float simd_max_of_group(const lzs_row *row, int32_t group) {
     return v_greatest(max_of_lanes(row, group * LZS_GROUP, &unordered, true));
 }
 
-/* A branch on whether a group has tokens to gather, or on how many, is hard for the CPU to predict. So the work that
- * needs no such branch comes first, for many groups at a time. */
+/* Branches on the number of tokens to gather in a group are hard for the CPU to predict. So the work without these
+ * branches comes first, for many groups at a time. */
 LZS_FN static int32_t simd_gather(const lzs_row *row, const float *maxima, int32_t from, float low, float high,
                                   lzs_list *list) {
     enum { CHUNK = 128 };
@@ -142,13 +142,12 @@ LZS_FN static int32_t simd_count(const float *maxima, int32_t n, float low) {
     return count;
 }
 
-/* Returns lzs_weight(y) of each lane, given 16 y; y >= 0 or inf. */
+/* Returns lzs_weight(y) of each lane. `s` is 16 y, and y >= 0 or +inf. */
 LZS_FN static inline vi weights_of(vf s) {
     vi m = v_truncate(s);
     vf d = v_sub(v_fraction(s, m), v_set(LZS_WEIGHT_ORIGIN));
     vf v = v_mul(v_add(v_mul(d, d), v_set(LZS_WEIGHT_LEAST)), v_weight_table(m));
-    /* From y = 32 on, 32 or more bits are shifted out, so the result is 0. This includes an s that is too large to
-     * convert. */
+    /* From y = 32 on, 32 or more bits are shifted out, so the result is 0, even if s is too large to convert. */
     return v_shift_right(v_truncate(v), v_shift_right_4(m));
 }
 
@@ -157,15 +156,15 @@ LZS_FN static inline vf gaps_of(vf x, lzs_softmax_scale scale) {
     return v_mul(v_sub(v_set(scale.max), x), v_set(scale.scale));
 }
 
-/* Returns the scale with which gaps_of gives 16 y. Where a weight depends on 16 y, it has the same bits as 16.0f *
+/* Returns the scale with which gaps_of gives 16 y. Where a weight depends on 16 y, this 16 y has the bits of 16.0f *
  * y. */
 LZS_FN static inline lzs_softmax_scale in_sixteenths(lzs_softmax_scale scale) {
     return (lzs_softmax_scale){scale.max, scale.scale * 16.0f};
 }
 
 /* Sums of the weights of at most 1,024 tokens, in lanes of 32 bits. `low` sums the weights modulo 2^32. `high` sums the
- * upper 24 bits of each weight. This sum is exact, since it is at most 2^23 * 256. `low` supplies the low bits that
- * `high` leaves out. */
+ * upper 24 bits of each weight. A lane of `high` cannot overflow: it is at most 256 * 2^23. `low` supplies the low bits
+ * that `high` leaves out. */
 typedef struct lane_sums {
     vi low, high;
 } lane_sums;
@@ -182,8 +181,8 @@ LZS_FN static inline uint64_t sum_of_lanes(lane_sums s) {
     return (v_sum_wide(s.high) << 8) + v_sum_wide(v_sub_int(s.low, v_shift_left_8(s.high)));
 }
 
-/* Adds n tokens of the window, given 16 y, to their bins. `gaps` has room for a whole vector after the n values. If
- * `whole`, n is a multiple of V_LANES, and tokens beyond the window have no weight. */
+/* Adds n tokens of the window to their bins. `gaps` has 16 y of each token, and room for a whole vector after the n
+ * values. If `whole`, n is a multiple of V_LANES, and tokens beyond the window have no weight. */
 LZS_FN LZS_INLINE void fill_bins(lzs_histogram *h, float *gaps, int n, bool count, bool whole) {
     vf from = v_set(h->from * 16.0f), per_16th = v_set(h->per_bit * 0.0625f), last = v_set((float)(LZS_BINS - 1));
     uint32_t weights[V_LANES], bins[V_LANES];
@@ -258,7 +257,7 @@ LZS_FN static void simd_weigh(const lzs_row *row, int32_t from, int32_t to, lzs_
     }
 }
 
-enum { BLOCK = 256 }; /* tokens of four groups */
+enum { BLOCK = 256 }; /* number of tokens of four groups */
 
 /* Adds the weights of a block to the sums. `small` says that the block's weights in one lane add up to less than 2^32.
  * `outer` says that some gaps may be below the limit. */
@@ -387,7 +386,8 @@ LZS_FN static void simd_open(const lzs_row *row, int32_t group, uint32_t word, l
         uint32_t inside = v_bits(v_gt(x, low)) | (v_bits(v_ge(x, low)) & (uint32_t)(stay >> (v * V_LANES)));
         possible |= (uint64_t)(v_bits(v_ge(score, bound)) & inside) << (v * V_LANES);
     }
-    int32_t n = runners->n; /* a local variable, because for the compiler an append might change a struct member */
+    int32_t n = runners->n; /* a local variable, because the compiler must assume that an append changes a struct
+                             * member */
     for (; possible; possible &= possible - 1) {
         runners->ids[n] = first + lzs_lowest_bit_64(possible);
         runners->x[n] = row->x[runners->ids[n]];

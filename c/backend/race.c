@@ -2,12 +2,12 @@
  *
  * score(t) = y(t) + log2 E(t). The token with the smallest score wins. So token t wins with probability proportional to
  * 2^-y(t). A token runs when its score is computed and compared with the smallest score so far. The noise E is made for
- * groups of tokens (noise.h). A group is opened, so that its tokens are scored, only if its best logit could win with
- * the group's smallest noise. So for a vocabulary of V tokens a draw needs V / 64 random words for the groups. It needs
- * one more word for each of the few tokens that could win with their group's smallest noise. These tokens wait until
- * there are many, because a vector operation scores many tokens in little more time than one token. Tokens more than
- * 37.1 bits below the best never win, since random words have finitely many bits (docs/determinism.md states the error
- * for other tokens).
+ * groups of tokens (noise.h). The tokens of a group are scored (the group is opened) only if the group's best logit
+ * could win with the group's smallest noise. So for a vocabulary of V tokens a draw needs V / 64 random words for the
+ * groups. It needs one more word for each of the few tokens that could win with their group's smallest noise. These
+ * tokens wait until there are many, because a vector operation scores many tokens in little more time than one token.
+ * Tokens more than 37.1 bits below the best token never win, since random words have finitely many bits
+ * (docs/determinism.md states the error for other tokens).
  */
 #include "backend.h"
 

@@ -2,11 +2,11 @@
  *
  * The vocabulary is never sorted. For a top-k of up to LZS_LIST / 2, the maxima of the groups give a lower bound. The
  * few tokens above the bound go into a list. Top-p guesses its cut from a sample, and adds up the exact weight above
- * the guess in one pass over the row. Then top-p lists the tokens between the guess and the cut. A larger top-k sums a
- * histogram of gaps in a window around a guess. Then it divides the bin where the sum reaches the target into finer
- * bins. Top-p does the same if many tokens have nearly the same logit. Min-p is a binary search over keys. Sums of
- * integers do not depend on the order of addition, so a cut has the same bits on every machine. A wrong guess only
- * takes more time. If even the bins are too coarse, a radix descent over the row finds the cut.
+ * the guess in one pass over the row. Then top-p lists the tokens between the guess and the cut. Top-k with a larger k
+ * adds up a histogram of the gaps in a window around a guess. Then top-k divides the bin where the sum reaches the
+ * target into finer bins. Top-p does the same if many tokens have nearly the same logit. Min-p is a binary search over
+ * keys. Sums of integers do not depend on the order of addition, so a cut has the same bits on every machine. A wrong
+ * guess only takes more time. If even the bins are too coarse, a radix descent over the row finds the cut.
  */
 #include <math.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 typedef struct search {
     lzs_backend *b;
     const lzs_candidates *c;
-    lzs_softmax_scale scale; /* scale of the truncation; without the temperature if truncation comes first */
+    lzs_softmax_scale scale; /* scale of the truncation, which leaves out the temperature if truncation comes first */
     bool keep_ties;
 } search;
 
@@ -44,7 +44,8 @@ static void shorten(lzs_list *list, int32_t n, bool keep_ties) {
     list->n = n;
 }
 
-/* Returns how many tokens at the beginning of a sorted list together reach the target weight (or count). */
+/* Returns the number of tokens at the beginning of a sorted list that together reach the target weight (if `count`, the
+ * target number). */
 static int32_t reaching(const lzs_list *list, lzs_softmax_scale scale, bool count, uint64_t target) {
     uint64_t sum = 0;
     for (int32_t i = 0; i < list->n; i++) {
@@ -102,7 +103,7 @@ static bool gather(const search *s, uint32_t low, uint32_t high) {
     return gather_edited(s->c, least, most, list);
 }
 
-/* ---- keys by gap: the gap falls as the key grows, so binary searches find where it crosses a value ---- */
+/* ---- keys by gap: the gap falls as the key grows, so a binary search finds where the gap crosses a value ---- */
 
 /* Returns the lowest key of (low, high] whose gap is at most the limit. The gap of `high` must be at most the limit. */
 static uint32_t first_within(lzs_softmax_scale scale, uint32_t low, uint32_t high, float limit) {
@@ -155,11 +156,12 @@ static void weigh_maxima(const search *s, lzs_histogram *h) {
 
 static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs_cut *cut);
 
-/* Returns a logit that at least k tokens reach: about the k-th largest maximum of the groups, or of whole stretches,
- * which do not overlap. If the vocabulary has fewer than k groups, it is the k-th largest logit itself. Edited tokens
+/* Returns a logit that at least k tokens reach. It is about the k-th largest maximum of the groups or, for small k, of
+ * the stretches. Groups do not overlap, and stretches do not overlap. If there are fewer than k groups, the result is
+ * the k-th largest logit, or -FLT_MAX if the vocabulary is small or a histogram cannot find this logit. Edited tokens
  * are left out, since they could only raise the bound. */
 static float lower_bound(const search *s, const lzs_plan *plan) {
-    enum { STEPS = 20 }; /* the search fixes 20 of 32 bits; the other bits are differences below a thousandth */
+    enum { STEPS = 20 }; /* the search finds 20 of 32 bits; the other bits change a logit by less than a thousandth */
     lzs_backend *b = s->b;
     int32_t n_stretches = lzs_stretches(s->c->row.n), n = n_stretches * LZS_STRETCH_GROUPS, k = plan->top_k;
     const float *maxima = b->maxima;
@@ -204,8 +206,9 @@ static bool take_top_k(const search *s, const lzs_plan *plan) {
     lzs_list list = s->b->list;
     float low = lower_bound(s, plan);
     list.n = 0;
-    if (!s->keep_ties && k < list.capacity / 4 - 64) list.capacity = 4 * k + 256; /* a flat row fills any list, so use a
-                                                                                   * short list */
+    if (!s->keep_ties && k < list.capacity / 4 - 64) list.capacity = 4 * k + 256; /* if many logits are nearly equal,
+                                                                                   * any list gets full, so use a short
+                                                                                   * list */
     int32_t at = 0;
     while ((at = s->b->kernels->gather(row, s->b->maxima, at, low, INFINITY, &list)) < row->n) {
         uint32_t last = lzs_packed_key(keep_best(&list, k, s->keep_ties));
@@ -258,9 +261,9 @@ static lzs_sums sum_all(const search *s, float limit) {
     return sums;
 }
 
-/* Guesses the bin where the sum reaches the target, with 64 bins per bit. The sample is the best token of every group,
- * and the other tokens of one group of each stretch. The best tokens often hold most of the weight. The other tokens
- * count 16 times, for the 16 groups of the stretch. */
+/* Guesses from a sample the bin, of 64 bins per bit, where the sum of all tokens reaches the target. The sample has the
+ * best token of every group, and all other tokens of one group in each stretch. The best tokens often hold most of the
+ * weight. The other tokens count 16 times, for the 16 groups of their stretch. */
 static int32_t guess(const search *s, const lzs_plan *plan, bool count) {
     const lzs_row *row = &s->c->row;
     const lzs_kernels *kernels = s->b->kernels;
@@ -284,7 +287,7 @@ static int32_t guess(const search *s, const lzs_plan *plan, bool count) {
     return crossing_bin(h, &target);
 }
 
-/* Counts the allowed tokens of [from, to) with this key in buckets of `size` ids. */
+/* Counts the allowed tokens with this key and with ids in [from, to), in buckets of `size` ids. */
 static void count_equal(const lzs_candidates *c, uint32_t key, int32_t from, int32_t to, int32_t size,
                         uint64_t *buckets) {
     float x = lzs_key_float(key);
@@ -323,8 +326,8 @@ static bool gather_gaps(const search *s, float from, float limit) {
     return gather(s, low, from > 0.0f ? first_within(s->scale, bottom, top, float_before(from)) - 1 : top);
 }
 
-/* Returns the cut where the cumulative weight, or count, of the list's tokens reaches the target. The whole list must
- * reach the target. */
+/* Returns the cut where the cumulative weight, or count, of the list's tokens reaches the target. All tokens of the
+ * list together must reach the target. */
 static lzs_cut cut_of_list(const search *s, bool count, uint64_t target) {
     lzs_list *list = &s->b->list;
     int32_t half = list->capacity / 2; /* the other half is memory for sorting, since b->scratch holds the histogram */
@@ -367,11 +370,11 @@ static uint64_t sum_of_list(const search *s) {
     return sum;
 }
 
-/* A prediction, by the histogram of the guess, for a cut that moves from one bin to lower or higher bins. */
+/* What the histogram of the guess predicts for a cut that must move by a given weight to lower or higher bins. */
 typedef struct forecast {
-    int32_t bin;    /* the bin where the sum reaches the given weight */
-    int32_t end;    /* the bin where the sum reaches the weight and a reserve */
-    int32_t tokens; /* predicted number of tokens up to `end` */
+    int32_t bin;    /* the bin that the cut reaches after the given weight */
+    int32_t end;    /* the bin that the cut reaches after the weight and a reserve */
+    int32_t tokens; /* predicted number of tokens between the present bin of the cut and `end` */
 } forecast;
 
 static forecast forecast_of(const lzs_histogram *h, int32_t at, bool down, uint64_t weight) {
@@ -461,7 +464,7 @@ static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs
             *cut = cut_of_list(s, count, target);
             return true;
         }
-        if (from == 0.0f) { /* a flat row: the target may be reached by tokens at the maximum alone */
+        if (from == 0.0f) { /* tokens at the maximum alone may reach the target */
             uint64_t each = count ? 1 : lzs_weight(0.0f);
             int32_t last = nth_equal(s, top, (target + each - 1) / each);
             if (last >= 0) {

@@ -23,23 +23,24 @@ typedef struct lzs_explanation {
     float edited;        /* logit after penalties and logit_bias */
     float after;         /* logit in the result of lzs_process; -inf if the token was removed */
     float repeat, bias;  /* the edit of the token (lzs_edit) */
-    int32_t lz_length;   /* number of tokens of the LZ match that set the penalty, the token itself included; 0: there
-                          * is none */
+    int32_t lz_length;   /* number of tokens of the LZ match that set the penalty, the token itself included; 0: no
+                          * match */
     int32_t lz_distance; /* distance of the match, in tokens; 1 is the last token */
-    int32_t lz_run;      /* number of tokens of a run beyond lz_run_allowance, if the run set the penalty; else 0 */
+    int32_t lz_run;      /* number of tokens by which a run exceeds lz_run_allowance, if the run set the penalty; else
+                          * 0 */
     float lz_bits;       /* number of bits that the match saves; 0 if lz_run set the penalty */
     float lz_bias;       /* -lz_penalty * lz_bits, or -lz_run_penalty * lz_run */
     int32_t count;       /* number of occurrences in penalty_window; 0 if repetition, frequency and presence are all
                           * off */
     float count_repeat;  /* the factor of repetition, frequency and presence together */
     float count_bias;    /* the addend of repetition, frequency and presence together */
-    int32_t dry_length;  /* number of tokens of the repetition that the token would extend by DRY's rules; 0: there is
-                          * none */
+    int32_t dry_length;  /* number of tokens of the repetition that the token would extend by DRY's rules; 0: no
+                          * repetition */
     int32_t dry_distance;
     float dry_bias;
     float logit_bias; /* the user's addend for this token */
-    float free_share; /* share of the token's bytes that the grammar leaves free; it multiplies the penalties; 1 without
-                       * a grammar */
+    float free_share; /* share of the token's bytes that the grammar leaves free, by which the penalties are multiplied;
+                       * 1 without a grammar */
 } lzs_explanation;
 
 /* Explains what the next step does to n tokens (explanations[i] of tokens[i]). LZS_EINVAL for a token that is not in
@@ -48,8 +49,9 @@ typedef struct lzs_explanation {
 LZS_API lzs_status lzs_explain(lzs_sampler *sampler, const float *logits, const int32_t *tokens, size_t n,
                                lzs_explanation *explanations);
 
-/* Gives the paper's penalty, in bits at strength 1, for each distinct token of a history whose penalty is not 0. Writes
- * at most `capacity` pairs of token and bits, in any order. A capacity of min(n, window) always suffices. */
+/* Gives the paper's penalty, in bits at strength 1, for each distinct token of a history. Leaves out tokens whose
+ * penalty is 0. Writes at most `capacity` pairs of token and bits, in any order. A capacity of min(n, window) always
+ * suffices. */
 LZS_API lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_t window, int32_t buffer,
                                int32_t formula, int32_t *tokens, float *bits, size_t capacity, size_t *n_written);
 

@@ -1,8 +1,8 @@
 /* lzsampler_grammar.h - grammars of the sampler: which texts are allowed, and with which tokens they may be written.
  *
  * lzsampler.h includes it. A grammar makes states and masks when they are first needed, so only one thread at a time
- * may use it. Vocabularies and spellings never change: any number of grammars and threads may share one. Every free
- * function accepts NULL.
+ * may use it. Vocabularies and spellings never change, so any number of grammars and threads may share a vocabulary or
+ * a spelling. Every free function accepts NULL.
  */
 #ifndef LZSAMPLER_GRAMMAR_H
 #define LZSAMPLER_GRAMMAR_H
@@ -24,15 +24,15 @@ typedef struct lzs_spelling lzs_spelling;
 
 /* ---- grammars: which texts are allowed, for one vocabulary ---- */
 
-#define LZS_GRAMMAR_MAX_PATTERN 4194304 /* most bytes of a pattern, or of all choices together */
+#define LZS_GRAMMAR_MAX_PATTERN 4194304 /* greatest number of bytes of a pattern, or of all choices together */
 #define LZS_GRAMMAR_MAX_DEPTH 250       /* greatest depth of nested groups */
 #define LZS_GRAMMAR_MAX_COUNT 1000000   /* greatest m and n of {m,n} */
 
 typedef enum lzs_token_kind {
-    LZS_TOKEN_TEXT = 0,    /* adds its bytes to the text */
-    LZS_TOKEN_SPECIAL = 1, /* a grammar never allows it */
-    LZS_TOKEN_END = 2      /* ends the text: a grammar allows it if the text matches, and allows only LZS_TOKEN_END
-                            * tokens after it */
+    LZS_TOKEN_TEXT = 0,    /* the token adds its bytes to the text */
+    LZS_TOKEN_SPECIAL = 1, /* a grammar never allows the token */
+    LZS_TOKEN_END = 2      /* the token ends the text: a grammar allows it where the text matches, and then allows only
+                            * LZS_TOKEN_END tokens */
 } lzs_token_kind;
 
 /* Makes a vocabulary of n_vocab tokens. `bytes` holds the bytes of all tokens, one token after the other: the bytes of
@@ -69,8 +69,8 @@ LZS_API lzs_status lzs_grammar_new_choices(const uint8_t *texts, const uint64_t 
 typedef enum lzs_part_kind {
     LZS_PART_TEXT = 0,     /* text[first .. first + n), as it is */
     LZS_PART_REGEX = 1,    /* what the regular expression text[first .. first + n) matches */
-    /* the inside (without quotes) of a JSON string whose value has min to max characters and contains a match, as
-     * ECMAScript searches it, of the regular expression text[first .. first + n) */
+    /* the inside (without quotes) of a JSON string. The value of the string has min to max characters. ECMAScript's
+     * search finds in it a match of the regular expression text[first .. first + n) */
     LZS_PART_PATTERN = 2,
     LZS_PART_SEQUENCE = 3, /* parts number children[first .. first + n), one after the other */
     LZS_PART_CHOICE = 4,   /* one of the parts children[first .. first + n); n > 0 */
@@ -79,10 +79,10 @@ typedef enum lzs_part_kind {
     LZS_PART_LIST = 6,     /* parts children[first + 1 .. first + n) in this order, with children[first] between two
                             * parts. A text may omit each part that is a REPEAT of 0 to 1, but has at least min (0 or 1)
                             * parts */
-    LZS_PART_YAML = 7,     /* as PATTERN, for a YAML string: without characters that a YAML string cannot hold
+    LZS_PART_YAML = 7,     /* as PATTERN, for a YAML string: only with characters that a YAML string can hold
                             * unescaped */
     LZS_PART_SHARED = 8    /* as SEQUENCE with n > 0; grammars with equal SHARED parts can share the masks of these
-                            * parts: lzs_grammar_share */
+                            * parts (lzs_grammar_share) */
 } lzs_part_kind;
 
 #define LZS_PART_UNBOUNDED 4294967295u /* `max` of a part without an upper limit */
@@ -166,14 +166,15 @@ typedef struct lzs_part_masks lzs_part_masks;
 
 /* Makes a store of the masks of LZS_PART_SHARED parts, for all grammars of one vocabulary. The vocabulary is borrowed.
  * If two grammars contain the same part, the second finds the masks of the first in the store. The store changes no
- * mask. When it holds more than about max_bytes (0 is 32 MiB), it forgets masks. Any number of grammars and threads may
- * use a store. While another thread uses it, a grammar makes its own masks. */
+ * mask. When the store holds more than about max_bytes (0 is 32 MiB), it forgets masks. Any number of grammars and
+ * threads may use a store. While another thread uses the store, a grammar makes its own masks. */
 LZS_API lzs_status lzs_part_masks_new(const lzs_vocabulary *vocabulary, size_t max_bytes, lzs_part_masks **masks);
 LZS_API void lzs_part_masks_free(lzs_part_masks *masks);
 
 typedef struct lzs_part_masks_figures {
     size_t n_parts, n_masks, bytes; /* numbers of parts, masks and bytes in the store */
-    uint64_t found, made;           /* numbers of masks that grammars found in the store, and that they made */
+    uint64_t found, made;           /* number of masks that grammars found in the store, and number of masks that they
+                                     * made */
 } lzs_part_masks_figures;
 /* Gives the figures of a store. LZS_ELIMIT while another thread uses the store. */
 LZS_API lzs_status lzs_part_masks_look(lzs_part_masks *masks, lzs_part_masks_figures *figures);
@@ -205,7 +206,7 @@ typedef enum lzs_token_role {
  * lzs_spelling_new_pairs is for byte pair encoding. `pairs` holds the two tokens of each of n merges, in order of rank.
  * `words` is an lzs_words_kind. If whole_words is not 0, a word that is itself a token is written as this token,
  * whatever the merges say (Llama 3; not with LZS_WORDS_NONE). lzs_spelling_new_scores is for SentencePiece: `scores`
- * has a score for each token. LZS_EINVAL for what is out of range, such as a score that is NaN. */
+ * has a score for each token. LZS_EINVAL if an argument is out of range, such as a score that is NaN. */
 LZS_API lzs_status lzs_spelling_new_pairs(const lzs_vocabulary *vocabulary, const uint8_t *roles, const int32_t *pairs,
                                           size_t n, int32_t words, int32_t whole_words, lzs_spelling **spelling);
 LZS_API lzs_status lzs_spelling_new_scores(const lzs_vocabulary *vocabulary, const uint8_t *roles, const float *scores,
@@ -220,12 +221,13 @@ LZS_API lzs_status lzs_spelling_check(const lzs_spelling *spelling, const int32_
 
 typedef enum lzs_tokenization {
     LZS_TOKENIZATION_ANY = 0,    /* every sequence of tokens that writes an allowed text */
-    LZS_TOKENIZATION_FORCED = 1, /* if the next byte is forced, only the tokenizer's tokens for the forced bytes */
-    LZS_TOKENIZATION_PROPER = 2  /* only the tokenizer's tokens for an allowed text */
+    LZS_TOKENIZATION_FORCED = 1, /* if the next byte is forced, only the tokens that the tokenizer writes for the forced
+                                  * bytes */
+    LZS_TOKENIZATION_PROPER = 2  /* only the tokens that the tokenizer writes for an allowed text */
 } lzs_tokenization;
 
-/* Sets the lzs_tokenization of a new grammar; it can be set only once. The spelling is borrowed, and must be of the
- * grammar's vocabulary (else LZS_EINVAL). With LZS_TOKENIZATION_ANY the spelling may be NULL. */
+/* Sets the lzs_tokenization of a new grammar. The tokenization can be set only once. The spelling is borrowed, and must
+ * be of the grammar's vocabulary (else LZS_EINVAL). With LZS_TOKENIZATION_ANY the spelling may be NULL. */
 LZS_API lzs_status lzs_grammar_set_tokenization(lzs_grammar *grammar, const lzs_spelling *spelling,
                                                 int32_t tokenization);
 

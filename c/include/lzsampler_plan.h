@@ -18,8 +18,8 @@ extern "C" {
 /* cdef-begin */
 
 /* The change that all penalties together make to the logit x of one token: x becomes (x > 0 ? x / repeat : x * repeat)
- * + bias. (If sign_aware is 0, it becomes x / repeat + bias.) A finite logit stays finite, but a bias of -inf makes it
- * -inf. */
+ * + bias. (If sign_aware is 0, x becomes x / repeat + bias.) A finite logit stays finite, except that a bias of -inf
+ * makes the logit -inf. */
 typedef struct lzs_edit {
     int32_t token;
     float repeat;
@@ -28,12 +28,12 @@ typedef struct lzs_edit {
 
 /* All that a backend needs to know of one step besides the logits. A plan can be stored, sent, replayed or put into a
  * batch. The arrays `edits` and `mask` belong to whoever made the plan. A backend returns LZS_EINVAL if a number is out
- * of range, an edited token is not in the vocabulary, or two edits have one token. A backend does not check that each
- * `repeat` is positive and normal and each `bias` finite or -inf; lzs_plan_read does. */
+ * of range, an edited token is not in the vocabulary, or two edits have the same token. A backend does not check that
+ * each `repeat` is positive and normal and each `bias` finite or -inf; lzs_plan_read does. */
 typedef struct lzs_plan {
     int32_t n_vocab;
     int32_t sign_aware;
-    const lzs_edit *edits; /* (n_edits) each token at most once, in any order; some may change nothing */
+    const lzs_edit *edits; /* (n_edits) in any order, at most one for each token; some may change nothing */
     size_t n_edits;
     const uint32_t *mask; /* ((n_vocab + 31) / 32) words, least significant bit first, 1 = allowed; NULL allows all */
     float temperature;
@@ -50,9 +50,9 @@ typedef struct lzs_backend lzs_backend;
 
 /* ---- the next step of a sampler ---- */
 
-/* Returns the *n edits of the next step, each token at most once, in any order. Some may change nothing (repeat 1, bias
- * 0). The array is valid until the sampler changes, and may be NULL when *n is 0. If a grammar fails there are no
- * edits: lzs_sampler_plan gives the status. */
+/* Returns the *n edits of the next step in any order, at most one for each token. Some edits may change nothing (repeat
+ * 1, bias 0). The array is valid until the sampler changes, and may be NULL when *n is 0. If a grammar fails there are
+ * no edits: lzs_sampler_plan gives the status. */
 LZS_API const lzs_edit *lzs_edits(lzs_sampler *sampler, size_t *n);
 
 /* Returns the greatest number of edits that a step with these parameters can have. */
@@ -77,7 +77,7 @@ LZS_API size_t lzs_backend_memory(const lzs_backend *backend);
 LZS_API lzs_status lzs_sampler_new_shared(int32_t n_vocab, const lzs_params *params, lzs_backend *backend,
                                           lzs_sampler **sampler);
 
-/* Picks a token for each of n rows: tokens[i] from rows[i] by plans[i]. statuses[i] becomes the row's status
+/* Picks a token for each of n rows: tokens[i] is picked from rows[i] by plans[i]. statuses[i] becomes the row's status
  * (`statuses` may be NULL). A row that fails gets token -1, and does not affect other rows. Returns the first status
  * that is not LZS_OK. */
 LZS_API lzs_status lzs_backend_sample(lzs_backend *backend, const float *const *rows, const lzs_plan *plans, size_t n,

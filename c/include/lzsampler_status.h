@@ -19,7 +19,7 @@
 typedef enum lzs_status {
     LZS_OK = 0,
     LZS_EINVAL = -1,  /* An argument or a parameter is out of range. */
-    LZS_ENOMEM = -2,  /* Memory ran out; the object is as it was, unless the function says otherwise. */
+    LZS_ENOMEM = -2,  /* Memory ran out. The object is as it was, unless the function's comment says otherwise. */
     LZS_EMASKED = -3, /* No token is allowed: every logit is -inf or masked, or a rewind went back to a mask that is no
                        * longer known. */
     LZS_ENAN = -4,    /* An allowed logit is NaN; a NaN is never picked. */

@@ -8,7 +8,7 @@
  *     lzs_text_figures                 how many n-grams of words, lines and paragraphs repeat earlier ones
  *     lzs_number_figures               the same for n-grams of tokens
  *     lzs_normalize                    the text with digits, case and white space made alike
- *     lzs_prefilter                    all figures of a text, and which scans for loops may find one
+ *     lzs_prefilter                    all figures of a text, and which scans may find a loop
  *
  * Texts are bytes. Functions that count characters assume UTF-8, and count each byte that does not have the form
  * 10xxxxxx as one character. So the number of characters is defined even if the text is not well-formed UTF-8. Words
@@ -52,7 +52,7 @@ typedef struct lzs_repetition {
  * function returns LZS_ESPACE.
  *
  * Time: about n log(n) / min_copies steps, fewer if `min_length` is 50 or more, and O(n log(n)^2) for the most hostile
- * text; c/text/runs.c proves the bound. Memory: at most 1.1 times the text and 72 bytes a run. */
+ * text; c/text/runs.c proves the bound. Memory: at most 1.1 times the text, and 72 bytes for each run. */
 LZS_API lzs_status lzs_byte_runs(const uint8_t *text, size_t n, uint64_t min_copies, uint64_t min_length,
                                  uint64_t max_period, lzs_repetition *runs, size_t capacity, size_t *n_runs);
 LZS_API lzs_status lzs_token_runs(const int32_t *tokens, size_t n, uint64_t min_copies, uint64_t min_length,
@@ -76,7 +76,7 @@ LZS_API lzs_status lzs_split(const uint8_t *text, size_t n, int32_t kind, lzs_sp
 
 /* Numbers the spans of a text (fewer than 2^31 spans). Two spans get the same number if and only if they have the same
  * bytes. Numbers begin at 0, in the order in which distinct spans first appear. *n_distinct is the number of distinct
- * spans. Memory: at most 48 bytes a span. */
+ * spans. Memory: at most 48 bytes for each span. */
 LZS_API lzs_status lzs_intern(const uint8_t *text, size_t n, const lzs_span *spans, size_t n_spans, int32_t *ids,
                               size_t *n_distinct);
 
@@ -85,7 +85,7 @@ LZS_API lzs_status lzs_intern(const uint8_t *text, size_t n, const lzs_span *spa
  * The members from `top_characters` on are the numerators and denominators of Gopher's repetition filters (Rae et al.
  * 2021, arXiv 2112.11446, table A1), counted as in datatrove. Lines are split at one or more line feeds. Paragraphs are
  * split at two or more, after the white space around the text is removed. A line, paragraph or n-gram is a duplicate if
- * an equal one came before it. */
+ * the same line, paragraph or n-gram came before. */
 typedef struct lzs_figures {
     uint64_t characters, words;
     uint64_t ngrams[4];   /* n-grams of words, n = 1..4 */
@@ -117,7 +117,7 @@ LZS_API lzs_status lzs_text_figures(const uint8_t *text, size_t n, const lzs_spa
 
 /* Computes the figures of n numbers, such as the token ids of a text, as lzs_text_figures does for words that have
  * these numbers. The numbers are never cut into pieces. The figure `words` is n. Figures that need characters, lines or
- * paragraphs are 0. All numbers must be 0 or more. Memory: at most 80 bytes a number. */
+ * paragraphs are 0. All numbers must be 0 or more. Memory: at most 80 bytes for each number. */
 LZS_API lzs_status lzs_number_figures(const int32_t *numbers, size_t n, lzs_figures *figures);
 
 /* Writes the normalized text, in which stretches that differ only in digits, case or white space are the same. First
@@ -127,8 +127,9 @@ LZS_API lzs_status lzs_number_figures(const int32_t *numbers, size_t n, lzs_figu
  *
  * Only well-formed UTF-8 is decoded and replaced. All other bytes are copied as they are: overlong forms, surrogates
  * (U+D800 to U+DFFF), numbers above 10FFFF, incomplete characters, and bytes that belong to no character. fold[c] must
- * be a character, not a surrogate, and in UTF-8 no longer than c. If a fold[c] that is needed breaks this rule, the
- * function returns LZS_EINVAL. `normalized` must have room for n bytes. *n_normalized is the number of bytes written.
+ * be a character, not a surrogate. Its UTF-8 form must not be longer than that of c. If a fold[c] that is needed breaks
+ * this rule, the function returns LZS_EINVAL. `normalized` must have room for n bytes. *n_normalized is the number of
+ * bytes written.
  *
  * `places` holds byte offsets in the normalized text, in ascending order, each at most *n_normalized. (A first call
  * without places gives *n_normalized.) The function replaces each offset by the offset, in characters, of the stretch
@@ -152,11 +153,11 @@ typedef struct lzs_prefilter_rules {
 /* A bit set of the scans that may find a loop. If a bit is 0, the scan is proved to find no loop. */
 typedef enum lzs_scan {
     LZS_SCAN_LONG_BYTES = 1,       /* long runs of bytes of the text */
-    LZS_SCAN_SHORT_BYTES = 2,      /* shorter runs of bytes of the text */
+    LZS_SCAN_SHORT_BYTES = 2,      /* runs of bytes of the text that are not long */
     LZS_SCAN_LINES = 4,            /* runs of lines */
     LZS_SCAN_WORDS = 8,            /* runs of words */
     LZS_SCAN_LONG_NORMALIZED = 16, /* long runs of bytes of the normalized text */
-    LZS_SCAN_SHORT_NORMALIZED = 32 /* shorter runs of bytes of the normalized text */
+    LZS_SCAN_SHORT_NORMALIZED = 32 /* runs of bytes of the normalized text that are not long */
 } lzs_scan;
 
 /* lzs_prefilter returns the long runs of bytes that count, so the caller need not scan for these runs again. It returns
@@ -171,22 +172,22 @@ typedef struct lzs_prefilter_result {
 
 /* Computes in one call the figures of a text of fewer than 2^32 bytes, and which scans may find a loop in the text.
  * Most texts have no loop; for such a text this call costs less than the scans. `fold` is a table for lzs_normalize.
- * Memory: at most 48 bytes for each byte of the text, besides 72 bytes a run. */
+ * Memory: at most 48 bytes for each byte of the text, besides 72 bytes for each run. */
 LZS_API lzs_status lzs_prefilter(const uint8_t *text, size_t n, const lzs_prefilter_rules *rules, const uint32_t *fold,
                                  size_t n_fold, lzs_prefilter_result *result);
 
 /* The rules by which a stretch of a text counts as stuck. `min_count` is 2 or more, `weight` 0 or more, and all other
  * numbers are 1 or more. */
 typedef struct lzs_stuck_rules {
-    uint64_t threshold; /* the score that a stretch needs */
+    uint64_t threshold; /* the score that a stretch must reach */
     uint64_t ngram;     /* number of units of an n-gram */
-    uint64_t min_count; /* occurrence from which on an n-gram is old (1 is its first) */
+    uint64_t min_count; /* an n-gram is old from this occurrence on (1 is its first occurrence) */
     uint64_t weight;    /* number that a new unit subtracts from the score */
     uint64_t window;    /* lookback for earlier occurrences, in units */
 } lzs_stuck_rules;
 
 /* A stuck stretch: the units from `start` up to, but not including, `end`. `old`: the number of old units in the
- * stretch. `score`: the score at its end. */
+ * stretch. `score`: the score at the end of the stretch. */
 typedef struct lzs_stuck_stretch {
     uint64_t start, end;
     uint64_t old;
@@ -194,16 +195,16 @@ typedef struct lzs_stuck_stretch {
 } lzs_stuck_stretch;
 
 /* Finds the stuck stretches of a text, in which nearly all units repeat earlier text. `ids` holds the numbers of the
- * text's units: words numbered by lzs_intern, or token ids. An n-gram of `ngram` units is old if it also ended at
- * min_count - 1 or more of the `window` places before. A unit is old if an old n-gram contains the unit; else it is
- * new. Each old unit raises a score by 1. Each new unit lowers the score by `weight`, at most to 0 (a CUSUM: Page
- * 1954). A stretch begins where the score leaves 0. The stretch ends where the score is highest (if several scores are
- * highest, at the last of them). The stretch is over when the score is 0 again, or is `threshold` below its highest
- * value; the score then begins anew at 0. A stretch is found if its score reaches `threshold`. Stretches are written in
- * order. For the same units, the first stretch begins at the `start` of lzs_stuck_found. *n_found is the number of
- * stretches found. If it exceeds `capacity`, the first `capacity` stretches are written and the function returns
- * LZS_ESPACE. n is below 2^31. Time: in proportion to n and `ngram`, whatever the other rules are. Memory: at most 16
- * bytes a unit. */
+ * text's units: words numbered by lzs_intern, or token ids. An n-gram of `ngram` units is old if the same n-gram also
+ * ended at min_count - 1 or more of the `window` places before. A unit is old if an old n-gram contains the unit; else
+ * it is new. Each old unit raises a score by 1. Each new unit lowers the score by `weight`, at most to 0 (a CUSUM: Page
+ * 1954). A stretch begins where the score leaves 0. Reading goes on until the score is 0 again, or is `threshold` below
+ * its highest value. The stretch ends where the score was highest (if there are several such places, at the last). The
+ * score then begins anew at 0. A stretch is found if its score reaches `threshold`. Stretches are written in order. For
+ * the same units, the first stretch begins at the `start` of lzs_stuck_found. *n_found is the number of stretches
+ * found. If it exceeds `capacity`, the first `capacity` stretches are written and the function returns LZS_ESPACE. n is
+ * below 2^31. Time: in proportion to n and `ngram`, whatever the other rules are. Memory: at most 16 bytes for each
+ * unit. */
 LZS_API lzs_status lzs_stuck_stretches(const int32_t *ids, size_t n, const lzs_stuck_rules *rules,
                                        lzs_stuck_stretch *found, size_t capacity, size_t *n_found);
 

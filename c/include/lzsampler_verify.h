@@ -12,9 +12,9 @@ extern "C" {
 /* cdef-begin */
 
 /* The rule by which the target decides which drafted tokens stand, that is, are kept. In each mode the tokens have the
- * same distribution as without a draft, with the penalties, masks and truncation of their own positions (proof:
- * docs/speculative.md). In LZS_SPEC_GUMBEL and LZS_SPEC_MATCH the result even has the same tokens that lzs_step would
- * give. */
+ * same distribution as without a draft: the penalties, masks and truncation of each token's own position apply
+ * (docs/speculative.md has the proof). In LZS_SPEC_GUMBEL and LZS_SPEC_MATCH the result even has the same tokens that
+ * lzs_step would give. */
 typedef enum lzs_spec_mode {
     LZS_SPEC_GUMBEL = 0, /* Draft and target draw with the same noise; a token stands if both draw it. */
     LZS_SPEC_MRS = 1,    /* Modified rejection sampling (Leviathan et al. 2023): a token stands with probability min(1,
@@ -22,8 +22,8 @@ typedef enum lzs_spec_mode {
     LZS_SPEC_MATCH = 2   /* The draft gives its best token, which stands if the target draws it. */
 } lzs_spec_mode;
 
-#define LZS_MAX_DRAFT 32 /* most tokens of a block; equals LZS_MASK_CHANGES, so that a rewind restores the masks of a
-                          * block */
+#define LZS_MAX_DRAFT 32 /* greatest number of tokens of a block; it equals LZS_MASK_CHANGES, because a rewind must
+                          * restore the masks of a block */
 
 typedef struct lzs_speculation lzs_speculation;
 
@@ -67,11 +67,11 @@ LZS_API const int32_t *lzs_drafted(const lzs_speculation *speculation, size_t *n
 LZS_API lzs_status lzs_drafted_plan(const lzs_speculation *speculation, size_t i, lzs_plan *plan);
 
 /* The result of verifying a block: the text goes on with the first n_accepted drafted tokens and then with `token`,
- * unless that is -1. */
+ * unless `token` is -1. */
 typedef struct lzs_verified {
     int32_t n_accepted; /* number of drafted tokens that stand */
-    int32_t token;      /* the token that the target picked instead of the first refused token or after the whole block;
-                         * -1: none */
+    int32_t token;      /* the token that the target picked in place of the first refused token, or after the whole
+                         * block; -1: none */
     int32_t ended;      /* 1 if the last token of the result is one of `ends` */
     int32_t looping;    /* 1 if a loop is found or the text is stuck, as in lzs_step */
 } lzs_verified;
@@ -83,10 +83,9 @@ typedef struct lzs_verified {
  *
  * The result ends after a token of `ends`, and after the token that completes a loop or makes the text stuck. If this
  * last token was drafted, `token` is -1. The result also ends before a row from which no token can be picked (NaN,
- * nothing allowed). The call returns that row's error only if the row is row 0; otherwise the next call does.
- * LZS_EINVAL if n_rows is not n + 1, if a row is NULL, or if the sampler has changed since the last draft. After an
- * error nothing has changed: the drafted tokens are still in the text. (After LZS_ENOMEM they may have been taken
- * back.) */
+ * nothing allowed). If this is row 0, the call returns the row's error; if not, the next call returns it. LZS_EINVAL if
+ * n_rows is not n + 1, if a row is NULL, or if the sampler has changed since the last draft. After an error nothing has
+ * changed: the drafted tokens are still in the text. (After LZS_ENOMEM they may have been taken back.) */
 LZS_API lzs_status lzs_verify(lzs_speculation *speculation, const float *const *rows, size_t n_rows,
                               lzs_verified *verified);
 
@@ -103,17 +102,17 @@ typedef struct lzs_lookup lzs_lookup;
 LZS_API lzs_status lzs_lookup_new(int32_t window, lzs_lookup **lookup);
 LZS_API void lzs_lookup_free(lzs_lookup *lookup);
 
-/* Appends n tokens, which may be any numbers. The time is linear in the window. LZS_EFULL above INT32_MAX tokens;
- * LZS_ENOMEM. After an error nothing has changed. */
+/* Appends n tokens, which may be any numbers. The time is linear in the window. LZS_EFULL if the text would have more
+ * than INT32_MAX tokens. LZS_ENOMEM if memory runs out. After an error nothing has changed. */
 LZS_API lzs_status lzs_lookup_append(lzs_lookup *lookup, const int32_t *tokens, size_t n);
 
-/* Takes back the last n tokens. LZS_EINVAL, with nothing changed, if the text has fewer than n tokens. */
+/* Takes back the last n tokens. LZS_EINVAL if the text has fewer than n tokens; nothing has then changed. */
 LZS_API lzs_status lzs_lookup_rewind(lzs_lookup *lookup, size_t n);
 
-/* Finds the longest end of the text, of at least `least` (1..65535) tokens, that also occurs earlier. If it occurs at
- * several places, the nearest counts. Writes the n tokens that follow at this place. If fewer than n tokens follow
- * before the text ends, these tokens are repeated until n tokens are written. Returns the length of the match, at most
- * 65535. If there is no match, returns 0 and writes nothing. */
+/* Finds the longest end of the text, of at least `least` (1..65535) tokens, that also occurs earlier. If this end
+ * occurs earlier at several places, the nearest counts. Writes the n tokens that follow the earlier occurrence. If
+ * fewer than n tokens follow it, these tokens are repeated until n tokens are written. Returns the length of the match,
+ * at most 65535. If there is no match, returns 0 and writes nothing. */
 LZS_API int32_t lzs_lookup_find(const lzs_lookup *lookup, int32_t least, int32_t *tokens, int32_t n);
 
 /* cdef-end */

@@ -2,10 +2,10 @@
  * llama.cpp and does not link to llama.cpp. tests/c/abi_llama.c compares the copy with the real headers. The Python
  * package compares the copy with the loaded binding.
  *
- * llama_sampler_i had 6 members up to llama-cpp-python 0.3.16, 10 from 0.3.17 and 12 from 0.3.35; llama.cpp adds new
- * members at its end, and the first six never moved. libllama reads only the members of its own version. So the copy is
- * longer than any version, and members that we do not provide stay NULL. Members 7 to 12 are as in 0.3.35 and later. In
- * earlier versions, backend_init has one argument less.
+ * llama_sampler_i had 6 members up to llama-cpp-python 0.3.16, 10 from 0.3.17 and 12 from 0.3.35. llama.cpp adds new
+ * members at the end of the struct, and the first six members never moved. libllama reads only the members of its own
+ * version. So the copy is longer than any version, and members that we do not provide stay NULL. Members 7 to 12 are as
+ * in 0.3.35 and later. In earlier versions, backend_init has one argument less.
  */
 #ifndef LZS_LLAMA_ABI_H
 #define LZS_LLAMA_ABI_H

@@ -9,7 +9,7 @@
 /* The `ctx` of our llama_samplers. */
 typedef struct chain_context {
     lzs_sampler *sampler;
-    bool borrows; /* whether `sampler` is borrowed; its owner then frees it and accepts its tokens */
+    bool borrows; /* whether `sampler` is borrowed; the owner of `sampler` then frees it and accepts tokens with it */
     lzs_llama_sampler_init init;
     int32_t kind;
     lzs_status status; /* the first error since the last lzs_chain_sampler_status */

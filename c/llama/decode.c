@@ -1,8 +1,8 @@
 /* decode.c - one token of a decode loop in one call: llama_decode, reading the logits, picking a token.
  *
  * A decode reads all weights of the model, so the code between two decodes runs with cold caches. The time of this code
- * depends on how much memory it touches. A loop in Python therefore takes several times as long as the pick itself.
- * This function touches little memory besides the memory of llama.cpp and the sampler.
+ * depends on how much memory the code touches. A loop in Python therefore takes several times as long as the pick
+ * itself. This function touches little memory besides the memory of llama.cpp and the sampler.
  */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
 #  define _POSIX_C_SOURCE 199309L /* declares clock_gettime, which is not in C11 */

@@ -11,8 +11,8 @@
  * differ.) If the chain's first truncation keeps the k best candidates (greedy keeps 1), the later samplers see only
  * these k. First shortcut: if only our own penalties come before the truncation, the k best are found in the row of
  * logits. Then the array of candidates (12 bytes for each token of the vocabulary) is not needed. Second shortcut:
- * after a refusal, the grammar judges the candidates from the best on, until it has allowed k of them. If it allows
- * fewer than k of the first MOST_ASKED candidates, it judges all.
+ * after a refusal, the grammar judges the candidates from the best on, until it has allowed k of them. If the grammar
+ * allows fewer than k of the first MOST_ASKED candidates, it judges all candidates.
  *
  * llama.cpp's functions may throw C++ exceptions through the functions of this file. So the functions of this file hold
  * no memory or lock across such a call, and only read the row of logits.
@@ -123,7 +123,7 @@ static bool allowed(lzs_llama_grammar *g, int32_t token) {
     return one.logit > -INFINITY;
 }
 
-/* Puts the candidates (at most n_best) that the chain's truncation would keep without a grammar into g->data. Returns
+/* Puts into g->data the candidates that the chain's truncation would keep without a grammar, at most n_best. Returns
  * the number of candidates. */
 static int32_t keep_best(lzs_llama_grammar *g, const float *x, const lzs_plan *plan) {
     int32_t n = lzs_backend_best(g->backend, x, plan, g->n_best);
@@ -167,8 +167,8 @@ static const float *before_truncation(lzs_llama_grammar *g, const float *logits,
     return g->row;
 }
 
-/* Applies the rest of the chain to the n_best best candidates. If `under_grammar`, only candidates that the grammar
- * allows count. Returns true if the chain was applied; *token is then the selected token, or -1. After false, the
+/* Applies the rest of the chain to the n_best best candidates. If `under_grammar`, candidates that the grammar forbids
+ * are left out first. Returns true if the chain was applied; *token is then the selected token, or -1. After false, the
  * caller must use pick_of_all. */
 static bool pick_of_best(lzs_llama_grammar *g, const float *logits, bool under_grammar, int32_t *token) {
     if (!g->n_best) return false;

@@ -6,10 +6,10 @@
  * So the results have the same bits if the device rounds each operation by itself. There is one difference: logits that
  * leave the range of floats are not clamped.
  *
- * If several logits are greatest, the best token is the first of them, but argmax may return another. So a second row
- * has falling numbers at the greatest logits, and 0 elsewhere. The maximum of this row is at the best token.
+ * If several logits are greatest, the best token is the first of these, but argmax may return another of them. So a
+ * second row has falling numbers at the greatest logits, and 0 elsewhere. The maximum of this row is at the best token.
  *
- * llama.cpp also builds graphs that it never runs, to measure their size. One of these graphs has 131,072 logits
+ * llama.cpp also builds graphs only to measure their size, and never runs them. One of these graphs has 131,072 logits
  * whatever the model. So the width of a row is read from its tensor.
  */
 #include "graph.h"
@@ -35,7 +35,7 @@ typedef struct inputs {
 struct lzs_graph {
     lzs_graph_calls f;
     lzs_graph_settings settings;
-    void *device;   /* the device, while lzs_graph_fits checks its operations; else NULL */
+    void *device;   /* the device while lzs_graph_fits checks which operations it supports; else NULL */
     bool supported; /* whether the device supports all operations checked so far */
     inputs *rows;   /* (n_rows of max_rows) inputs of the rows of the graph */
     size_t n_rows, max_rows;

@@ -64,7 +64,7 @@ bool lzs_graph_is_supported(const lzs_graph *g);
 /* Forgets all rows of the graph that was built last. */
 void lzs_graph_clear(lzs_graph *g);
 
-/* Adds the operations of one more row. Returns false, with nothing added, if there is no room. */
+/* Adds the operations of one more row. Returns false if there is no room; nothing is then added. */
 bool lzs_graph_build(lzs_graph *g, void *context, lzs_llama_sampler_data *data);
 
 /* Returns the number of rows that were added. */

@@ -83,8 +83,9 @@ lzs_status lzs_graph_sampler_new(lzs_sampler *sampler, const lzs_graph_functions
         .n_vocab = sampler->n_vocab,
         .max_edits = max_edits < in_history ? max_edits : in_history,
         .has_mask = has_mask,
-        .has_repeats = lzs_count_window(&sampler->params) > 0, /* repetition, frequency and presence penalties that are
-                                                                * on may divide after a change of settings */
+        .has_repeats = lzs_count_window(&sampler->params) > 0, /* if one of the repetition, frequency and presence
+                                                                * penalties is on, a change of settings may make it
+                                                                * divide */
         .sign_aware = sampler->params.sign_aware,
         .takes_best = kind == LZS_GRAPH_BEST,
     };

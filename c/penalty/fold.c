@@ -1,9 +1,9 @@
 /* fold.c - the penalties of a history, combined into one edit for each token.
  *
- * The factors of repetition, frequency and presence are multiplied. Then biases are added: first the biases of these
- * three penalties, then of the paper's penalty, then of the other penalties in the order of LZS_PENALTIES. The edits of
- * exempt tokens become neutral. Under a grammar, each edit is multiplied by the share of the token's bytes that the
- * grammar leaves free. The user's logit_bias is added last.
+ * The factors of repetition, frequency and presence are multiplied. Then biases are added: first those of these three
+ * penalties, then the bias of the paper's penalty, then the biases of the other penalties in the order of
+ * LZS_PENALTIES. The edits of exempt tokens become neutral. Under a grammar, each edit is multiplied by the share of
+ * the token's bytes that the grammar leaves free. The user's logit_bias is added last.
  */
 #include <math.h>
 
@@ -78,7 +78,7 @@ size_t lzs_edit_list_memory(const lzs_edit_list *e, const lzs_params *params) {
            lzs_token_table_memory(&e->found);
 }
 
-enum { OFTEN = 8 }; /* most counts are lower than this, so their edits are computed once */
+enum { OFTEN = 8 }; /* most counts are below OFTEN; the edit of each of these counts is computed only once */
 
 /* Returns the edit of an entry: the edit of its count, with `bias` added. */
 static inline lzs_edit counted(const lzs_edit by_count[OFTEN], const lzs_params *params, const lzs_token_entry *entry,

@@ -2,9 +2,10 @@
  * the window of the history. The formulas and their sources are in docs/penalties.md.
  *
  * A match of token t is a position in reach that holds t. Its length L is 1 plus the length of the common suffix of the
- * tokens before it and the text. Its distance D is 1 for the last token. At the same distance a longer match never
- * costs more, since (c + log2 L) / L <= c for c = log2(D + 1) >= 1. So if all matches of a token have length 1, the
- * best is its nearest occurrence, which the token table knows. Only longer matches need a search of the watch.
+ * text and of the tokens before the match. Its distance D is 1 for the last token. At the same distance, a longer match
+ * never costs more than a shorter one, since (c + log2 L) / L <= c for c = log2(D + 1) >= 1. So if all matches of a
+ * token have length 1, the best is its nearest occurrence, which the token table knows. Only longer matches need a
+ * search of the watch.
  */
 #include <float.h>
 
@@ -98,8 +99,8 @@ static void find_best(lzs_paper *paper, const lzs_history *h, bool rate) {
     const lzs_watch *w = &h->watches[LZS_WATCH_paper];
     lzs_match_walk walk = {.reach = lzs_history_reach(h), .least = 1};
     size_t n_final = 0;
-    int32_t final_token = -1; /* the last token met whose match is final; if it comes several times in a row, the table
-                               * is not searched */
+    int32_t final_token = -1; /* the last token whose match was found to be final; if this token comes again next, the
+                               * table is not searched */
     while (n_final < h->n_in_reach && lzs_match_walk_on(&walk, &w->index, h->kernels)) {
         for (int32_t i = walk.n - 1; i >= 0; i--) {
             int32_t distance = walk.base - walk.found[i], token = h->tokens[h->n - (size_t)distance];
@@ -107,8 +108,8 @@ static void find_best(lzs_paper *paper, const lzs_history *h, bool rate) {
             int32_t length = lzs_suffix_at(w, distance) + 1, entry = lzs_token_table_find(&h->table, token);
             lzs_paper_match *m = &paper->matches[entry];
             if (m->stamp != paper->stamp) begin_match(paper, h, entry, rate);
-            if (length > m->length) { /* in every formula, a match that is farther and not longer costs at least as
-                                       * much */
+            if (length > m->length) { /* in every formula, a match that is farther than another and not longer costs at
+                                       * least as much */
                 m->length = length;
                 m->distance = distance;
                 if (rate) {

@@ -19,7 +19,7 @@ typedef struct lzs_penalty {
     const char *(*fixed)(const lzs_params *a, const lzs_params *b);
     /* (*) If the penalty is on, describes the watch that it needs. The caller initializes the shape as {0}. */
     void (*watch)(lzs_watch_shape *shape, const lzs_params *params);
-    /* (*) The most tokens that `find` can find in one step; 0 when the penalty is off. */
+    /* (*) The greatest number of tokens that `find` can find in one step; 0 when the penalty is off. */
     size_t (*most)(const lzs_params *params);
     /* (*) Finds the tokens that the penalty applies to. `find` is called if the penalty's watch has a window; a penalty
      * that needs no matches sets the window to 1. For each token, `find` gets an entry by lzs_token_table_take, and
@@ -92,8 +92,8 @@ lzs_status lzs_edit_list_reserve(lzs_edit_list *e, const lzs_params *params, con
 void lzs_edit_list_settings(lzs_edit_list *e, const lzs_params *before, const lzs_params *params, float log2_vocab);
 void lzs_edit_list_free(lzs_edit_list *e);
 size_t lzs_edit_list_memory(const lzs_edit_list *e, const lzs_params *params);
-/* Makes the edits. With a grammar, `place` is the grammar's state, and the edits are multiplied by free shares. Only a
- * grammar can make this fail; then e->valid stays false. */
+/* Makes the edits. With a grammar, `place` is the grammar's state, and each edit is multiplied by the token's free
+ * share. Only a grammar can make this fail; then e->valid stays false. */
 lzs_status lzs_edit_list_make(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab,
                               lzs_grammar *grammar, int32_t place);
 /* Returns the edit that lzs_edit_list_make made for a token, or NULL. */

@@ -13,7 +13,7 @@
 typedef struct fixed {
     uint32_t magic, version;
     int32_t n_vocab, sign_aware;
-    uint64_t n_edits, n_words; /* n_words: words of the mask; 0 if the plan has no mask */
+    uint64_t n_edits, n_words; /* n_words: number of words of the mask; 0 if the plan has no mask */
     float temperature;
     int32_t temperature_last, top_k;
     float top_p, min_p;

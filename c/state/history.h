@@ -20,7 +20,7 @@ typedef struct lzs_history {
 
     /* The following fields are for LZS_RULE_PAPER. A position is in reach if a whole buffer precedes it within the
      * window. So its distance is 1 to `reach` (lz_window - lz_buffer), and the history has at least `buffer` tokens
-     * before it. */
+     * before the position. */
     int32_t reach;     /* greatest distance in reach; 0 when the rule is off */
     int32_t buffer;
     int32_t *previous; /* (n) previous[i]: the last position before i that holds the same token as i and was in reach at
@@ -46,7 +46,7 @@ lzs_status lzs_history_copy(lzs_history *to, const lzs_history *from);
 void lzs_history_free(lzs_history *h);
 void lzs_history_clear(lzs_history *h);
 size_t lzs_history_memory(const lzs_history *h);
-/* Appends n tokens. LZS_EFULL or LZS_ENOMEM, with nothing changed, if the tokens do not fit. */
+/* Appends n tokens. LZS_EFULL or LZS_ENOMEM if the tokens do not fit; nothing has then changed. */
 lzs_status lzs_history_append(lzs_history *h, const int32_t *tokens, size_t n);
 /* Takes back the last n tokens. The history must have at least n tokens. */
 void lzs_history_rewind(lzs_history *h, size_t n);

@@ -3,8 +3,8 @@
  * The text ends in a loop of period p if each of the last (min_count - 1) p tokens equals the token p positions
  * earlier. After a token that differs, the loop can be complete only (min_count - 1) p tokens later. So each period
  * waits in a bucket until it is due. Then tokens are compared backwards up to the last token that differs. The tokens
- * after this token are not compared again. A period costs at most one comparison a token, and in most texts one in
- * (min_count - 1) p tokens.
+ * after this token are not compared again. A period costs at most one comparison for each token. In most texts it costs
+ * one comparison for (min_count - 1) p tokens.
  */
 #include "loop.h"
 
@@ -33,9 +33,9 @@ static void put_into_bucket(lzs_detector *d, int32_t i) {
     bucket->head = i;
 }
 
-/* If the pattern consists of copies of a shorter pattern, the loop is reported with the shortest. The loop begins
- * min_count patterns before the end: if the token before its start matched too, the loop would have been complete one
- * token earlier. */
+/* If the pattern consists of copies of a shorter pattern, the loop is reported with the shortest such pattern. The loop
+ * begins min_count patterns before the end. If the token before this place matched, too, the loop would have been
+ * complete one token earlier. */
 static void keep_found(lzs_detector *d, const int32_t *tokens, uint64_t n, int32_t pattern) {
     const int32_t *copy = tokens + n - pattern;
     int32_t period = 1;

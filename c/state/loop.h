@@ -7,7 +7,7 @@
 typedef struct lzs_loop_period {
     uint32_t due; /* number of accepted tokens at which a loop of this period can first be complete */
     int32_t next; /* index of the next period in the same bucket; -1: none */
-    int32_t head; /* the entry is also a bucket: index of the bucket's first period; -1: none */
+    int32_t head; /* the entry is also a bucket, and this is the index of the bucket's first period; -1: none */
 } lzs_loop_period;
 
 typedef struct lzs_detector {

@@ -1,8 +1,8 @@
 /* mask.c - the masks of one sequence: their owners, what they allow together, and their rewind.
  *
- * Each owner has a log of its last masks, so that a rewind can restore them. This matters for drafts under a grammar,
- * whose mask changes with every token. Older masks are dropped. After a rewind to a position whose mask was dropped,
- * nothing is allowed until the owner sets a mask again.
+ * Each owner has a log of its last masks, so that a rewind can restore them. Drafts under a grammar need this, because
+ * a grammar's mask changes with every token. Older masks are dropped. After a rewind to a position whose mask was
+ * dropped, nothing is allowed until the owner sets a mask again.
  */
 #include "mask.h"
 

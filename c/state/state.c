@@ -95,7 +95,8 @@ static const int32_t *accepted(const lzs_state *state) {
 }
 
 void lzs_state_rewind(lzs_state *state, size_t n) {
-    if (state->stuck && n) { /* comes before the history, since it reads the tokens that are taken back */
+    if (state->stuck && n) { /* rewound before the history, because lzs_stuck_rewind reads the tokens that are taken
+                              * back */
         lzs_stuck_rewind(state->stuck, accepted(state), state->position - n);
     }
     lzs_history_rewind(&state->history, n);
@@ -147,7 +148,7 @@ lzs_status lzs_state_set_grammar(lzs_state *state, lzs_grammar *grammar) {
 
 lzs_status lzs_state_place(lzs_state *state, lzs_grammar **grammar, int32_t *place) {
     *grammar = state->cursor.grammar;
-    lzs_status status = lzs_state_look(state); /* look first, since the cursor never moves back */
+    lzs_status status = lzs_state_look(state); /* first, because the cursor cannot return to a token */
     return status == LZS_OK && *grammar ? place_after(state, state->position, place) : status;
 }
 
@@ -155,7 +156,7 @@ lzs_status lzs_state_allowed(lzs_state *state, const uint32_t **words) {
     lzs_cursor *cursor = &state->cursor;
     lzs_status status = lzs_masks_allowed(&state->masks, words);
     if (status == LZS_OK && cursor->unknown) status = LZS_EMASKED;
-    if (status == LZS_OK) status = lzs_state_look(state); /* look first, since the cursor never moves back */
+    if (status == LZS_OK) status = lzs_state_look(state); /* first, because the cursor cannot return to a token */
     if (status != LZS_OK || !cursor->grammar) return status;
     status = lzs_cursor_mask(cursor, state->position ? accepted(state) : NULL, state->position, state->allowed);
     if (status != LZS_OK) return status;

@@ -12,7 +12,7 @@ typedef struct lzs_state {
     lzs_history history;      /* all tokens of the sequence; penalties look at them if free_text is NULL */
     lzs_free_text *free_text; /* NULL unless penalties look at free tokens only */
     lzs_masks masks;
-    lzs_cursor cursor; /* the grammar and the state in it */
+    lzs_cursor cursor; /* the grammar, and the state of the text in the grammar */
     uint32_t *allowed; /* (masks.n_words) mask of the tokens that grammar and masks allow; NULL until there is a
                         * grammar */
     lzs_detector *detector; /* detector of loops; NULL if it is off */

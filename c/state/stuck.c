@@ -1,4 +1,4 @@
-/* stuck.c - the detector of stuck texts: nearly all their tokens repeat earlier text, even if without a period.
+/* stuck.c - the detector of stuck texts, in which nearly all tokens repeat earlier text, even if without a period.
  *
  * An n-gram is old if it occurred at least min_count - 1 times before within the window. A token is old if an old
  * n-gram contains the token. So if a sentence is repeated with a number that counts up, a few tokens are new and the
@@ -14,9 +14,9 @@
  * new n-gram goes to the front of its list, and taking the n-gram back restores the list. N-grams that left the window
  * are at the end of the list. A search stops at the first such n-gram, so no n-gram needs to be removed. A search
  * compares the tokens of n-grams, and ends at the (min_count - 1)th equal n-gram. There are as many buckets as n-grams,
- * so a search meets one different n-gram on average. The links of a window and of LZS_STUCK_UNDO more tokens are kept.
- * So after LZS_STUCK_UNDO tokens are taken back, the index still holds a whole window. To take back more tokens, the
- * text is read anew from its beginning.
+ * so a search meets on average one n-gram that differs. The links of a window and of LZS_STUCK_UNDO more tokens are
+ * kept. So after LZS_STUCK_UNDO tokens are taken back, the index still holds a whole window. To take back more tokens,
+ * the text is read anew from its beginning.
  */
 #include "stuck.h"
 
@@ -65,7 +65,8 @@ void lzs_stuck_accept(lzs_stuck_detector *d, const int32_t *tokens, uint64_t n) 
 }
 
 void lzs_stuck_rewind(lzs_stuck_detector *d, const int32_t *tokens, uint64_t n) {
-    if (n >= d->n) return; /* only tokens after the found stretch were taken back, and they are not in the index */
+    if (n >= d->n) return; /* only tokens after the found stretch were taken back, and the index does not contain these
+                            * tokens */
     d->found = (lzs_stuck){0};
     if (d->n - n > d->n_undo) {
         lzs_stuck_clear(d);

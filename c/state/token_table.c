@@ -107,7 +107,7 @@ void lzs_token_table_remove(lzs_token_table *table, int32_t at) {
     table->slots[hole] = -1;
     lzs_token_entry last = table->entries[--table->n];
     if ((uint32_t)at == table->n) return;
-    table->slots[slot_of(table, last.token)] = at; /* the entries still hold `last` at its old index, so its slot can be
-                                                    * found */
+    table->slots[slot_of(table, last.token)] = at; /* `last` is still at its old index in the entries, so slot_of finds
+                                                    * its slot */
     table->entries[at] = last;
 }

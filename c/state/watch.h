@@ -39,7 +39,7 @@ bool lzs_is_separator(const lzs_separators *s, int32_t token);
 void lzs_watch_init(lzs_watch *w, const lzs_watch_shape *shape);
 /* Makes room for a history of n tokens. On failure the watch is as it was. */
 lzs_status lzs_watch_reserve(lzs_watch *w, size_t n);
-/* Makes `to`, of the same shape, equal to `from`, which watches n tokens. After a failure the caller must clear
+/* Makes `to` equal to `from`, which has the same shape and watches n tokens. After a failure the caller must clear
  * `to`. */
 lzs_status lzs_watch_copy(lzs_watch *to, const lzs_watch *from, size_t n);
 void lzs_watch_free(lzs_watch *w);

@@ -42,21 +42,23 @@ typedef struct piece {
     size_t n_listed;
 
     /* N-grams of numbers that occur more than once. n goes from 1 to 5, and up to 30 if some n-grams occur often. */
-    /* number of words of the listed n-grams, and of the longest n-grams that were ever listed */
+    /* number of words of a listed n-gram, and number of words of the longest n-gram that was ever listed */
     size_t length, longest;
-    /* (n_listed) the index of an n-gram's first word, ascending, and the number of the n-gram */
+    /* (n_listed) for each listed n-gram, in order: the index of its first word, and the number of the n-gram */
     uint32_t *at, *grams;
-    /* (n_grams) by number of an n-gram: index of its first word where it first occurs, and number of its occurrences */
+    /* (n_grams) for each n-gram, by its number: where it first occurs (the index of its first word), and how often it
+     * occurs */
     uint32_t *first, *counts;
-    /* (n_grams) during look-ups, by number of an n-gram: the numbers of its first and of its last n - 1 words */
+    /* (n_grams) during look-ups, for each n-gram, by its number: the number of the (n - 1)-gram of its first words, and
+     * the number of the (n - 1)-gram of its last words */
     uint32_t *prefix, *suffix;
     size_t n_grams;
 
     /* N-grams of joined words. n goes from 5 to 10. */
     uint64_t *bits;      /* (n_bits / 32) two bit sets of hashes, of n_bits bits each */
     size_t n_bits;       /* a power of two, at least 8 for each word */
-    uint32_t *joined_at; /* (n + 1) by word: where it starts in `joined` */
-    uint32_t *heads;     /* (n) by word: hash of the first bytes of `joined` from this word on */
+    uint32_t *joined_at; /* (n + 1) for each word: where the word starts in `joined` */
+    uint32_t *heads;     /* (n) for each word: hash of the first bytes of `joined` from this word on */
     uint32_t *listed;    /* (n_listed) the words where a repeated n-gram may start */
     uint8_t *joined;     /* the words with nothing between them, and room for WIDE bytes */
 } piece;
@@ -94,7 +96,8 @@ static lzs_status piece_init(piece *p) {
 }
 
 /* Splits a span of the text at stretches of `least` or more line feeds, as Python's re.split does. Counts the elements
- * between them, the duplicates (elements that equal an earlier element), and the characters of the duplicates. */
+ * between these stretches, the duplicates (elements that equal an earlier element), and the characters of the
+ * duplicates. */
 static lzs_status count_elements(const uint8_t *text, lzs_span within, size_t least, uint64_t *n, uint64_t *n_duplicate,
                                  uint64_t *duplicate_characters) {
     size_t count = 0, capacity = 0;
@@ -171,8 +174,8 @@ static lzs_status list_words(piece *p, size_t *n_distinct) {
     return LZS_OK;
 }
 
-/* Makes the next longer n-grams from pairs of neighbours in the list, and numbers them. Replaces the list by those that
- * occur more than once. *n_repeats gets the number of n-grams that equal an earlier n-gram. */
+/* Makes the next longer n-grams from pairs of neighbours in the list, and numbers them. Replaces the list by the new
+ * n-grams that occur more than once. *n_repeats gets the number of n-grams that equal an earlier n-gram. */
 static lzs_status list_grams(piece *p, uint64_t *n_repeats) {
     const uint32_t once = UINT32_MAX;
     size_t n_pairs = 0, n_kept = 0, n_grams = 0;
@@ -219,7 +222,7 @@ static lzs_status list_grams(piece *p, uint64_t *n_repeats) {
     return LZS_OK;
 }
 
-/* Returns the number of characters of the most frequent n-gram, with a space between its words, times the number of its
+/* Returns the number of characters of the most frequent n-gram (with a space between two words) times the number of its
  * occurrences. If several n-grams are equally frequent, takes the first of them. */
 static uint64_t top_characters(const piece *p, size_t n) {
     if (p->n < n) return 0;
@@ -256,10 +259,10 @@ static inline void note_hash(uint64_t *seen, uint64_t *twice, size_t hash) {
     seen[hash / 64] |= bit;
 }
 
-/* Removes from the list the words where no repeated n-gram, and so no longer repeated one, can start. A word stays in
- * two cases. Either its n-gram has fewer than `head` bytes, or the first `head` bytes from the word on also begin at
- * another listed word. A first pass over the list adds the hashes of these bytes to `seen`, and those that occur again
- * to `twice`. */
+/* Removes from the list the words where no repeated n-gram can start. No repeated n-gram of more words can start there,
+ * either. A word stays in two cases. Either its n-gram has fewer than `head` bytes, or the first `head` bytes from the
+ * word on also begin at another listed word. A first pass over the list adds the hashes of these bytes to `seen`, and
+ * those that occur again to `twice`. */
 static void narrow_list(piece *p, size_t n, size_t head) {
     uint64_t *seen = p->bits, *twice = p->bits + p->n_bits / 64;
     memset(p->bits, 0, p->n_bits / 4);
@@ -280,8 +283,8 @@ static void narrow_list(piece *p, size_t n, size_t head) {
     p->n_listed = kept;
 }
 
-/* Adds up the characters of the n-grams that equal an earlier n-gram. After such a duplicate, the search goes on behind
- * its last word. An n-gram is looked up only if its hash occurs twice. n is at least 5. */
+/* Adds up the characters of the n-grams that equal an earlier n-gram. After such a duplicate, the search goes on after
+ * the duplicate's last word. An n-gram is looked up only if its hash occurs twice. n is at least 5. */
 static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters) {
     lzs_table *t = &p->table;
     size_t next = 0, n_listed = p->n_listed, n_bits = 64;
@@ -339,7 +342,7 @@ static void figures_of_list(piece *p, lzs_figures *figures) {
 }
 
 /* Counts the n-grams of LONG_GRAM words that occur OFTEN times or more. The list must have shorter n-grams. An n-gram
- * cannot occur more often than its beginning, so in most texts no longer n-grams must be listed. */
+ * cannot occur more often than its beginning, so in most texts longer n-grams need not be listed. */
 static lzs_status count_frequent(piece *p, uint64_t *frequent) {
     for (;;) {
         uint64_t often = 0, n_repeats;
@@ -391,7 +394,8 @@ static lzs_status word_figures(piece *p, lzs_figures *figures, size_t *longest) 
     if (made == LZS_OK) made = find_longest(p, longest);
     if (made != LZS_OK) return made;
     join_words(p);
-    free(p->table.slots); /* From here on few n-grams are looked up, and a small table is cleared faster. */
+    free(p->table.slots); /* From here on few n-grams are looked up. A new small table takes less time to clear than the
+                           * large one. */
     lzs_status status = lzs_table_init(&p->table, 0);
     for (size_t n = 5; n <= 10 && status == LZS_OK; n++) {
         if (n % 2) narrow_list(p, n, n < 6 ? 16 : n < 8 ? 24 : 32);

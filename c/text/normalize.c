@@ -63,7 +63,8 @@ static size_t normalize_ascii(const uint8_t *text, size_t n, const uint8_t *fold
     uint32_t before = *last;
     for (; i < n && text[i] < 0x80; i++) {
         uint32_t c = fold[text[i]];
-        normalized[made] = (uint8_t)c; /* in bounds, since made <= i; the next byte overwrites a byte that collapses */
+        normalized[made] = (uint8_t)c; /* in bounds, because made <= i; a byte that collapses is overwritten by the next
+                                        * byte */
         made += !collapses(c, before);
         before = c;
     }

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-enum { ROOM = LZS_PREFILTER_RUNS }; /* the most runs that are checked; further runs are assumed to count */
+enum { ROOM = LZS_PREFILTER_RUNS }; /* greatest number of runs that are checked; further runs are assumed to count */
 
 static lzs_status tolerate_space(lzs_status status) {
     return status == LZS_ESPACE ? LZS_OK : status;
@@ -108,7 +108,7 @@ static lzs_status split_and_number(const uint8_t *text, size_t n, int32_t kind, 
     return lzs_intern(text, n, units->spans, units->n, units->ids, &n_distinct);
 }
 
-/* Returns an upper bound of the number of bytes of a stretch that occurs twice. The caller knows that no more than
+/* Returns an upper bound of the number of bytes of every stretch that occurs twice. The caller knows that no more than
  * `longest` words in a row occur twice. Of the words that touch such a stretch, all except the first and the last are
  * whole and the same in both places. So the stretch lies within, or next to, longest + 4 words in a row. */
 static size_t most_bytes(const lzs_span *words, size_t n_words, size_t n, size_t longest) {

@@ -9,19 +9,19 @@
  * ordinary texts nearly all windows have a mismatch. Three rules keep the time low in a text that repeats itself:
  *
  * - Known runs are skipped. Let [start, end) be a known run whose shortest period q is less than p. If q divides p,
- *   then all of [start, end - p) matches, and a run there would be the known run again. So these matches are left out,
- *   and each run is found once, at its shortest period. (By the theorem of Fine and Wilf, every period with two copies
- *   or more is a multiple of the shortest period.) If q does not divide p, no q matches in a row lie inside the run.
- *   The reason is that a primitive word occurs in its powers only at multiples of its length. So no stretch of
- *   `shortest` >= q matches touches [start + q, end - p - q). A run is kept in the list while it is longer than p.
- * - Extensions jump over known runs. If two places lie inside known runs of one period and agree over that period, they
- *   agree until the first of the two runs ends. `cover` gives, for each block of the text, the run of a short period
- *   that contains the block.
- * - A text may have many long stretches of matches that are too short for a run. The text w^n x w^n has some at every
- *   multiple of |w|. Comparing each of them at every period would take O(n^2) in all. Once the bytes compared in such
- *   stretches exceed the size of the text, stretches of more than REACH bytes must pass a test first. The test is an
- *   upper bound of the length of the stretch, from polynomial fingerprints (Karp and Rabin 1987) modulo 2^61 - 1. Equal
- *   stretches have equal fingerprints, so the bound is never too low and no run is lost. A stretch that passes is
+ *   then all of [start, end - p) matches, and these matches would give the known run again. So they are left out, and
+ *   each run is found once, at its shortest period. (By the theorem of Fine and Wilf, every period with two copies or
+ *   more is a multiple of the shortest period.) If q does not divide p, no q matches in a row lie inside the run. The
+ *   reason is that a primitive word occurs in its powers only at multiples of its length. So no stretch of `shortest`
+ *   >= q matches touches [start + q, end - p - q). A run is kept in the list while it is longer than p.
+ * - Extensions jump over known runs. If two places lie inside known runs of one period and agree over one period, the
+ *   texts from these places agree until the first of the two runs ends. `cover` gives, for each block of the text, the
+ *   run of a short period that contains the block.
+ * - A text may have many long stretches of matches that are too short for a run. The text w^n x w^n has such stretches
+ *   at every multiple of |w|. Comparing each stretch at every period would take O(n^2) in all. Once the bytes compared
+ *   in such stretches exceed the size of the text, stretches of more than REACH bytes must pass a test first. The test
+ *   is an upper bound of the length of the stretch, from polynomial fingerprints (Karp and Rabin 1987) modulo 2^61 - 1.
+ *   Equal stretches have equal fingerprints, so the bound is never too low and no run is lost. A stretch that passes is
  *   compared byte by byte, so every reported run is a real run. Two different stretches have equal fingerprints with a
  *   probability below n / 2^60. In this case only time is lost. The base of the polynomials is derived from memory
  *   addresses of this call, so the author of a text cannot predict it.
@@ -51,7 +51,7 @@
 #endif
 
 #define WORD 8       /* number of bytes of a window; if a run needs few matches, a window has only one unit */
-/* number of bytes of a block of `cover`, and the most bytes compared between two looks at known runs */
+/* A block of `cover` has STRETCH bytes. After STRETCH compared bytes, known runs are looked up again. */
 #define STRETCH 256
 #define REACH 4096   /* number of bytes that are compared before fingerprints are used; a multiple of STRETCH */
 #define PRINT_STEP 8 /* number of bytes between two stored fingerprints */
@@ -63,10 +63,10 @@ typedef struct run_list {
 } run_list;
 
 typedef struct fingerprints {
-    /* (size / PRINT_STEP + 1) by b: the fingerprint of the first b * PRINT_STEP bytes; NULL until needed */
+    /* (size / PRINT_STEP + 1) entry b: the fingerprint of the first b * PRINT_STEP bytes; NULL until needed */
     uint64_t *prefix;
     uint64_t base;
-    uint64_t powers[64]; /* by e: base^(2^e) */
+    uint64_t powers[64]; /* powers[e]: base^(2^e) */
 } fingerprints;
 
 typedef struct scan {
@@ -76,7 +76,7 @@ typedef struct scan {
     uint64_t min_copies, min_length;
     run_list known;        /* known runs that are longer than the current period */
     run_list fresh;        /* runs of the current period */
-    /* (size / STRETCH + 1) by block: the run that contains the block, or a run of period 0; NULL until needed */
+    /* (size / STRETCH + 1) for each block: the run that contains the block, or a run of period 0; NULL until needed */
     lzs_repetition *cover;
     uint64_t wasted;       /* number of bytes compared in stretches of matches that were too short for a run */
     fingerprints prints;
@@ -184,10 +184,10 @@ static int bits_of(uint64_t n) {
     return bits;
 }
 
-/* Returns an upper bound, at most `limit`, of the number of bytes that agree from x and y on. If not `right`, the bytes
- * are those before x and y. For two stretches of 2^e bytes, let d be the difference between the fingerprints of the
- * prefixes that end before the stretches. If the stretches agree, d * base^(2^e) is the difference between the
- * fingerprints of the prefixes that end with the stretches. */
+/* Returns an upper bound, at most `limit`, of the number of bytes that agree: from x and y on if `right`, else before x
+ * and y. For two stretches of 2^e bytes, let d be the difference between the fingerprints of the prefixes that end
+ * before the stretches. If the stretches agree, d * base^(2^e) is the difference between the fingerprints of the
+ * prefixes that end with the stretches. */
 static uint64_t bound(const scan *s, uint64_t x, uint64_t y, bool right, uint64_t limit) {
     uint64_t n = 0, near = difference(s, x, y);
     for (int e = bits_of(limit) - 1; e >= 0; e--) {
@@ -227,10 +227,10 @@ static uint64_t next_match(const scan *s, const search *look, uint64_t at, uint6
     return at;
 }
 
-/* Returns how many bytes, at most `limit`, agree from x and y on according to known runs. If not `right`, the bytes are
- * those before x and y. The caller has already found that the bytes on the other side of x and y agree. Let x and y lie
- * in known runs of one period. If each run contains a whole period of the compared bytes, the texts from x and from y
- * agree until one of the runs ends. */
+/* Returns how many bytes, at most `limit`, agree according to known runs: from x and y on if `right`, else before x and
+ * y. The caller has already found that the bytes on the other side of x and y agree. Let x and y lie in known runs of
+ * one period. If each run contains a whole period of the compared bytes, the texts from x and from y agree until one of
+ * the runs ends. */
 static uint64_t known_alike(const scan *s, uint64_t x, uint64_t y, bool right, uint64_t limit) {
     if (!s->cover) return 0;
     const lzs_repetition *a = &s->cover[(x - !right) / STRETCH], *b = &s->cover[(y - !right) / STRETCH];
@@ -240,7 +240,7 @@ static uint64_t known_alike(const scan *s, uint64_t x, uint64_t y, bool right, u
     return least(right ? least(right_x, right_y) : least(left_x, left_y), limit);
 }
 
-/* Counts the matches, at most `limit`, from an anchor on, or before the anchor if not `right`. Stops after REACH bytes
+/* Counts the matches, at most `limit`: from an anchor on if `right`, else before the anchor. Stops after REACH bytes
  * were compared. If the count stops, *more says whether there may be more matches. */
 static uint64_t matches(const scan *s, uint64_t at, uint64_t period, bool right, uint64_t limit, bool *more) {
     uint64_t n = 0;
@@ -305,7 +305,7 @@ static lzs_status record(scan *s, uint64_t start, uint64_t length, uint64_t peri
     return status == LZS_OK ? push(&s->fresh, run) : status;
 }
 
-/* Finds all runs of a period, given the runs of all shorter periods. */
+/* Finds all runs of a period. `s` has the runs of all shorter periods. */
 static lzs_status scan_period(scan *s, const search *look) {
     uint64_t period = look->period;
     uint64_t before = look->step - s->width; /* number of bytes from the earliest start of the next run to its anchor */

@@ -17,10 +17,11 @@
 typedef struct ngrams {
     const int32_t *ids;
     const lzs_stuck_rules *rules;
-    uint32_t *heads;  /* (n_heads) by hash: the first n-gram of the list, or 0 if the list is empty */
-    /* (n) by index of an n-gram's last unit: the next n-gram of its list, or LATER and the first equal n-gram */
+    uint32_t *heads;  /* (n_heads) for each list: its first n-gram, or 0 if the list is empty */
+    /* (n) for the n-gram whose last unit has this index: the next n-gram of its list, or LATER and the first equal
+     * n-gram */
     uint32_t *links;
-    /* (n) by index of the last unit of a first n-gram: number of n-grams of the window that equal it */
+    /* (n) for a first n-gram whose last unit has this index: number of n-grams of the window that equal it */
     uint32_t *counts;
     uint64_t key;
     size_t n_heads; /* number of lists, a power of two */

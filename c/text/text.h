@@ -12,8 +12,8 @@
 
 /* ---- characters ---- */
 
-/* Counts the characters of UTF-8 text. The inner loop adds up 128 bytes in one byte, so that compilers turn it into
- * instructions on many bytes at once. */
+/* Counts the characters of UTF-8 text. The inner loop sums 128 bytes in one byte, which lets compilers use instructions
+ * on many bytes at once. */
 static inline uint64_t count_characters(const uint8_t *text, size_t n) {
     uint64_t count = 0;
     for (; n >= 128; n -= 128, text += 128) {

@@ -11,7 +11,7 @@
 
 /* ---- white space ---- */
 
-enum { OTHER, SPACE, MAYBE }; /* MAYBE is the first byte of a longer character that may be white space */
+enum { OTHER, SPACE, MAYBE }; /* MAYBE is for a byte that may begin a white-space character of several bytes */
 
 static const uint8_t byte_class[256] = {
     ['\t'] = SPACE, ['\n'] = SPACE, ['\v'] = SPACE, ['\f'] = SPACE, ['\r'] = SPACE, [0x1C] = SPACE, [0x1D] = SPACE,
@@ -151,11 +151,11 @@ lzs_status lzs_split(const uint8_t *text, size_t n, int32_t kind, lzs_span *span
 
 /* ---- numbers of spans ---- */
 
-/* if there are fewer spans, the table has twice as many slots from the start, so few spans collide */
+/* for fewer spans than this, the table has two slots for each span from the start, so few spans collide */
 #define SMALL 65536
 
-/* The part of a span that is compared first. `length` is its number of bytes. If the span has fewer than 8 bytes, as
- * most words have, and 8 bytes can be loaded from its start, `word` has its bytes. Else `word` is 0. */
+/* The part of a span that is compared first. `length` is the span's number of bytes. `word` has the span's bytes if
+ * they are fewer than 8 (as in most words) and 8 bytes can be loaded from the start of the span. Else `word` is 0. */
 typedef struct key {
     uint64_t word;
     size_t length;
@@ -175,7 +175,7 @@ static inline key key_of(const uint8_t *text, size_t n, lzs_span span) {
     return (key){word, length, is_short};
 }
 
-/* Whether two spans have the same bytes, given the key of the first. */
+/* Whether two spans have the same bytes. `key` is the key of the first span. */
 static inline bool are_equal(const uint8_t *text, size_t n, lzs_span span, key of_span, lzs_span other) {
     if (other.end - other.start != of_span.length) return false;
     if (of_span.is_short && n - other.start >= sizeof of_span.word) return key_of(text, n, other).word == of_span.word;

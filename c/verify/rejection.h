@@ -1,4 +1,5 @@
-/* rejection.h - modified rejection sampling: from a token drawn from distribution q, make a token of distribution p. */
+/* rejection.h - modified rejection sampling, which turns a token drawn from distribution q into a token of distribution
+ * p. */
 #ifndef LZS_REJECTION_H
 #define LZS_REJECTION_H
 

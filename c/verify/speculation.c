@@ -185,7 +185,7 @@ static lzs_status begin(lzs_speculation *s) {
     return LZS_OK;
 }
 
-/* Appends the drafted token of the position that begin() prepared to the text and to the block. */
+/* Appends the drafted token to the text and to the block. begin() has prepared the token's position. */
 static lzs_status finish(lzs_speculation *s, int32_t token) {
     lzs_status status = lzs_accept(s->sampler, token);
     if (status == LZS_OK) s->tokens[s->n++] = token;
