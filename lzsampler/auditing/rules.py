@@ -47,8 +47,8 @@ class Rules:
     ``select``: the codes of the rules that are reported. ``ignore``: codes to leave out of ``select``. LZR012 can be
     selected only with ``turns``, and at least one rule must remain.
 
-    Copies are at least 2, ``length`` is at least 1, and ``rep4`` is in (0, 1]; ValueError otherwise. A single level or
-    code may be given without a sequence around it.
+    ValueError unless all numbers of copies are at least 2, ``length`` is at least 1, and ``rep4`` is in (0, 1]. A
+    single level or code may be given without a sequence around it.
     """
 
     literal_copies: int = 20
@@ -126,7 +126,7 @@ class Rules:
 
 
 class RuleOptions(TypedDict, total=False):
-    """The fields of `Rules` as keyword arguments. Instead of a sequence of one value, the value may be given."""
+    """The fields of `Rules` as keyword arguments. A single value may be given without a sequence around it."""
 
     literal_copies: int
     copies: int

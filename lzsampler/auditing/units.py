@@ -23,7 +23,7 @@ _EMOJI = "\U0001f000"  # All characters from this code point on count as emoji.
 _SPACE = re.compile(r"\s+")
 _DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+")
 _AFTER_MARK = (". ", ") ", ": ")
-_LAST_DIGITS = 9  # number of digits that are compared to see whether a number rose by one
+_LAST_DIGITS = 9  # number of last digits that are compared to see whether a number rose by one
 
 
 def _split(text: str) -> str:

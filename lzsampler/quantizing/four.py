@@ -89,11 +89,12 @@ def four(
     """Write texts with a model as it is, in MXFP4, with a draft, and with both, and compare the times.
 
     ``target``: a GGUF file in BF16 or F16, or the name of a model; lzsampler first converts other types to BF16.
-    ``draft``: a smaller model with the same vocabulary. ``params``: None is greedy, with the default penalty.
-    ``n_max``: tokens of a block, 1..32. ``prompts`` and ``pairs``: see `compare`. ``max_tokens``: number of tokens of
-    every text, which continues past an end token, since the base and MXFP4 write different texts. ``n_ctx`` to
-    ``flash_attn``: see `Model`; all ways share these arguments. ``on_progress``: called with the name of the step, the
-    finished and the total amount of work. ``on_note``: called with a warning before the measurement if the draft is at
+    ``draft``: a smaller model with the same vocabulary. ``params``: None means greedy texts with the default penalty.
+    ``n_max``: largest number of tokens in a block, 1..32. ``prompts`` and ``pairs``: see
+    `lzsampler.decoding.speedup.compare`. ``max_tokens``: number of tokens of every text. Texts continue past an end
+    token: otherwise the texts of the base and of MXFP4 would have different lengths. ``n_ctx`` to ``flash_attn``: see
+    `Model`; all ways share these arguments. ``on_progress``: called with the name of the step, the finished amount of
+    work and the total amount of work. ``on_note``: called with a warning before the measurement if the draft is at
     least as large as a target. Intermediate files are in the system's folder for temporary files and are removed at the
     end.
 

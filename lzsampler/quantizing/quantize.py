@@ -43,7 +43,7 @@ _IN_LAYERS = r"^blk\.[0-9]+\.(attn|ffn)_.*\.weight$"  # also matches norms and r
 _FULL = {"F32", "F16", "BF16"}
 _NEEDS_IMATRIX = re.compile(r"iq[123]_")
 _ROUNDED_AT_ONCE = 2**20  # number of weights; each needs 50 bytes for intermediate values
-_LINES_KEPT = 3  # number of last lines of a dead worker's stderr that the error shows
+_LINES_KEPT = 3  # the error shows this many last lines of a dead worker's stderr
 
 OnProgress = Callable[[int, int], object]
 Fallback = tuple[str, str, int, int]

@@ -1,4 +1,5 @@
-"""Pairs of answers to the same prompt: DPO data sets, OpenAI's preference fine-tuning, arenas of two models.
+"""Pairs of answers to the same prompt: DPO data sets, OpenAI's preference fine-tuning, and votes between two models in
+an arena.
 
 Models wrote both answers, so each answer becomes a record. With `--by side`, the two answers are in different groups.
 """

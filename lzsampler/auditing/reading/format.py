@@ -77,9 +77,9 @@ class Format:
     several rows to one message, yields the messages that are unfinished at the end of the file. In such a format, the
     number of a message is the number of the row in which the message begins.
 
-    ``is_certain``: tells whether a row that matches is surely in this format, even inside an object of unknown form.
-    None means always. ``whole``: whether values inside rows are never in this format, and an object is
-    in this format only if the object is the whole file.
+    ``is_certain``: tells whether a row that matches is surely in this format, even inside an object of unknown form. If
+    it is None, every row that matches is in this format. ``whole``: if true, values inside rows are never in this
+    format, and an object is in this format only if the object is the whole file.
     """
 
     name: str
