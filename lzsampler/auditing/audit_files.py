@@ -128,7 +128,7 @@ def audit_files(
     ``format``: one of `lzsampler.auditing.formats.FORMATS`; None detects the format of each file. ``field``: the path
     of the text within a row, if a JSON or Parquet file has none of the known formats. ``by``: one or more keys that
     group the summary: "file", or a key of the rows ("model", "temperature", "eval.kind", ...). The summary's ``absent``
-    lists the keys that no record has. ``workers``: number of processes; None means one for each core.
+    lists the keys that no record has. ``workers``: number of processes; None means a process for each core.
 
     ``tokenizer``: a GGUF file (its vocabulary is enough) or the name of a model; the level "token" needs a tokenizer.
     ``resume``: a folder for the finished work. If a run is interrupted, the same call continues the run.

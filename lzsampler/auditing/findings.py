@@ -86,7 +86,7 @@ def audit(
     A string is always a text, even if it names a file; `audit_files` reads files. ValueError for values out of range,
     TypeError for unknown rules and for a value that is neither a text nor tokens.
     """
-    settings = Rules(**rules)  # type: ignore[arg-type] # Rules makes tuples of single values
+    settings = Rules(**rules)  # type: ignore[arg-type] # Rules turns a single value into a tuple
     if isinstance(text_or_tokens, str):
         settings.check_tokenizer(tokenizer)
         fields = fields_of(text_or_tokens)
@@ -501,7 +501,7 @@ class _TextAudit(_FieldAudit):
         """Report as LZR020 the longest stretch that is not claimed."""
         if found.start.size:
             length, loops = found.end - found.start, len(self.found)
-            for least in (int(length.max()), 0):  # The longest stretch is tried first, since sorting takes long.
+            for least in (int(length.max()), 0):  # The longest stretch usually suffices; sorting all takes long.
                 if len(self.found) == loops:
                     self.take("char", "LZR020", found.where(length >= least), lambda _: True, most=1)
 
@@ -522,7 +522,7 @@ class _TextAudit(_FieldAudit):
         maybe = self.enough(found.length, end - start, found.period)
         if not maybe.any():
             return
-        # White space between units is not compared. In the length, it always counts as one character.
+        # White space between words or lines is not compared. It counts as one character of the length.
         edges = spans if self._rest.isascii() else characters_before(self._rest, spans.astype(np.int64))
         before = np.zeros(len(spans) + 1, np.int64)
         np.cumsum(edges[:, 1] - edges[:, 0], out=before[1:])

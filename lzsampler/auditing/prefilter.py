@@ -1,4 +1,4 @@
-"""`Prefilter`: computes in C the figures of a text, and which scans may find a loop in it (c/text/prefilter.c)."""
+"""`Prefilter`: computes the figures of a text, and tells which scans may find a loop (c/text/prefilter.c)."""
 
 from typing import Any, NamedTuple
 

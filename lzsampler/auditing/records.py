@@ -67,9 +67,9 @@ class Record:
     Records of a file with the same ``conversation`` are not independent. ``counterpart``: the prompt and seed of a text
     that `lzs eval` wrote, which are the same for the texts of all settings; "" for other records.
 
-    ``turn_of``: if the audit looks for loops over turns, a name that all turns of one conversation share; "" if the
-    record is not a turn. ``calls``: the tool calls of the message. A message that only calls tools has no fields and
-    does not count as a record.
+    ``turn_of``: a name that all turns of one conversation share. It is "" if the record is not a turn, or if the audit
+    does not look for loops over turns. ``calls``: the tool calls of the message. A message that only calls tools has no
+    fields and does not count as a record.
     """
 
     file: str

@@ -26,7 +26,7 @@ class Rules:
     are at the end of the text (docs/audit.md).
 
     ``levels``: the units that are compared: "char", "word", "line", and "token" if there are tokens. ``near``: whether
-    near copies count, which differ only in digits, case or white space. Near copies need ``near_copies`` instead of
+    near copies count. Near copies differ only in digits, case or white space. They need ``near_copies`` instead of
     ``length_copies``, and must be sentences, and not data whose content is numbers. Exact copies of short phrases also
     need ``near_copies``. ``rep4``: the smallest rep-4 at which a field without loops is reported as LZR010.
 

@@ -45,7 +45,7 @@ def rounded(weights: npt.NDArray[np.float32], element: str) -> npt.NDArray[np.fl
     if not np.isfinite(weights).all():
         raise ArgumentError("weights must be finite")
     blocks = weights.reshape(-1, BLOCK).astype(np.float64)
-    exponent = np.frexp(np.abs(blocks).max(axis=1, keepdims=True))[1] - 1  # frexp's fraction is below 1.
+    exponent = np.frexp(np.abs(blocks).max(axis=1, keepdims=True))[1] - 1  # frexp's fraction is in [0.5, 1)
     scale = np.ldexp(1.0, np.clip(exponent - form.greatest_exponent, _LEAST_SCALE, _GREATEST_SCALE))
     scaled = blocks / scale
     step = np.ldexp(1.0, np.maximum(np.frexp(np.abs(scaled))[1] - 1, form.least_exponent) - form.mantissa)

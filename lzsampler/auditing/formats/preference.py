@@ -25,7 +25,7 @@ PAIRS = (
     ("output_1", "output_2"),
 )
 _MODELS = {"a": "model_a", "b": "model_b"}
-# A speaker in a conversation that is one text, as in Anthropic's HH-RLHF.
+# The label of a speaker in a conversation that is stored as one text, as in Anthropic's HH-RLHF.
 _SPEAKER = re.compile(r"(?:\A|\n\n)(Human|Assistant): ?")
 
 
