@@ -469,7 +469,7 @@ def test_a_database_that_is_written_to_is_never_an_old_copy(tmp_path: Path, monk
     assert records == []
     assert [one.reason for one in bad] == [
         "it cannot be read: part of it is in copy.db-journal, which cannot be read here: copy both files to a folder "
-        "that can be written to, and open the copy once with its own program"
+        "that can be written to, and open the copy once with the program that made it"
     ]
 
 

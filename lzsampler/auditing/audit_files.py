@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 STDIN = "-"
-SHARD_BYTES = TASK_BYTES = 4 << 20  # so small that the workers end at about the same time
+SHARD_BYTES = TASK_BYTES = 4 << 20  # bytes; small tasks let the workers end at about the same time
 _TASK_SHARDS = 1000
 _MAX_WORKERS = 1024
 _COPIED_AT_ONCE = 1 << 20  # number of bytes of stdin that are copied in one step
@@ -53,7 +53,7 @@ _COPIED_AT_ONCE = 1 << 20  # number of bytes of stdin that are copied in one ste
 class Progress(NamedTuple):
     """The progress of an audit.
 
-    ``bytes``: how many of the ``total_bytes`` of the files are audited. Compressed files count with their size on the
+    ``bytes``: how many of the ``total_bytes`` of the files are audited. A compressed file counts by its size on the
     disk. ``records``: the number of records that this run audited. ``seconds``: the time since the start. ``resumed``:
     the number of bytes that an earlier run audited.
     """
@@ -66,11 +66,11 @@ class Progress(NamedTuple):
 
 
 class Audit:
-    """The result of `audit_files`: the ``summary`` and, as an iterator, the records that have findings.
+    """The result of `audit_files`: the ``summary``. A loop over the object yields the records that have findings.
 
     The records are on the disk, in the order of their files, and each iteration reads them again. Without ``resume``,
-    the records are in a temporary folder, which is removed with this object or at the end of a ``with`` block. After
-    that only the summary remains, and everything else raises LzsError.
+    the records are in a temporary folder, which is removed with this object or at the end of a ``with`` block. Without
+    the folder, only the summary remains, and everything else raises LzsError.
     """
 
     def __init__(self, summary: Summary, folder: WorkFolder, temporary: TemporaryFolder | None) -> None:
@@ -126,9 +126,9 @@ def audit_files(
     """Audit transcripts in files, folders and glob patterns ("-" is stdin). Return the summary and the findings.
 
     ``format``: one of `lzsampler.auditing.formats.FORMATS`; None detects the format of each file. ``field``: the path
-    of the text within a row, for JSON or Parquet in none of the known formats. ``by``: one or more keys that group the
-    summary: "file", or a key of the rows ("model", "temperature", "eval.kind", ...). The summary's ``absent`` lists the
-    keys that no record has. ``workers``: number of processes; None means one for each core.
+    of the text within a row, if a JSON or Parquet file has none of the known formats. ``by``: one or more keys that
+    group the summary: "file", or a key of the rows ("model", "temperature", "eval.kind", ...). The summary's ``absent``
+    lists the keys that no record has. ``workers``: number of processes; None means a process for each core.
 
     ``tokenizer``: a GGUF file (its vocabulary is enough) or the name of a model; the level "token" needs a tokenizer.
     ``resume``: a folder for the finished work. If a run is interrupted, the same call continues the run.
@@ -141,7 +141,7 @@ def audit_files(
     full disk. Raises MissingExtra if ``tokenizer`` needs a package that is not installed.
     """
     begun = time.monotonic()
-    chosen = Rules(**rules)  # type: ignore[arg-type] # Rules makes tuples of single values
+    chosen = Rules(**rules)  # type: ignore[arg-type] # Rules turns a single value into a tuple
     chosen.check_tokenizer(tokenizer)
     settings = _Settings(chosen, names(by), None if tokenizer is None else find_model(tokenizer))
     processes = integer("workers", usable_cores() if workers is None else workers, 1, _MAX_WORKERS)
@@ -227,7 +227,7 @@ def load(folder: str | Path) -> Audit:
 
 
 def is_audit(folder: str | Path) -> bool:
-    """Tell whether a folder contains an audit, finished or not, that ``resume`` can continue."""
+    """Tell whether a folder contains an audit that ``resume`` can continue. The audit may be finished."""
     return WorkFolder(Path(folder), lasting=True).is_one()
 
 
@@ -247,7 +247,7 @@ class _Settings:
 
 
 def _passed(records: list[BadRecord]) -> dict[str, Any]:
-    """Return the skipped files by reason, as packed counts of a `Coverage`."""
+    """Return a packed `Coverage` that counts the skipped files by reason."""
     counts = coverage.Coverage()
     for record in records:
         counts.pass_over(record.file, record.reason)

@@ -25,13 +25,13 @@ class BatchAudit:
     The function keeps no state and can be pickled, so any number of processes can run it. Give it to `map_batches` of
     Ray Data or `map` of Hugging Face datasets, and its method `each` to `mapInArrow` of Spark (docs/pipelines.md).
 
-    ``column``: the name of a column of texts, or of conversations (lists of messages), whose model messages are
-    audited. ``prefix``: the start of the names of the new columns. ``rules``: what counts as a loop.
+    ``column``: the name of a column of texts or of conversations (lists of messages). In a conversation, the model's
+    messages are audited. ``prefix``: the start of the names of the new columns. ``rules``: what counts as a loop.
 
     The new columns are ``looping`` and ``stuck`` (bool), ``rules`` (the codes of the findings, list of string),
     ``findings`` (list of structs) and ``error`` (the reason why a row could not be read). A struct has the fields of
-    `Finding` and ``message``, the number of the model's message in a conversation, from 0. If a row has no text, all
-    new columns are null.
+    `Finding` and ``message``. In a conversation, ``message`` is the number, from 0, of the message among the model's
+    messages that do not only call tools. If a row has no text, all new columns are null.
     """
 
     column: str = "text"
@@ -50,7 +50,8 @@ class BatchAudit:
         self.rules.check_tokenizer(None)
 
     def __call__(self, batch: _Batch) -> _Batch:
-        """Return a ``pyarrow.Table`` or ``RecordBatch`` with the new columns. Columns of the same names are replaced.
+        """Return a ``pyarrow.Table`` or ``RecordBatch`` with the new columns. The new columns replace columns of the
+        batch that have the same names.
 
         A row that cannot be read has an ``error`` instead of findings, and does not stop the pipeline. ValueError if
         the column does not exist; TypeError if ``batch`` is not an Arrow table or record batch.

@@ -75,7 +75,7 @@ class Clusters:
         return clustered(sums[of], sums["records"])
 
     def _by_conversation(self) -> dict[str, npt.NDArray[np.int64]]:
-        """Return the counts of "records" and of each property, by conversation: int64[m] each."""
+        """Return the counts by name: "records" and each property. Each int64[m] has a count for each conversation."""
         if self._added_up is None:
             keys, place = np.unique(np.array(self._keys, np.uint64), return_inverse=True)
             self._added_up = {

@@ -37,7 +37,7 @@ class Unread:
 
 @dataclass
 class Passed:
-    """The number of files that were skipped for one reason, and the names of the first few."""
+    """The number of files that were skipped for one reason, and the names of the first `NAMED` files."""
 
     count: int = 0
     files: list[str] = field(default_factory=list)
@@ -48,9 +48,9 @@ class Coverage:
     """The files that an audit read, and what it did not read.
 
     ``formats``: [number of files, number of records] of each format. ``files``: the counts of the first 1,000 files.
-    ``unread``: the first 1,000 pairs of a file and a reason why parts of it could not be read. Reasons that differ only
-    in numbers count as one. ``unread_rest``: the number of bad records not in ``unread``. ``passed``: the skipped files
-    of folders, by reason.
+    ``unread``: the first 1,000 pairs of a file and a reason. Parts of the file could not be read for this reason.
+    Reasons that differ only in numbers count as one. ``unread_rest``: the number of bad records not in ``unread``.
+    ``passed``: the skipped files of folders, by reason.
     """
 
     formats: dict[str, list[int]] = field(default_factory=dict)

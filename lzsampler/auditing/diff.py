@@ -15,15 +15,15 @@ VERSION = 1  # version of the format of `Comparison.to_json`
 ALPHA = 0.05
 
 
-# The name of a record consists of the name of its file, its id, whether the id is from the file and not a line number,
-# and its model. The model is "" unless the record is one of `_modelled`.
+# The name of a record has four parts: the name of its file, its id, a flag, and its model. The flag is False if the id
+# is a line number. The model is "" unless the record is one of `_modelled`.
 _Name = tuple[str, str, bool, str]
 _Key = tuple[str, str, bool, str, int]  # name of a record, and number of earlier records with the same name
 _Names = dict[str, str]  # name of each file by its path
 
 
 class Pair(NamedTuple):
-    """Two records, one of each audit, that are paired.
+    """A pair of records, one from each audit.
 
     ``id``: the id that the records share, or the prompt and seed. ``record_a`` and ``record_b``: the numbers of the
     records in ``file_a`` and ``file_b``, from 0.
@@ -38,24 +38,25 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """What changed from A to B in the ``records`` pairs of records.
+    """What changed from A to B. ``records``: the number of pairs of records.
 
     If no records are paired, ``paired`` is False, and all records of A are compared with all records of B, as two
     groups.
 
     ``newly``: pairs that loop only in B. ``cured``: pairs that loop only in A. ``still``: pairs that loop in both.
     ``records_a`` and ``records_b``: how many records of A and of B are compared. ``looping_a`` and ``looping_b``: how
-    many of the compared records loop. ``conversations``: the number of conversations of the pairs, or, if nothing is
-    paired, of A and B together. ``only_a`` and ``only_b``: how many records of A and of B are in no pair.
+    many of the compared records loop. ``conversations``: the number of conversations of the pairs. If nothing is
+    paired, it is the number of conversations of A and B together. ``only_a`` and ``only_b``: how many records of A and
+    of B are in no pair.
 
     ``by_number``: the number of pairs of records without ids. Such records are paired by line, which is right only if
     both sides have the same order. ``by_prompt``: the number of pairs of the same prompt and seed under different
     settings. Such pairs are made if two evaluations, each of one setting, have no id in common.
     ``by_order``: the number of pairs whose id several records of a file share. Such records are paired in their order.
 
-    ``few``: whether fewer than half of the records of a side are compared. Texts of an evaluation do not count here,
-    since the other evaluation may have other settings. ``repeated_a`` and ``repeated_b``: how many records of A and of
-    B have the id of an earlier record of the same file. Records with the same id belong to one conversation.
+    ``few``: whether fewer than half of the records of a side are compared. Texts of an evaluation do not count here:
+    their settings may be missing in the other evaluation. ``repeated_a`` and ``repeated_b``: how many records of A and
+    of B have the id of an earlier record of the same file. Records with the same id belong to one conversation.
 
     ``stuck_a`` and ``stuck_b``: how many of the compared records of A and of B are stuck (LZR011). The verdict does not
     depend on stuck records. ``interval``: the confidence interval of ``difference``, from `paired_difference`. If
@@ -140,8 +141,8 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
     If a record has no id, its line number serves as id. Such a record is never paired with a record that has this
     number as its id in the file.
 
-    If no records can be paired, and each side is an evaluation of one setting, texts are paired by prompt and seed.
-    Otherwise all of A is compared with all of B, as two groups of conversations.
+    If no records can be paired, and each side is an evaluation of one setting, texts are paired by prompt and seed. If
+    there are still no pairs, all of A is compared with all of B, as two groups of conversations.
 
     LzsError if a side is empty, or if the same id is in several files of a side and ids alone decide.
     """
@@ -206,7 +207,7 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
 
 
 def _of_groups(left: list[Outcome], right: list[Outcome], names_a: _Names, names_b: _Names) -> Comparison:
-    """Compare all records of two sides, none of which are paired."""
+    """Compare two sides without pairs, as two groups of records."""
     sides = []
     for outcomes, names in ((left, names_a), (right, names_b)):
         records: Counter[tuple[str, str]] = Counter()
@@ -269,7 +270,7 @@ def _repeated(outcomes: list[Outcome]) -> int:
 
 
 def _modelled(left: list[Outcome], right: list[Outcome], names_a: _Names, names_b: _Names) -> set[_Name]:
-    """Return the names that several records of a side share, if a model has records with the name on both sides."""
+    """Return the names that several records of a side share and that both sides have for the same model."""
     sides: list[dict[_Name, list[str]]] = []
     for side, names in ((left, names_a), (right, names_b)):
         models: dict[_Name, list[str]] = {}
@@ -313,5 +314,8 @@ def _pairs(left: dict[_Key, Outcome], right: dict[_Key, Outcome]) -> list[tuple[
 
 
 def _conversation(name: str, outcome: Outcome) -> tuple[str, str]:
-    """Return the key of a record's conversation. ``name``: name of its file. Records with equal keys are dependent."""
+    """Return the key of a record's conversation.
+
+    ``name``: the name of the record's file. Records with equal keys are dependent.
+    """
     return name, outcome.conversation or outcome.id

@@ -48,7 +48,7 @@ _CHARACTERS_PER_TOKEN = 4  # assumed length of a token if there is no tokenizer
 _PIECE = 4096  # number of characters of a unit that `_distinct` reads at once
 _LONG = 4  # Data in the middle of a text is a loop if its copies together have 4 * `Rules.length` characters.
 _WORDS = 4  # minimum number of different words of a sentence; names in data have two or three words
-_LETTERS = 20  # For each number that changes, near copies need this many letters in words.
+_LETTERS = 20  # minimum number of letters in the words of near copies, for each number that changes
 _LETTERS_OF_MANY = 12  # replaces _LETTERS if there are at least `Rules.copies` near copies
 _COMPARED = 8  # maximum number of near copies whose numbers are compared
 _FIGURES = 4 << 20  # bytes; C computes the figures of a longer text in pieces (lzs_text_figures)
@@ -86,7 +86,7 @@ def audit(
     A string is always a text, even if it names a file; `audit_files` reads files. ValueError for values out of range,
     TypeError for unknown rules and for a value that is neither a text nor tokens.
     """
-    settings = Rules(**rules)  # type: ignore[arg-type] # Rules makes tuples of single values
+    settings = Rules(**rules)  # type: ignore[arg-type] # Rules turns a single value into a tuple
     if isinstance(text_or_tokens, str):
         settings.check_tokenizer(tokenizer)
         fields = fields_of(text_or_tokens)
@@ -192,9 +192,10 @@ class _FieldAudit:
         raise NotImplementedError
 
     def wasted(self, start: int, end: int, unclaimed: int) -> int:
-        """Return how many tokens are wasted by all copies but the first. These extend from ``start`` to ``end``.
+        """Return how many tokens the copies after the first copy waste. These copies extend from ``start`` to ``end``.
 
-        ``unclaimed``: how many characters or tokens of these copies no earlier finding has claimed. Only these count.
+        ``unclaimed``: how many characters or tokens of these copies no earlier finding has claimed. Claimed characters
+        or tokens are not wasted again.
         """
         raise NotImplementedError
 
@@ -212,7 +213,10 @@ class _FieldAudit:
 
     @property
     def all_claimed(self) -> bool:
-        """Whether so much is claimed that no further loop can be reported (more than half of it must be unclaimed)."""
+        """Whether so much is claimed that no further loop can be reported.
+
+        More than half of a loop must be unclaimed.
+        """
         free = self.size - int(np.count_nonzero(self._claimed))
         return free < min(self.rules.copies, (self.rules.length + 1) // 2)
 
@@ -293,7 +297,8 @@ class _FieldAudit:
     def _is_data(
         self, ids: npt.NDArray[np.int32], first: int, start: int, end: int, is_word: Callable[[int], bool]
     ) -> bool:
-        """Whether a stretch repeats only data, such as equal cells or zeros. ``first``: index of its first unit.
+        """Whether a stretch repeats only data, such as equal cells or zeros. ``first``: the index of the stretch's
+        first word or token.
 
         A stretch that ends the text, or is at least half of the text, is never data. Any other stretch is data unless
         at least `_WORDS` different words with a letter repeat in it.
@@ -308,7 +313,7 @@ class _FieldAudit:
         return sorted(self.found, key=lambda finding: (finding.start, finding.end, finding.rule))
 
 
-_last: list[tuple[Rules, Prefilter]] = []  # the last rules and their prefilter, to be reused
+_last: list[tuple[Rules, Prefilter]] = []  # the rules of the last audit, and their prefilter
 
 
 def _prefilter(rules: Rules) -> Prefilter:
@@ -390,10 +395,10 @@ class _TextAudit(_FieldAudit):
     def _stuck(self, repeated: int) -> None:
         """Report the stuck stretches of the text. ``repeated``: the number of 4-grams of words that occurred before.
 
-        If ``repeated`` is too small for a stuck stretch, the text is not searched. Let g be `Rules.stuck_ngram`. Since
-        old n-grams have g words, r old words in a row have r >= g. Such words contain at least r - 3 >= r (g - 3) / g
-        repeated 4-grams. A text of more than 4 MiB is always searched, since its figures are summed over pieces, and
-        4-grams across two pieces are not counted.
+        If ``repeated`` is too small for a stuck stretch, the text is not searched. Let g be `Rules.stuck_ngram`. A word
+        is old if it is in a repeated n-gram of g words, so old words come in rows of r >= g words. Such a row contains
+        at least r - 3 >= r (g - 3) / g repeated 4-grams. A text of more than 4 MiB is always searched: its figures are
+        summed over pieces and miss the 4-grams across two pieces.
         """
         rules = self.rules
         least = rules.stuck_score * (rules.stuck_ngram - 3)
@@ -441,7 +446,8 @@ class _TextAudit(_FieldAudit):
         return test
 
     def _is_loop(self, start: int, end: int, unit: str, copies: float) -> bool:
-        """Whether copies are numerous or long enough, and are a loop and not data that is rightly repeated.
+        """Whether copies are a loop. They must be numerous or long enough, and must not be data that is rightly
+        repeated.
 
         Repeated sentences are a loop. Nearly any repetition that ends the text or makes up half of it is a loop. In the
         middle of a text, data, code and markup need more or longer copies. A repeated single character always needs
@@ -495,7 +501,7 @@ class _TextAudit(_FieldAudit):
         """Report as LZR020 the longest stretch that is not claimed."""
         if found.start.size:
             length, loops = found.end - found.start, len(self.found)
-            for least in (int(length.max()), 0):  # The longest stretch is tried first, since sorting takes long.
+            for least in (int(length.max()), 0):  # The longest stretch usually suffices; sorting all takes long.
                 if len(self.found) == loops:
                     self.take("char", "LZR020", found.where(length >= least), lambda _: True, most=1)
 
@@ -516,7 +522,7 @@ class _TextAudit(_FieldAudit):
         maybe = self.enough(found.length, end - start, found.period)
         if not maybe.any():
             return
-        # White space between units is not compared. In the length, it always counts as one character.
+        # White space between words or lines is not compared. It counts as one character of the length.
         edges = spans if self._rest.isascii() else characters_before(self._rest, spans.astype(np.int64))
         before = np.zeros(len(spans) + 1, np.int64)
         np.cumsum(edges[:, 1] - edges[:, 0], out=before[1:])
@@ -574,7 +580,7 @@ class _TextAudit(_FieldAudit):
     def _says_it_again(self, edges: Sequence[int], copies: float) -> bool:
         """Whether near copies are sentences with changing numbers, and not data whose content is the numbers.
 
-        ``edges``: the start of each compared copy, and the end of the last.
+        ``edges``: the start of each compared copy, and the end of the last copy.
         """
         units = [self.text[start:end] for start, end in pairwise(edges)]
         changing = changing_numbers(units, [start == 0 or self.text[start - 1] == "\n" for start in edges[:-1]])

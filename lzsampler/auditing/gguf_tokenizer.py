@@ -20,7 +20,7 @@ def vocabulary_of(path: str | Path) -> Any:
     """Return the `Vocabulary` of a GGUF file. Raises the errors of `Vocabulary`."""
     from ..llama import gguf
 
-    gguf.read(path)  # A bad file is then reported as such even if llama-cpp-python is not installed.
+    gguf.read(path)  # Reports a bad file even if llama-cpp-python is not installed.
     from ..llama.vocabulary import vocabulary
 
     return vocabulary(path)

@@ -1,6 +1,6 @@
 """Metrics of repetition that need no search for runs, such as rep-n and the zlib ratio (docs/audit.md).
 
-Figures are the integer counts of a text (lzs_figures in C), of which the metrics are quotients.
+The figures of a text are integer counts (lzs_figures in C). The metrics are quotients of figures.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,10 @@ from ..errors import LzsError
 
 try:
     from deflate import zlib_compress
-except ImportError:  # The zlib ratios are then not measured, since those of other libraries would not be comparable.
+except ImportError:  # No zlib ratio is measured, since ratios from other libraries would not be comparable.
     zlib_compress = None  # type: ignore[assignment]
 
-TAIL = 4096  # number of last bytes of a field that zlib_tail_ratio measures
+TAIL = 4096  # zlib_tail_ratio measures this many bytes at the end of a field
 MAX_BYTES = 2**32 - 1  # maximum size of a field in bytes
 _LEVEL = 1  # libdeflate's level 1 compresses about as well as zlib's level 6, in half the time of zlib's level 1
 _NGRAMS4, _DISTINCT4 = 5, 9  # indexes of "ngrams4" and "distinct4" in `MEMBERS`
@@ -167,9 +167,9 @@ class Sums:
 
     def __init__(self, sums: dict[str, float] | None = None, counts: dict[str, int] | None = None) -> None:
         self._sums, self._counts = sums or {}, counts or {}
-        # `_sums` and `_counts` lack the latest records, which all have the same metrics.
+        # The latest records, which all have the same metrics, are not yet in `_sums` and `_counts`.
         self._names: tuple[str, ...] = ()  # names of the metrics of the latest records
-        self._row: list[float] = []  # sum of each of these metrics over all records
+        self._row: list[float] = []  # sum of each of these metrics over the records in `_sums` and the latest records
         self._rows = 0  # number of the latest records
 
     def __eq__(self, other: object) -> bool:

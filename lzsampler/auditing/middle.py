@@ -18,7 +18,7 @@ _SLACK = 4  # number of extra copies that stay in the text on either side of the
 
 
 class Middle(NamedTuple):
-    """The bytes from ``start`` to ``end`` of a text: ``copies`` copies of a unit. By default, the middle is empty.
+    """The bytes from ``start`` to ``end`` of a text. They are ``copies`` copies of a unit; by default, there are none.
 
     Each copy has ``words`` words, ``lines`` lines and ``normalized`` bytes of the normalized text.
     """
@@ -45,13 +45,13 @@ def middle_of(data: bytes, found: Runs, rules: Rules) -> Middle:
     Call this run R. The parts of R on either side of the middle stay in the text, and are so long that no result
     changes. Let S be another run, of words, lines or normalized bytes. The period of S is at most the length of the
     text outside R. By Fine and Wilf (1965) there are two cases. In the first case, the overlap of S and R is shorter
-    than the sum of the two periods. In the second case, S has the same period as R and extends through all of R. S is
-    then longer in the whole text by exactly the middle.
+    than the sum of the two periods. In the second case, S has the same period as R and extends through all of R. In the
+    whole text, S is longer by exactly the length of the middle.
 
-    Stuck stretches do not change either. If each word of R has `Rules.stuck_count` copies within the window, all words
-    of the middle are old. Otherwise the Middle is empty. The old words lie in one stretch, whose score passes
-    `Rules.stuck_score` with and without the middle. After that, the end of the stretch depends only on how far the
-    score falls from its maximum.
+    Stuck stretches do not change either. If each word of R has `Rules.stuck_count` copies within `Rules.stuck_window`
+    words, all words of the middle are old. Otherwise an empty Middle is returned. The old words lie in one stretch,
+    whose score passes `Rules.stuck_score` with and without the middle. From then on, the end of the stretch depends
+    only on how far the score falls from its maximum.
     """
     if not found.start.size:
         return Middle()

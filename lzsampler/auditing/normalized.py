@@ -52,7 +52,7 @@ def fold_table(data: bytes) -> tuple[Any, int]:
     """Return the table that normalizes a text in UTF-8, as a uint32_t array for C, and its length.
 
     The table maps white space to ' ' and decimal digits to '0'. Any other character is mapped to its lower case
-    (`str.lower`) if the lower case is one character and has no more bytes. The tables are cached.
+    (`str.lower`) if the lower case is one character and has no more bytes than the character. The tables are cached.
     """
     return _fold_table(_ASCII if data.isascii() else _FOLDED)
 

@@ -1,4 +1,4 @@
-"""`Prefilter`: computes in C the figures of a text, and which scans may find a loop in it (c/text/prefilter.c)."""
+"""`Prefilter`: computes the figures of a text, and tells which scans may find a loop (c/text/prefilter.c)."""
 
 from typing import Any, NamedTuple
 
@@ -25,8 +25,8 @@ class Prefilter:
 
     ``of_bytes`` is for runs of bytes, ``of_spans`` for runs of words or lines, and ``of_normalized`` for runs of bytes
     of the normalized text. Each is a pair of numbers of copies. A run counts if it has at least the first number of
-    copies. If a run has ``length`` bytes or more, the second number of copies is enough. Copies are at least 2 and
-    ``length`` at least 1; otherwise the call raises ValueError.
+    copies. If a run has ``length`` bytes or more, the second number of copies is enough. The call raises ValueError if
+    a number of copies is less than 2, or if ``length`` is less than 1.
     """
 
     def __init__(
@@ -54,7 +54,8 @@ class Prefiltered(NamedTuple):
     """What `Prefilter` returns for a text.
 
     ``counts``: the figures of the text, in the order of `MEMBERS`. ``scans``: the bits of the scans that may find a
-    loop. ``long_runs``: the runs that LONG_BYTES would find; None if the bit is clear or the runs are too many.
+    loop. ``long_runs``: the runs that LONG_BYTES would find; None if the bit LONG_BYTES is clear, or if the runs are
+    too many.
     """
 
     counts: list[int]

@@ -67,9 +67,9 @@ class Record:
     Records of a file with the same ``conversation`` are not independent. ``counterpart``: the prompt and seed of a text
     that `lzs eval` wrote, which are the same for the texts of all settings; "" for other records.
 
-    ``turn_of``: if the audit looks for loops over turns, a name that all turns of one conversation share; "" if the
-    record is not a turn. ``calls``: the tool calls of the message. A message that only calls tools has no fields and
-    does not count as a record.
+    ``turn_of``: a name that all turns of one conversation share. It is "" if the record is not a turn, or if the audit
+    does not look for loops over turns. ``calls``: the tool calls of the message. A message that only calls tools has no
+    fields and does not count as a record.
     """
 
     file: str
@@ -134,10 +134,10 @@ class Finding:
     ``start``, ``end`` and ``period`` count tokens, and ``unit`` lists token ids.
 
     LZR010: the finding covers the whole field, and ``copies`` is the mean number of occurrences of a 4-gram of words.
-    LZR011: for each word, the occurrences in the stretch of the 4-gram that begins with the word are counted.
-    ``copies`` is the median of these counts, but at least `Rules.stuck_count`. ``period`` is the length of the stretch
-    divided by ``copies``. LZR012: the finding is about a conversation. ``start``, ``end`` and ``period`` count the
-    model's turns in the conversation, from 0, and ``field`` is "turns".
+    LZR011: for the 4-gram at each word of the stretch, its occurrences in the stretch are counted. ``copies`` is the
+    median of these counts, but at least `Rules.stuck_count`. ``period`` is the length of the stretch divided by
+    ``copies``. LZR012: the finding is about a conversation. ``start``, ``end`` and ``period`` count the model's turns
+    in the conversation, from 0, and ``field`` is "turns".
 
     ``unit``: the text of the first copy, at most 200 characters. ``share``: start / length of the field, 0..1.
     ``tail``: whether the stretch reaches the end of the field, apart from white space. ``wasted_tokens``: the number of
@@ -162,14 +162,14 @@ class Audited:
     """A record after the audit.
 
     ``looping``: whether a selected rule of `LOOPING` has a finding in the record. ``literal``: whether some unit occurs
-    20 times in a row. If this repetition is significant, LZR001 or LZR002 reports it, otherwise LZR020.
-    ``characters``: the number of characters in all fields. ``metrics``: the metrics of all fields together, by name
-    (docs/audit.md). Metrics that were not measured are missing; fields with only tokens have few. ``texts``: the name
-    and text of each field of a looping record, for reports; empty for other records.
+    20 times in a row. If this repetition is significant, LZR001 or LZR002 reports it, otherwise LZR020. ``characters``:
+    the number of characters in all fields. ``metrics``: the metrics of all fields together, by name (docs/audit.md).
+    Metrics that were not measured are missing. A field with only tokens has few metrics. ``texts``: the name and text
+    of each field of a looping record, for reports; empty for other records.
 
     ``line``, ``named``, ``conversation`` and ``counterpart``: as in `Record`. ``onset``: where the degenerate stretch
-    of the first loop begins (`lzsampler.auditing.onset`), as a share, 0..1, of the field that contains the loop; None
-    if nothing loops.
+    that contains the first loop begins (`lzsampler.auditing.onset`). It is a share of the field, 0..1; None if nothing
+    loops.
     """
 
     file: str

@@ -38,7 +38,7 @@ class Repetition:
 
     ``run``: the largest run of the text; None if nothing repeats. ``loops``: whether `audit` finds a loop. ``rep4``:
     share of the 4-grams of words that occurred before, 0..1. ``zlib_ratio``: number of bytes of UTF-8 for each
-    compressed byte (docs/audit.md); None if libdeflate, of the extra "audit", is not installed.
+    compressed byte (docs/audit.md); None if libdeflate (extra "audit") is not installed.
     """
 
     run: Run | None
@@ -65,7 +65,7 @@ def repetition(text: str) -> Repetition:
 def largest_run(text: str, min_count: int = 2) -> Run | None:
     """Return the longest run, in characters, that has at least ``min_count`` (>= 2) copies.
 
-    If several runs are equally long, the first of those with the shortest period is returned. None if there is no run.
+    If several runs are equally long, the shortest period decides, then the first start. None if there is no run.
     100,000 characters take milliseconds.
     """
     if min_count < 2:

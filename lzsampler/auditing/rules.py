@@ -26,7 +26,7 @@ class Rules:
     are at the end of the text (docs/audit.md).
 
     ``levels``: the units that are compared: "char", "word", "line", and "token" if there are tokens. ``near``: whether
-    near copies count, which differ only in digits, case or white space. Near copies need ``near_copies`` instead of
+    near copies count. Near copies differ only in digits, case or white space. They need ``near_copies`` instead of
     ``length_copies``, and must be sentences, and not data whose content is numbers. Exact copies of short phrases also
     need ``near_copies``. ``rep4``: the smallest rep-4 at which a field without loops is reported as LZR010.
 
@@ -47,8 +47,8 @@ class Rules:
     ``select``: the codes of the rules that are reported. ``ignore``: codes to leave out of ``select``. LZR012 can be
     selected only with ``turns``, and at least one rule must remain.
 
-    Copies are at least 2, ``length`` is at least 1, and ``rep4`` is in (0, 1]; ValueError otherwise. A single level or
-    code may be given without a sequence around it.
+    ValueError unless all numbers of copies are at least 2, ``length`` is at least 1, and ``rep4`` is in (0, 1]. A
+    single level or code may be given without a sequence around it.
     """
 
     literal_copies: int = 20
@@ -126,7 +126,7 @@ class Rules:
 
 
 class RuleOptions(TypedDict, total=False):
-    """The fields of `Rules` as keyword arguments. Instead of a sequence of one value, the value may be given."""
+    """The fields of `Rules` as keyword arguments. A single value may be given without a sequence around it."""
 
     literal_copies: int
     copies: int

@@ -10,7 +10,7 @@ from .._ffi import ffi, lib
 from ..errors import ArgumentError
 
 _UINT64_MAX = 2**64 - 1
-_ROOM = 1024  # If a text has more runs, which is rare, it is scanned again.
+_ROOM = 1024  # maximum number of runs of the first scan; if a text has more, which is rare, it is scanned again
 
 Text = bytes | bytearray | memoryview | npt.NDArray[np.uint8] | npt.NDArray[np.int32]
 

@@ -1,6 +1,6 @@
 """`stretches`: finds the stuck stretches of a text, in C (c/text/stuck.c).
 
-In a stuck stretch, nearly all words belong to n-grams that occurred before, with or without a period.
+In a stuck stretch, nearly all words belong to n-grams that occurred before. The stretch may or may not have a period.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .._check import check
 from .._ffi import ffi, lib
 
-_ROOM = 64  # If a text has more stretches, which is rare, it is scanned again.
+_ROOM = 64  # maximum number of stretches of the first scan; if a text has more, which is rare, it is scanned again
 
 
 class Stretches(NamedTuple):

@@ -150,7 +150,7 @@ class Summary:
     ``bad``: the first bad records. ``coverage``: counts of files and formats, and what was not read.
     ``turn_conversations``: the number of conversations whose turns were searched for loops. ``turn_loops``: how many of
     these conversations loop (LZR012). ``worst_turns``: the conversations whose loops over turns waste the most tokens.
-    The messages of conversations count among the records. After `merge`, no list exceeds its maximum length.
+    Each message of a conversation also counts as a record. After `merge`, no list exceeds its maximum length.
 
     The result does not depend on how the work is divided among processes. Each task's records are summed separately,
     and the sums are merged in the order of the tasks. The tasks of the same files are always the same, so even the
@@ -195,7 +195,7 @@ class Summary:
 
     @property
     def literal_rate(self) -> float:
-        """Share of the records with a literal loop, 0..1. LZR020 reports the insignificant ones."""
+        """Share of the records with a literal loop, 0..1. LZR020 reports the literal loops that are not significant."""
         return _rate(self.total.literal, self.total.records)
 
     @property

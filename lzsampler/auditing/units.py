@@ -23,7 +23,7 @@ _EMOJI = "\U0001f000"  # All characters from this code point on count as emoji.
 _SPACE = re.compile(r"\s+")
 _DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+")
 _AFTER_MARK = (". ", ") ", ": ")
-_LAST_DIGITS = 9  # number of digits that are compared to see whether a number rose by one
+_LAST_DIGITS = 9  # number of last digits that are compared to see whether a number rose by one
 
 
 def _split(text: str) -> str:
@@ -40,8 +40,8 @@ def plain_letters(text: str) -> int:
 def is_prose(text: str, least: int) -> bool:
     """Whether letters of words make up at least three quarters of the characters that are not white space.
 
-    ``least``: the number of different words that the text must have. Two different Chinese, Japanese or Korean
-    characters count as one more word.
+    ``least``: the number of different words that the text must have. Every two different Chinese, Japanese or Korean
+    characters also count as a word.
     """
     split = _split(text)
     words = _WORD.findall(split)

@@ -25,7 +25,7 @@ CHECKS = (  # the names of all findings
     *(*(f"{name}_prompt" for name in COUNTING), "window"),
 )
 
-# If a penalty applies by default, the texts are compared with texts under these strengths to find the default.
+# If a penalty applies by default, the texts are compared with texts under these strengths to find the default strength.
 _STRENGTHS = {
     "repetition_penalty": (1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5),
     "repeat_penalty": (1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5),
@@ -35,7 +35,8 @@ _STRENGTHS = {
     "lz_penalty": (0.1, 0.15, 0.2, 0.3),
 }
 _ONE_TOKEN_SEEDS = 16  # number of first tokens that are drawn for each prompt and temperature of _MIXED
-# If this many of the drawn tokens should change, and none does, the prompt is not counted. The error rate is e**-5.
+# A penalty that counts the prompt changes some drawn tokens. If at least this many changes are expected and no token
+# changes, the prompt is not counted. The error rate is e**-5.
 _ENOUGH = 5.0
 # With these prompts and temperatures, a model often, but not always, continues with a word of the prompt.
 _COLOURS = "red blue green red green blue blue red green green blue red blue green red red blue"
@@ -50,13 +51,16 @@ _BEHIND = 0.1  # nats; if another token is likelier by more than this, a penalty
 
 
 class Checks:
-    """All checks of one endpoint. `run` yields the findings. ``on_step`` is called with the name of each next step."""
+    """All checks of one endpoint.
+
+    `run` yields the findings. ``on_step`` is called with the name of each step before the step.
+    """
 
     def __init__(self, endpoint: Endpoint, on_step: Callable[[str], object]) -> None:
         self.endpoint = endpoint
         self._on_step = on_step
         self._refused: dict[str, str] = {}  # the server's message for each refused parameter
-        self._shows: str | None = None  # "before" or "after": log-probabilities without or with penalties
+        self._shows: str | None = None  # log-probabilities are from "before" or "after" the penalties
         self._differences: dict[str, Difference] = {}
         self.texts = Texts(endpoint, {})
 
@@ -112,7 +116,10 @@ class Checks:
         return Finding(self.endpoint.kind, check, question, answer, evidence, wrong, value)
 
     def _takes(self, name: str, value: float) -> bool:
-        """Return whether the server accepts a parameter, which it may ignore. Keep the message of a refusal."""
+        """Return whether the server accepts a parameter.
+
+        An accepted parameter may have no effect. The message of a refusal is kept.
+        """
         try:
             self.endpoint.ask(PROMPTS[0], tokens=1, **{**GREEDY, name: value})
         except Refused as error:
@@ -174,10 +181,9 @@ class Checks:
         return self._finding("default", question, "no", shown, wrong=True)
 
     def _moved_choice(self) -> str:
-        """Return, as evidence, where a greedy choice is not the likeliest token although all penalties are off.
-
-        "" if there is no such place. If the server's log-probabilities are from before the penalties, this reveals a
-        penalty that cannot be switched off.
+        """Return evidence of a greedy choice that is not the likeliest token although all penalties are off. "" if
+        there is no such choice. If the server's log-probabilities are from before the penalties, this reveals a penalty
+        that cannot be switched off.
         """
         for prompt in () if self.texts.once else self.texts.greedy:
             try:
@@ -193,7 +199,7 @@ class Checks:
         return ""
 
     def _culprit(self, difference: Difference) -> str:
-        """Return, as evidence, which penalty applies by default, and which strengths give the same texts."""
+        """Return evidence of which penalty applies by default, and which of its strengths give the default texts."""
         prompt, sampling = difference.prompt, difference.sampling
         for name, off in self.texts.neutral.items():
             if self.texts.ask(prompt, {name: off}, sampling) == self.texts.ask(prompt, self.texts.neutral, sampling):
@@ -273,7 +279,7 @@ class Checks:
         return without, with_it
 
     def _measured(self, name: str) -> str:
-        """Return, as evidence, by how much a weak penalty lowers a token relative to the others; "" if not at all."""
+        """Return evidence of how far a weak penalty lowers a token relative to other tokens; "" if it lowers none."""
         weak, prompt = PENALTIES[name][2], self._differences[name].prompt
         steps, _ = _together(*self._with_and_without(name, weak, prompt)) if prompt else ([], False)
         for i, (a, b) in enumerate(steps):
@@ -329,8 +335,8 @@ class Checks:
         """Find out whether a penalty counts the prompt: whether it changes the first generated token.
 
         If log-probabilities include penalties, they decide. Otherwise the first token is chosen at temperature 0, after
-        prompts that repeat a word. If this decides nothing, the first token is drawn with seeds, after prompts whose
-        words a model often repeats. A penalty on these words then changes some of the drawn tokens.
+        prompts that repeat a word. If this decides nothing, the first token is drawn at random with several seeds,
+        after prompts whose words a model often repeats. A penalty on these words then changes some of the drawn tokens.
         """
         check, question = f"{name}_prompt", _COUNTS.format(name)
         strong = {**self.texts.neutral, name: PENALTIES[name][1]}
@@ -376,7 +382,10 @@ class Checks:
         return self._no_prompt(name, expected)
 
     def _no_prompt(self, name: str, expected: float) -> Finding:
-        """Return the finding if no drawn token changed. ``expected``: number of changes if the prompt were counted."""
+        """Return the finding if no drawn token changed.
+
+        ``expected``: how many changes to expect if the prompt is counted.
+        """
         check, question = f"{name}_prompt", _COUNTS.format(name)
         drawn = len(_MIXED) * _ONE_TOKEN_SEEDS
         shown = f"none of {drawn} first tokens drawn with seeds changes with {name}={PENALTIES[name][1]:g}"

@@ -41,9 +41,10 @@ class NotThere(Refused):
 
 
 class _Deadline:
-    """A time limit for a whole request. After ``seconds`` the connection is cut. httpx limits only each read or write.
+    """A time limit for a whole request. After ``seconds`` the connection is cut. httpx limits only the time of each
+    read or write.
 
-    ``passed``: whether the connection was cut. The data received before may then look like a whole answer.
+    ``passed``: whether the connection was cut. The data that was received before the cut may look like a whole answer.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -159,9 +160,10 @@ class Client:
                 raise LzsError(f"{self.shown} does not answer as an HTTP server: {_why(error)}") from None
 
     def _opened(self) -> httpx.Client:
-        """Return a client that uses the proxy of the environment, as Python's urllib finds the proxy.
+        """Return a client that uses the proxy that Python's urllib finds in the environment.
 
-        httpx itself refuses usual values of NO_PROXY, such as "::1". For other proxies than HTTP, it needs a package.
+        httpx itself refuses usual values of NO_PROXY, such as "::1". For proxies other than HTTP, httpx needs another
+        package.
         """
         parts = urlsplit(self.base)
         proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
@@ -186,7 +188,7 @@ class Client:
     def _failure(self, response: httpx.Response) -> LzsError:
         status = response.status_code
         if 300 <= status < 400:
-            # Redirects are not followed, since another server must not get the key, and is not the one to test.
+            # Redirects are not followed. Another server must not get the key, and only the given server is tested.
             there = response.headers.get("Location") or "another address"
             return LzsError(f"{self.shown} redirects to {_clean(there)}: give the address of the server itself")
         if status in (401, 403):

@@ -37,7 +37,7 @@ class Endpoint:
         self.model = model
 
     def ask(self, prompt: str, *, tokens: int, logprobs: int = 0, **parameters: Any) -> Answer:
-        """Return the server's continuation of a prompt, of at most ``tokens`` tokens.
+        """Return the server's continuation of a prompt. It has at most ``tokens`` tokens.
 
         ``logprobs``: the number of likeliest tokens to ask for at each position. ``parameters``: further members of the
         request. Raises the errors of `Client.post`, and LzsError for an answer that is not a completion.

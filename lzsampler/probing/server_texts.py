@@ -53,8 +53,8 @@ class Texts:
     """The texts that a server writes with neutral penalties.
 
     ``greedy``: the greedy text of each prompt, if the server wrote it twice. ``drawn``: the drawn text of each (prompt,
-    seed), if the server wrote it twice. ``once`` and ``drawn_once``: pairs of different texts, greedy and drawn, that
-    the server wrote for equal requests.
+    seed), if the server wrote it twice. ``once``: pairs of different greedy texts that the server wrote for equal
+    requests. ``drawn_once``: such pairs of drawn texts.
     """
 
     def __init__(self, endpoint: Endpoint, neutral: Parameters) -> None:
@@ -64,7 +64,7 @@ class Texts:
         self.drawn: dict[tuple[str, int], str] = {}
         self.once: list[tuple[str, str]] = []
         self.drawn_once: list[tuple[str, str]] = []
-        self.unused: dict[str, str] = {}  # the first greedy text of each prompt, repeated or not
+        self.unused: dict[str, str] = {}  # the first greedy text of each prompt, even if the server did not repeat it
 
     def ask(self, prompt: str, parameters: Parameters, sampling: Parameters, tokens: int = TOKENS) -> str:
         """Return the server's continuation of a prompt."""

@@ -37,8 +37,8 @@ _CLOCK_PENALTY = 2.0
 
 _BIASES = (12, 20, 30, 60, 100)
 _STRONGEST = 2.0  # maximum frequency_penalty of OpenAI's interface
-_FAR = 0.9  # A run of at least this share of its full length counts as not ended.
-_FEWEST = 2  # minimum number of counted tokens in a run, since the lead is not yet at its full size at the first token
+_FAR = 0.9  # If a penalty ends a run this late, as a share of its length, the run shows no window.
+_FEWEST = 2  # minimum number of counted tokens in a run; at its first token, the lead is still small
 _UNEVEN = 1.5  # maximum ratio of the lead at the end of a run to the lead at its beginning, if there is no window
 
 
@@ -219,7 +219,10 @@ def _runs(texts: Texts, *, bias: bool, prompt_counts: bool | None) -> Iterator[_
 
 
 def _forced(texts: Texts, token: int) -> _Run | None:
-    """Return a run of a token with the smallest bias that suffices. None if no bias does, or the server refuses it."""
+    """Return a run of a token with the smallest bias that suffices.
+
+    None if no bias suffices, or if the server refuses a bias.
+    """
     for size in _BIASES:
         parameters: dict[str, Any] = {"logit_bias": {str(token): size}}
         try:
@@ -241,7 +244,7 @@ def _tokens_of(texts: Texts, prompt: str) -> int | None:
 
 
 def _measure(texts: Texts, run: _Run) -> tuple[int, bool] | None:
-    """Return (longest length, in counted tokens, at which a penalty ends the run; whether there is a window).
+    """Return (the largest number of counted tokens after which a penalty ends the run, whether there is a window).
 
     None if the run decides nothing.
     """
@@ -256,7 +259,7 @@ def _measure(texts: Texts, run: _Run) -> tuple[int, bool] | None:
     last = ends(high)
     if last is None or run.counted + last < _FEWEST:
         return None
-    ahead = high * max(run.counted + last, 1)  # the lead
+    ahead = high * max(run.counted + last, 1)  # estimate of the lead
     low = None
     while low is None:
         if last >= _FAR * run.n - 1:

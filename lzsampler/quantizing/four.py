@@ -1,7 +1,7 @@
 """`four`: compares four ways to run a model: as it is, in MXFP4, with a draft, and with both (`lzs bench --four`).
 
 A post on speculative decoding and microscaling formats (docs/sources.md) compares these ways on an accelerator, in its
-Figures 7 and 8. The post's models have 7 billion weights, and its drafts 350 and 115 million. It uses blocks of 7
+Figures 7 and 8. The post's models have 7 billion weights, and its drafts 350 and 115 million. The post uses blocks of 7
 tokens, MXFP6 for the target, and FP16 as the base. `ARTICLE` has the post's figures.
 """
 
@@ -46,9 +46,9 @@ class Four:
     ``target``, ``draft``: names of the files. ``type``: type of the base's weights. ``converted``: whether the weights
     were converted to this type. ``n_max``: largest number of tokens in a block. ``texts``: number of texts in each way.
 
-    ``weights``: bytes that one decode of the way's target reads. ``draft_weights``: bytes that one decode of the draft
-    reads. ``bandwidth``: measured bytes per second that ``n_threads`` threads read from memory. ``bounds``: tokens per
-    second that this bandwidth allows if a decode reads every weight once and nothing else takes time.
+    ``weights``: bytes that one decode of the target reads, for each way. ``draft_weights``: bytes that one decode of
+    the draft reads. ``bandwidth``: measured bytes per second that ``n_threads`` threads read from memory. ``bounds``:
+    tokens per second that this bandwidth allows if a decode reads every weight once and nothing else takes time.
     """
 
     target: str
@@ -65,7 +65,7 @@ class Four:
     bounds: dict[str, float]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields and the figures of the post (`ARTICLE`), ready for JSON."""
+        """Return the fields, and the figures of the post (`ARTICLE`), ready for JSON."""
         return {**asdict(self), "article": {name: list(given) for name, given in ARTICLE.items()}}
 
 
@@ -89,11 +89,12 @@ def four(
     """Write texts with a model as it is, in MXFP4, with a draft, and with both, and compare the times.
 
     ``target``: a GGUF file in BF16 or F16, or the name of a model; lzsampler first converts other types to BF16.
-    ``draft``: a smaller model with the same vocabulary. ``params``: None is greedy, with the default penalty.
-    ``n_max``: tokens of a block, 1..32. ``prompts`` and ``pairs``: see `compare`. ``max_tokens``: number of tokens of
-    every text, which continues past an end token, since the base and MXFP4 write different texts. ``n_ctx`` to
-    ``flash_attn``: see `Model`; all ways share these arguments. ``on_progress``: called with the name of the step, the
-    finished and the total amount of work. ``on_note``: called with a warning before the measurement if the draft is at
+    ``draft``: a smaller model with the same vocabulary. ``params``: None means greedy texts with the default penalty.
+    ``n_max``: largest number of tokens in a block, 1..32. ``prompts`` and ``pairs``: see
+    `lzsampler.decoding.speedup.compare`. ``max_tokens``: number of tokens of every text. Texts continue past an end
+    token: otherwise the texts of the base and of MXFP4 would have different lengths. ``n_ctx`` to ``flash_attn``: see
+    `Model`; all ways share these arguments. ``on_progress``: called with the name of the step, the finished amount of
+    work and the total amount of work. ``on_note``: called with a warning before the measurement if the draft is at
     least as large as a target. Intermediate files are in the system's folder for temporary files and are removed at the
     end.
 
@@ -123,7 +124,7 @@ def four(
         if on_note is not None and large is not None:
             on_note(large)
         for path in {source, scaled} - {header.path}:  # llama.cpp has loaded these files, so they can be removed.
-            with suppress(OSError):  # Some systems do not remove open files. These are removed with their folder.
+            with suppress(OSError):  # Some systems do not remove open files. Such files are removed with their folder.
                 path.unlink()
         params = Params.recommended(base, temperature=0.0) if params is None else params
         drafting = Draft(small, n_max=n_max)
@@ -178,7 +179,7 @@ def read_bytes(header: gguf.Header) -> int:
 def memory_bandwidth(n_threads: int) -> float:
     """Return the bytes per second that all threads together read from memory.
 
-    Each thread reads 64 MiB several times; the best time counts.
+    Each thread reads 64 MiB several times; the shortest time counts.
     """
     integer("n_threads", n_threads, 1, 512)
     parts = [np.ones(_READ_BYTES // 8, np.int64) for _ in range(n_threads)]

@@ -2,9 +2,9 @@
 
 OCP Microscaling Formats (MX) Specification 1.0, sections 5.3.2 and 6.3: blocks of 32 numbers share a scale. The scale
 is 2^(e - emax), where e is the exponent of the block's greatest magnitude and emax the exponent of the format's
-greatest number. Each number is rounded to the nearest value times the scale, ties to even. A number beyond the greatest
-value becomes the greatest value. llama.cpp has no such type, so this module shows the quality of the format but not its
-speed.
+greatest number. Each number is divided by the scale and rounded to the nearest value of the format, ties to even. A
+number beyond the greatest value becomes the greatest value. llama.cpp has no such type, so this module shows the
+quality of the format but not its speed.
 """
 
 from typing import NamedTuple
@@ -15,13 +15,13 @@ import numpy.typing as npt
 from ..errors import ArgumentError
 
 BLOCK = 32
-BITS = 6 + 8 / BLOCK  # bits per weight, with its share of the scale
+BITS = 6 + 8 / BLOCK  # bits per weight, including its share of the bits of the scale
 _LEAST_SCALE, _GREATEST_SCALE = -127, 127  # range of the exponents of a scale (E8M0)
 
 
 class Element(NamedTuple):
-    """A 6-bit float format: number of mantissa bits, exponents of the least normal and of the greatest number, and the
-    greatest number.
+    """A 6-bit float format. ``mantissa``: number of mantissa bits. ``least_exponent``: exponent of the least normal
+    number. ``greatest_exponent``: exponent of the greatest number. ``greatest``: the greatest number.
     """
 
     mantissa: int
@@ -45,7 +45,7 @@ def rounded(weights: npt.NDArray[np.float32], element: str) -> npt.NDArray[np.fl
     if not np.isfinite(weights).all():
         raise ArgumentError("weights must be finite")
     blocks = weights.reshape(-1, BLOCK).astype(np.float64)
-    exponent = np.frexp(np.abs(blocks).max(axis=1, keepdims=True))[1] - 1  # frexp's fraction is below 1.
+    exponent = np.frexp(np.abs(blocks).max(axis=1, keepdims=True))[1] - 1  # frexp's fraction is in [0.5, 1)
     scale = np.ldexp(1.0, np.clip(exponent - form.greatest_exponent, _LEAST_SCALE, _GREATEST_SCALE))
     scaled = blocks / scale
     step = np.ldexp(1.0, np.maximum(np.frexp(np.abs(scaled))[1] - 1, form.least_exponent) - form.mantissa)

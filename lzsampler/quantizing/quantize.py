@@ -1,4 +1,4 @@
-"""`quantize`: writes a model file with fewer bits per weight, with llama.cpp's own quantizer.
+"""`quantize`: uses llama.cpp's own quantizer to write a model file with fewer bits per weight.
 
 In microscaling types, blocks of 32 weights share a scale (Open Compute Project, MX Specification 1.0). By default,
 llama.cpp writes MXFP4 only for the experts of a mixture. Here all matrices of the layers get MXFP4. Embeddings and
@@ -43,7 +43,7 @@ _IN_LAYERS = r"^blk\.[0-9]+\.(attn|ffn)_.*\.weight$"  # also matches norms and r
 _FULL = {"F32", "F16", "BF16"}
 _NEEDS_IMATRIX = re.compile(r"iq[123]_")
 _ROUNDED_AT_ONCE = 2**20  # number of weights; each needs 50 bytes for intermediate values
-_LINES_KEPT = 3  # number of last lines of a dead worker's stderr that the error shows
+_LINES_KEPT = 3  # the error shows this many last lines of a dead worker's stderr
 
 OnProgress = Callable[[int, int], object]
 Fallback = tuple[str, str, int, int]
@@ -89,8 +89,8 @@ def quantize(
     layers' matrices as BF16, with the values that MXFP6 would keep. Any other name is llama.cpp's type of that name.
 
     ``requantize``: allow a source that is already quantized. Its rounding errors stay in the weights. ``overwrite``:
-    allow a ``target`` that exists. ``n_threads``: None means one for each physical core. ``on_progress``: called with
-    the number of finished tensors and the number of all tensors.
+    allow a ``target`` that exists. ``n_threads``: None means a thread for each physical core. ``on_progress``: called
+    with the number of finished tensors and the number of all tensors.
 
     ``target`` appears whole or not at all. Before it appears, lzsampler compares the size of the new file with its
     header, and llama.cpp loads the file and decodes a token. Raises ValueError for bad arguments or an impossible
@@ -201,7 +201,7 @@ def _write(
     overrides = {_IN_LAYERS: _LAYER_TYPES[type]} if type in _LAYER_TYPES else {}
     if type not in _VALUES_ONLY:
         return _run(header.path, part, ftype, overrides, threads, on_progress)
-    with unfinished(part) as full:  # an F32 file, so that weights are rounded only once
+    with unfinished(part) as full:  # an F32 file, to round weights only once
         _run(header.path, full, _FILE_TYPES["f32"], {}, threads, on_progress)
         _round(gguf.read(full), _VALUES_ONLY[type])
         return _run(full, part, ftype, overrides, threads, on_progress)

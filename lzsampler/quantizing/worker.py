@@ -1,8 +1,9 @@
 """The process that runs llama.cpp's quantizer. `quantize` starts it with a job in JSON as its argument.
 
 The quantizer needs its own process, because nothing can interrupt it and a failed check of ggml ends the process. Each
-line of standard output is a JSON object: {"done", "total"} in tensors; {"fallback"} for a matrix that got another type
-than the requested one; {"missing"} without llama-cpp-python; and finally {"error"}, "" if the file is written.
+line of standard output is a JSON object. {"done", "total"} counts tensors. {"fallback"} reports a matrix that did not
+get the requested type. {"missing"} means that llama-cpp-python is not installed. {"error"} comes last, and is "" if the
+file is written.
 
 Standard input is empty. If it closes, the caller has ended, and the worker ends too.
 """
@@ -52,7 +53,7 @@ def main() -> None:
     llama_cpp.llama_log_set(read, None)
     params = llama_cpp.llama_model_quantize_default_params()
     params.nthread, params.ftype, params.allow_requantize = job["threads"], job["ftype"], True
-    overrides = (llama_cpp.llama_model_tensor_override * (len(job["overrides"]) + 1))()  # An empty one ends the array.
+    overrides = (llama_cpp.llama_model_tensor_override * (len(job["overrides"]) + 1))()  # An empty entry ends the list.
     for override, (pattern, kind) in zip(overrides, job["overrides"].items(), strict=False):
         override.pattern, override.type = pattern.encode(), kind
     params.tt_overrides = ctypes.cast(overrides, type(params.tt_overrides))

@@ -1,7 +1,7 @@
 """Conversations in plain text or Markdown: `llm logs`, aider's `.aider.chat.history.md`, and copied chats.
 
 A copied chat has a heading, a bold word or a label for each speaker (`## User`, `**Assistant:**`, `User: ...`). The
-first speaker is the user or the system, and a title may precede. Only the model's text is read.
+first speaker is the user or the system. A title may stand before the first speaker. Only the model's text is read.
 """
 
 import re

@@ -12,8 +12,8 @@ from typing import Any
 from ..reading.format import Format, Message, NoTextError, Source
 from ..reading.messages import groups, is_message, items, kind_of, name, turn, unfolded, written
 
-# Keys of an answer. The first that a row has is read. If a row has none, keys with similar names are tried (`_kind`),
-# and then the ambiguous keys of _WEAK.
+# Keys of an answer. The first of these keys that a row has is read. If a row has none of them, keys with similar names
+# are tried (`_kind`), and then the ambiguous keys of _WEAK.
 STRONG = (
     "completion",
     "response",
@@ -42,7 +42,7 @@ _GIVEN = re.compile(
 )
 _PLURAL = re.compile(r"(?:s|s[_ ]?(?:text|list|str|string)|list)\Z")
 _CAMEL = re.compile("(?<=[a-z])(?=[A-Z])")
-_LONG = 80  # minimum length of an answer whose only key is the name of a model
+_LONG = 80  # minimum length of each answer in an object {model: answer}
 _INSIDE = ("text", "generated_text", "turns", "choices")  # keys of the text in an answer that is an object
 
 
@@ -85,7 +85,7 @@ def matches(row: Any) -> bool:
 
 
 def is_certain(row: Any) -> bool:
-    """Return whether a row has an answer of more than two words under a key of `strong`."""
+    """Return whether a row has an answer of more than two words under the key that `strong` returns."""
     if isinstance(row, list):
         return True
     key = strong(row)
@@ -145,7 +145,7 @@ def answers(value: Any, found: Mapping[str, str], id: str | None, reasoning: str
         yield Message(value, reasoning, id, found)
     elif isinstance(value, list):
         if any(isinstance(item, dict) and item.get("type") in ("reasoning", "function_call") for item in value):
-            thoughts, told = items(value)  # The list is the output of OpenAI's Responses.
+            thoughts, told = items(value)  # The list is the output of OpenAI's Responses API.
             yield Message("".join(told), "".join(thoughts) or reasoning, id, found)
             return
         for one in value:

@@ -14,7 +14,7 @@ _IDS = ("responseId", "response_id")
 
 
 def matches(row: Any) -> bool:
-    """Recognise an answer by its candidates or, if it has no candidates, by its prompt feedback."""
+    """Recognise an answer by its candidates. An answer without candidates is recognised by its prompt feedback."""
     if not isinstance(row, dict):
         return False
     candidates = row.get("candidates")

@@ -1,4 +1,5 @@
-"""Sessions of Gemini CLI, `~/.gemini/tmp/*/chats/session-*.json`. Since 2026, they are .jsonl with a line per message.
+"""Sessions of Gemini CLI, `~/.gemini/tmp/*/chats/session-*.json`. From 2026 on, sessions are .jsonl files with a line
+for each message.
 
 When a message grows, its line appears again with the same id. Only the last line with this id is read.
 """

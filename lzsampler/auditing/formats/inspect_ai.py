@@ -1,4 +1,4 @@
-"""Logs of inspect-ai. A log is a .json file with all samples, or an .eval file, a zip with a file for each sample."""
+"""Logs of inspect-ai. A log is a .json file with all samples, or an .eval file (a zip with a file for each sample)."""
 
 from collections.abc import Iterator
 from typing import Any

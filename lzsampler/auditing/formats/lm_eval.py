@@ -1,7 +1,7 @@
 """`samples_<task>_<date>.jsonl` of lm-eval --log_samples.
 
 If a task has several filters (gsm8k has two), the file contains every answer once for each filter. Only the rows of the
-first filter are read. If `think_end_token` is set, lm-eval does not save reasoning unless it was never closed.
+first filter are read. If `think_end_token` is set, lm-eval saves only reasoning that was never closed.
 """
 
 import re
@@ -61,7 +61,7 @@ def _settings(arguments: Any) -> dict[str, Any]:
 
 
 def _texts(responses: Any) -> Iterator[str]:
-    """Yield the texts of [[text, ...], ...]. Log-likelihoods, which are pairs in place of a text, are left out."""
+    """Yield the texts of [[text, ...], ...]. Log-likelihoods, which have a pair in place of each text, are left out."""
     if not isinstance(responses, list):
         raise TypeError("resps is not a list")
     for response in responses:

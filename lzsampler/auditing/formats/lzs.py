@@ -18,7 +18,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
     """Yield the last message. Earlier messages of the assistant are part of the prompt.
 
     A transcript of `lzs eval` has its kind, setting, task, prompt and seed under `eval`. The id consists of prompt,
-    setting and seed, so that two evaluations can be compared. All texts of a prompt count as one conversation. Texts of
+    setting and seed. Two evaluations are compared by this id. All texts of a prompt count as one conversation. Texts of
     the same prompt and seed under different settings are counterparts (`Message.counterpart`).
 
     A conversation of `lzs generate -cnv` has a transcript for each answer, and the answers are its turns.
@@ -28,7 +28,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
     ours = row.get("eval", {})
     found = groups({**row["settings"], **row, **ours, "model": row["model"]["name"]}, source.by)
     id = f"{ours['prompt']}, {ours['setting']}, seed {ours['seed']}" if ours else name(row)
-    is_turn = not ours and "prompt" not in row  # If there is a "prompt", the model continues a text.
+    is_turn = not ours and "prompt" not in row  # With a "prompt", the model continues a text.
     made = written(row["messages"][-1], found, id, is_turn=is_turn)
     if made is None:
         return

@@ -12,8 +12,8 @@ from typing import Any
 from ..reading.format import Format, Message, Source
 from ..reading.messages import cut_out, groups, items, name, turn
 
-# Open WebUI's middleware writes these details. Each line inside is quoted, and newer versions also escape the line. If
-# the model was still thinking, the end is missing. Results of tools are in the attributes, escaped.
+# Open WebUI's middleware writes these details. Each line inside is quoted. Some versions also escape the line. If the
+# model was still thinking, the end tag is missing. The attributes contain the escaped results of tools.
 _DETAILS = re.compile(r'<details type="(reasoning|tool_calls|code_interpreter)"[^<>]*>\s*<summary>[^<>]*</summary>\n?')
 _ENDS = dict.fromkeys(("reasoning", "tool_calls", "code_interpreter"), re.compile("\n?</details>\n?"))
 _QUOTE = re.compile(r"^> ?", re.M)

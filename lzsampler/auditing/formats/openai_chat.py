@@ -32,7 +32,10 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield every message of the model. If the last message is not the model's, yield an answer under another key."""
+    """Yield every message of the model.
+
+    If the last message is not the model's and the row has an answer under another key, yield only this answer.
+    """
     if isinstance(row, list):
         yield from turns(row, {}, None)
         return

@@ -1,6 +1,6 @@
-"""Answers of OpenAI-compatible servers and of ollama: chat and text completions, Responses, Batch output.
+"""Answers of OpenAI-compatible servers and of ollama: chat and text completions, the Responses API, and Batch output.
 
-The answer may be the row itself, under `response.body` (Batch of OpenAI, vLLM and Together), or under `response`.
+The row is the answer, or has the answer under `response.body` (Batch of OpenAI, vLLM and Together) or `response`.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ def _body(row: dict[str, Any]) -> Any:
 
 
 def _has_turns(choices: list[Any]) -> bool:
-    """Return whether choices have the form of MT-Bench, which is not an answer of a server."""
+    """Return whether choices have the form of MT-Bench. They are then not from a server."""
     return bool(choices) and isinstance(choices[0], dict) and "turns" in choices[0]
 
 

@@ -1,4 +1,5 @@
-"""Pairs of answers to the same prompt: DPO data sets, OpenAI's preference fine-tuning, arenas of two models.
+"""Pairs of answers to the same prompt: DPO data sets, OpenAI's preference fine-tuning, and votes between two models in
+an arena.
 
 Models wrote both answers, so each answer becomes a record. With `--by side`, the two answers are in different groups.
 """
@@ -24,7 +25,7 @@ PAIRS = (
     ("output_1", "output_2"),
 )
 _MODELS = {"a": "model_a", "b": "model_b"}
-# A speaker in a conversation that is one text, as in Anthropic's HH-RLHF.
+# The label of a speaker in a conversation that is stored as one text, as in Anthropic's HH-RLHF.
 _SPEAKER = re.compile(r"(?:\A|\n\n)(Human|Assistant): ?")
 
 

@@ -10,7 +10,7 @@ _HEADER = {"user_name", "character_name", "chat_metadata"}  # A header has at le
 
 
 def matches(row: Any) -> bool:
-    """Recognise a chat by its header or, if the header is damaged, by a message."""
+    """Recognise a chat by its header. If the header is damaged, recognise the chat by a message."""
     if not isinstance(row, dict):
         return False
     return {"user_name", "character_name"} <= row.keys() or {"is_user", "mes"} <= row.keys()
@@ -19,8 +19,9 @@ def matches(row: Any) -> bool:
 def messages(row: Any, source: Source) -> Iterator[Message]:
     """Yield all swipes of a message of the character.
 
-    The greeting of the character's card and the system's notes are not from the model. Neither are texts that the user
-    wrote for a character by a command (`api` is "manual"). `is_system` also marks messages hidden from the prompt.
+    The greeting of the character's card and the system's notes are not from the model. Texts that the user wrote for a
+    character by a command (`api` is "manual") are not from the model either. `is_system` alone does not show that the
+    system wrote a message: it also marks messages hidden from the prompt.
     """
     if "mes" not in row:
         if not row.keys() & _HEADER:

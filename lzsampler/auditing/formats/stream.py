@@ -135,7 +135,8 @@ def _chunk(row: Any, source: Source, open_: dict[Any, _Answer]) -> Iterator[Mess
     for choice in row["choices"]:
         key = (row.get("id"), choice.get("index", 0))
         delta = choice.get("delta")
-        # Some servers send further chunks after the last one. A new answer with the same id has a role or a text.
+        # Some servers send further chunks after the chunk with the finish reason. A new answer with the same id has a
+        # role or a text.
         if key in finished:
             if not (choice.get("text") or (isinstance(delta, dict) and any(delta.get(k) for k in ("role", "content")))):
                 continue

@@ -6,7 +6,7 @@ from typing import Any
 from ..reading.format import Format, Message, Source
 from ..reading.messages import kind_of
 
-_LONG = 80  # minimum mean length of the answers in an object, since names and settings are shorter
+_LONG = 80  # minimum mean length of the answers in an object; names and settings are shorter
 
 
 def matches(row: Any) -> bool:

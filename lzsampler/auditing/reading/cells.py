@@ -20,7 +20,7 @@ _PART_KEYS = {
     "thoughtSignature",
     "reasoningContent",
     "generated_text",
-}  # keys of a content's parts that have no type
+}  # keys of parts of a content, if the parts have no type
 _OF_APIS = ({"model", "response", "done"}, {"text", "finish_reason"})  # keys of answers of Ollama and of Cohere
 
 

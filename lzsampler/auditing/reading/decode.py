@@ -75,7 +75,8 @@ def loads(data: bytes) -> Any:
     U+FFFD, and control characters in strings, NaN and Infinity are accepted.
     """
     fast = _orjson()
-    # orjson copies its input. For a long text, the standard library needs less memory, since the bytes are freed first.
+    # orjson copies its input. For a long text, the standard library needs less memory, since the bytes are freed before
+    # it parses.
     if fast is not None and not (len(data) > _LONG and data.isascii()):
         try:
             return fast(data)

@@ -45,7 +45,10 @@ def _messages(field: str, path: Path) -> Callable[[Any, Source], Iterator[Messag
 
 
 def _found(row: Any, path: Path) -> list[tuple[Any, str | None]]:
-    """Return (value, reasoning or None) for each value at a path. The reasoning is under another key beside it."""
+    """Return (value, reasoning or None) for each value at a path.
+
+    The reasoning is under another key of the object that contains the value.
+    """
     key = path[-1] if path else None
     if not isinstance(key, str) or key in REASONING:
         return [(value, None) for value in values(row, path)]

@@ -24,9 +24,9 @@ class Message(NamedTuple):
     None, messages with the same id are dependent. ``counterpart``: the prompt and seed of a text of `lzs eval`, which
     are the same under all settings; None for other messages.
 
-    ``is_turn``: whether the message is a turn of a conversation, and not one of several answers. ``calls``: the object
-    that contains the message's tool calls; None without calls. A message that only calls tools has neither answer nor
-    reasoning.
+    ``is_turn``: whether the message is a turn of a conversation, and not one of several answers to a prompt. ``calls``:
+    the object that contains the message's tool calls; None without calls. A message that only calls tools has neither
+    answer nor reasoning.
     """
 
     answer: str | None
@@ -44,10 +44,10 @@ class Message(NamedTuple):
 class Source:
     """The file that rows come from. ``head``: the groups that the file's first row gives to all rows (`Format.head`).
 
-    ``by``: further keys of a row to return as groups. ``packed``: whether the file is compressed or inside a zip, so
-    that its rows are not lines of the file on the disk. ``state``: data that the format keeps until the end of the
-    file, or of a stream in the file. If the format has ``finish``, ``state["number"]`` is the number of the current
-    row. ``turns``: whether tool calls are needed. ``mixed``: whether rows of other formats are read, too.
+    ``by``: further keys of a row to return as groups. ``packed``: whether the file is compressed or inside a zip. Its
+    rows are then not lines of the file on the disk. ``state``: data that the format keeps until the end of the file, or
+    of a stream in the file. If the format has ``finish``, ``state["number"]`` is the number of the current row.
+    ``turns``: whether tool calls are needed. ``mixed``: whether rows of other formats are read, too.
     """
 
     file: str
@@ -69,17 +69,17 @@ class Format:
 
     ``matches``: tells from the keys of a row whether the row is in this format. ``messages``: yields the model's
     messages in a row. ``head``: returns, from the file's name and first row, groups that hold for all rows. It raises
-    `NoTextError` if the file contains no generated text. ``columns``: the columns to read of a Parquet file, with dots
-    for fields of structs.
+    `NoTextError` if the file contains no generated text. ``columns``: the columns of a Parquet file that are read. A
+    dot leads to a field of a struct.
 
-    ``cut``: whether rows are independent of earlier rows, so that a file of lines may be cut into shards. ``session``:
+    ``cut``: whether rows are independent of earlier rows. A file of such lines may be cut into shards. ``session``:
     whether messages with the same id anywhere in a file belong to one conversation. ``finish``: if the format joins
     several rows to one message, yields the messages that are unfinished at the end of the file. In such a format, the
     number of a message is the number of the row in which the message begins.
 
-    ``is_certain``: tells whether a row that matches is surely in this format, even inside an object of unknown form.
-    None means always. ``whole``: whether values inside rows are never in this format, and an object is
-    in this format only if the object is the whole file.
+    ``is_certain``: tells whether a row that matches is surely in this format, even inside an object of unknown form. If
+    it is None, every row that matches is in this format. ``whole``: if true, values inside rows are never in this
+    format, and an object is in this format only if the object is the whole file.
     """
 
     name: str

@@ -36,7 +36,7 @@ _CALL_TYPES = {
 }
 # Keys that contain the arguments of a tool call.
 _ARGUMENTS = ("arguments", "args", "input", "parameters", "action", "command", "query")
-# Keys that contain the id of a row. The first that a row has is used.
+# Keys that contain the id of a row. The first of these keys that a row has is used.
 NAME_KEYS = (
     "custom_id",
     "id",
@@ -158,7 +158,7 @@ def content(value: Any) -> tuple[str | None, str | None]:
     """Return (reasoning, answer) of a message's content: a text, or the parts that the various APIs use.
 
     Images, tool calls and other parts without text are left out. Unknown parts are left out if any part has text.
-    TypeError for other types, and if there are only unknown parts, since their text may be anywhere.
+    TypeError for other types, and for a content of only unknown parts, whose text may be anywhere.
     """
     if value is None or isinstance(value, str):
         return None, value
@@ -344,7 +344,7 @@ def reasoning_beside(message: Any) -> str | None:
 def written(message: Any, groups: Mapping[str, str], id: str | None = None, *, is_turn: bool = False) -> Message | None:
     """Return a message with any role as a `Message`.
 
-    If the message only calls tools, the result is None, or for a turn (``is_turn``) a `Message` without text.
+    A message that only calls tools becomes a `Message` without text if ``is_turn`` is true, and None otherwise.
     """
     value = message.get("content")
     if not value:

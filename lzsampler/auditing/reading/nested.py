@@ -8,7 +8,7 @@ from typing import Any
 from .format import Format, Message, NoTextError, Source
 from .messages import groups, name
 
-_DEPTH, _LOOKED_AT = 5, 300  # maximum depth, and maximum number, of the values that are examined
+_DEPTH, _LOOKED_AT = 5, 300  # maximum depth of the examined values, and maximum number of them
 # Keys of a model's input or of the description of a run. A model wrote nothing under these keys.
 _GIVEN = {
     "request", "requests", "input", "inputs", "prompt", "prompts", "question", "questions", "system", "tools",
@@ -35,7 +35,7 @@ def shown(path: Path) -> str:
 def places(row: Any) -> Iterator[tuple[Path, Any, bool]]:
     """Yield (path, value, whether the value is in a list of rows) for the values inside a row, the outermost first.
 
-    Only the first few elements of a list are examined.
+    Only the first three elements of a list are examined.
     """
     waiting: deque[tuple[Path, Any, bool]] = deque([((), row, False)])
     looked_at = 0
@@ -130,7 +130,7 @@ def within(format: Format, path: Path) -> Format:
 
 
 def _failure(row: Any) -> str | None:
-    """Return the error message in a row of a failed request; None if there is none."""
+    """Return the error message in a row of a failed request; None if the row has no error message."""
     waiting = deque([(row, 0)])
     while waiting:
         value, depth = waiting.popleft()

@@ -78,7 +78,10 @@ def _objects(batch: Any) -> Iterator[Any]:
 
 
 def arrow_rows(path: str) -> Iterator[Any]:
-    """Yield the rows of an Arrow file, such as `save_to_disk` of Hugging Face datasets writes. OSError if damaged."""
+    """Yield the rows of an Arrow file, such as `save_to_disk` of Hugging Face datasets writes.
+
+    OSError for a damaged file.
+    """
     try:
         import pyarrow
         import pyarrow.ipc

@@ -8,7 +8,7 @@ from .decode import unpacked
 
 
 class Where(NamedTuple):
-    """A step that selects those elements of a list, or an object, whose ``key`` has a given value."""
+    """A condition: the step selects the objects (alone or in a list) that have ``value`` under ``key``."""
 
     key: str
     value: str | None  # None means any value

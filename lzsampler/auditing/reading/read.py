@@ -175,7 +175,7 @@ def _is_at_end(stream: Any) -> bool:
 
 
 def _is_damaged(stream: Any) -> bool:
-    """Return whether the rest of a file is unreadable. The line before may then be cut off."""
+    """Return whether the rest of a file is unreadable. The last line that was read may then be cut off."""
     try:
         stream.peek(1)
     except decode.ZIP_ERRORS:
@@ -315,7 +315,7 @@ def _recognised_member(shard: Shard, file: str, first: bytes) -> Shard:
 
 
 def _eval_head(shard: Shard, archive: zipfile.ZipFile, names: set[str]) -> Shard:
-    """Return the shard of a log of inspect-ai. The log may be unfinished, with only a part of its header."""
+    """Return the shard of a log of inspect-ai. An unfinished log has only a part of the header."""
     about: Any = {}
     for name in ("header.json", "_journal/start.json"):
         if name in names:
@@ -388,7 +388,7 @@ def _head(format: Format, file: str, row: Any) -> dict[str, str]:
 
 
 def _other_format(format: Format, row: Any) -> Format | None:
-    """Return the format of a row. None if this is ``format``, the format of the file, or if it is unknown."""
+    """Return a row's format if it differs from ``format``, the format of the file. None if it is equal or unknown."""
     if format.matches(row):
         return None
     for other in ROW_FORMATS:

@@ -33,7 +33,7 @@ _DATA = (
 )
 _ENDS: dict[Container, tuple[str, ...]] = {"csv": (".csv", ".tsv"), "yaml": (".yaml", ".yml"), "xml": (".xml",)}
 _LINES = (".jsonl", ".ndjson")
-_PARTLY = 4 << 20  # maximum number of bytes of a document that are parsed in part, since more would take seconds
+_PARTLY = 4 << 20  # maximum number of bytes of a document that are parsed in part; more bytes would take seconds
 _TABLE_ROWS = 1000  # maximum number of rows of a table that are read to recognise the format
 _PACKED = (".gz", ".zst")
 # The files that `lzs eval` keeps in its folder beside the transcripts.
@@ -57,7 +57,7 @@ class Shard:
     "utf-16" or "zip".
 
     ``format``: the name of the format; "" for a zip whose files have different formats, which `read` detects.
-    ``detected``: whether the format was detected from the first rows, so that other rows may have other formats.
+    ``detected``: whether the format was detected from the first rows. Other rows may then have other formats.
     ``field``: the path of `--field`, or None. ``inside``: the path of the format's rows inside the file's rows; empty
     if both are the same. ``head``: `Source.head` as pairs. ``by``: further keys to return as groups. ``turns``: whether
     tool calls are read, too.
@@ -114,8 +114,8 @@ def find(
     """Return the shards of files, folders, patterns and "-" (standard input), and what cannot be read.
 
     Shards are in the order of ``paths``, and within a folder in the order of names. If a file occurs twice, it is read
-    once. In folders, lzsampler reads slots of llama-server and the files with the suffixes of docs/formats.md. Hidden
-    files, README files and the tables of `lzs eval` are skipped. The skipped files are appended to ``passed``.
+    once. In folders, lzsampler reads slots of llama-server and the files with a suffix that docs/formats.md lists.
+    Hidden files, README files and the tables of `lzs eval` are skipped. The skipped files are appended to ``passed``.
 
     ``format``: one of `FORMATS`; if it is None, the format of each file is detected. ``field``: the path of the texts
     in any JSON, instead of a format. ``by``: keys of a row that become groups, besides model, temperature, task,
@@ -188,7 +188,10 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _File:
-    """A file. ``named``: whether the user named the file, and not its folder. ``passed``: why it is skipped, or ""."""
+    """A file.
+
+    ``named``: whether the user named the file, and not its folder. ``passed``: why the file is skipped, or "".
+    """
 
     name: str
     path: str
@@ -366,7 +369,7 @@ def _shards(file: _File, asked: _Asked) -> Iterator[Shard]:
 def _recognised_rows(file: _File, whole: Shard, head: bytes, asked: _Asked) -> Shard:
     """Recognise the format of a file of rows, and return its shard. ``head``: the first bytes of the file.
 
-    If the first bytes are not enough, more is read, since a row may begin with a prompt of megabytes.
+    If the first bytes are not enough, more bytes are read: a row may begin with a prompt of megabytes.
     """
     kept, formats = whole.container, asked.formats()
     more = len(head) >= WINDOW

@@ -83,15 +83,15 @@ def _opened(path: str) -> sqlite3.Connection:
         database.execute("select name from sqlite_master limit 1").fetchall()
     except sqlite3.Error as error:
         database.close()
-        # Some databases need a second file even for reading, which cannot be created on a read-only medium. Nobody
-        # writes to such a medium, so locks can be ignored. But if a log was left beside the database, it has rows, too.
+        # Some databases can be read only with a second file. This file cannot be created on a read-only medium. Nobody
+        # writes to such a medium, so locks can be ignored. But a log beside the database may contain rows.
         if not any(said in str(error) for said in ("unable to open", "readonly")):
             raise
         for log in (f"{path}-wal", f"{path}-journal"):
             if os.path.exists(log) and os.path.getsize(log):
                 raise OSError(
                     f"part of it is in {os.path.basename(log)}, which cannot be read here: copy both files to a folder "
-                    "that can be written to, and open the copy once with its own program"
+                    "that can be written to, and open the copy once with the program that made it"
                 ) from None
         database = sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True)
     database.execute("pragma trusted_schema = off")  # The file must not call functions with side effects.

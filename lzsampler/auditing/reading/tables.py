@@ -13,8 +13,8 @@ from .decode import ZIP_ERRORS
 
 _LONGEST = 1 << 30  # maximum length of a cell in characters
 _LIMIT = threading.Lock()  # protects the csv module's limit on cells, which the whole process shares
-_ALIASED = 10_000  # Because of aliases, a YAML file may have this many values more than bytes.
-_DIGITS = 4300  # maximum number of digits of a number, since Python's conversion takes quadratic time
+_ALIASED = 10_000  # With aliases, a YAML file may have up to this many more values than bytes.
+_DIGITS = 4300  # maximum number of digits of a number; Python's conversion takes quadratic time
 _ENDED = "unexpected end of data"  # the csv module's message for a quote that is never closed
 _ODD_QUOTES = re.compile(r'(?<!")(?:"")*"(?!")')
 
