@@ -31,7 +31,7 @@ RATES = ("cost", "lost")
 _WHAT, _HOW, _OUTPUT = "What is measured", "How", "Output"
 _BAD_FILES = 5  # largest number of bad files that messages name
 _TABLES = tuple(f"{ending}{packed}" for ending in (".csv", ".tsv") for packed in ("", ".gz", ".zst"))
-_STRANGE = 5.0  # NLL in nats per token above which the model does not know a text; 2 to 4 is usual for prose
+_STRANGE = 5.0  # A model that needs more nats per token does not know the text; 2 to 4 are usual for prose.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class CostOptions:
     n_ctx: int | None = opt(
         _HOW, "-c", "--ctx-size", low=0,
         help="context size in tokens; longer texts are cut into pieces; 0 is the size that the model was trained with "
-        "(default: the same, but at most 4096)",
+        "(default: this size, but at most 4096)",
     )  # fmt: skip
     n_threads: int | None = opt(_HOW, "-t", "--threads", low=1, help=THREADS_HELP)
     outputs: tuple[Path, ...] = opt(
@@ -120,7 +120,7 @@ def cost(options: CostOptions, paths: tuple[str, ...]) -> None:
         console.error(str(bad))
     if len(made.bad) > _BAD_FILES:
         console.error(f"... and {len(made.bad) - _BAD_FILES:,} more (--json and -o cost.json list all)")
-    for output in options.outputs:  # The table is printed first, so that a full disk does not prevent it.
+    for output in options.outputs:  # after the table, because the disk may be full
         save(made, output)
     if made.interrupted:
         n = counted(len(made.texts), "text")
@@ -177,8 +177,8 @@ def say_if_unfit(made: "Costs", *, model: Path | None, format: str | None = None
         console.note(f"{which}: CSV is read as one text, not row by row (docs/cost.md, How texts are read)")
     if (nats := made.base().nats) > _STRANGE:
         console.note(
-            f"without a penalty a token costs {nats:.1f} nats: the model does not know such texts, so the cost says "
-            "little about a model that does"
+            f"without a penalty a token costs {nats:.1f} nats: the model does not know such texts, so for a model "
+            "that knows them the cost may be quite different"
         )
 
 

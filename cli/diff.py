@@ -72,9 +72,10 @@ def diff(options: DiffOptions, a: str, b: str) -> None:
 
     A and B are each a file, folder or glob pattern of transcripts, or the --resume folder of a finished audit. lzs
     pairs records by id and, if there are several files, by file name. If rows have no id, lzs pairs them by line
-    number. If two evaluations have one setting each, lzs pairs them by prompt and seed. It reports both. If no record
-    is in both, lzs compares A and B as two groups. A permutation test over whole conversations (mid-p) decides whether
-    B is worse. If each conversation has one record, this is McNemar's test.
+    number. If two evaluations have one setting each, lzs pairs them by prompt and seed. A note tells you when lzs pairs
+    records in one of these two ways. If no record is in both, lzs compares A and B as two groups. A permutation test
+    over whole conversations (mid-p) decides whether B is worse. If each conversation has one record, this is McNemar's
+    test.
     """
     from lzsampler.auditing.diff import compare
 
@@ -174,7 +175,7 @@ def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[st
         yield (
             "No record of A has the id of a record of B, so A and B are compared as two groups. Pairs would tell more: "
             "write both sides with lzs generate --prompts FILE, which keeps ids, or with lzs eval and grids that have "
-            "one setting each, or a setting in common"
+            "one setting each or share a setting"
         )
     elif made.only_a or made.only_b:
         yield f"not compared: {counted(made.only_a, 'record')} only in A, {made.only_b:,} only in B"

@@ -124,7 +124,7 @@ def _draft(stack: ExitStack, options: DraftOptions, settings: Mapping[str, Any],
 
 
 def in_flags(text: str) -> str:
-    """Return a message about rounding with flags in place of arguments of `Model`."""
+    """Replace the names of arguments of `Model` by flags, in a message about rounding."""
     for argument, flag in _NAMES.items():
         text = text.replace(argument, flag)
     return text

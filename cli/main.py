@@ -173,7 +173,7 @@ def main() -> None:
 
 
 def _stream(given: TextIO | None, kind: type[_Stream], name: str) -> TextIO:
-    """Return a text stream over the class ``kind``. It can write any character, also where the locale cannot.
+    """Return a text stream over the class ``kind``. It can write any character, even if the locale cannot.
 
     A closed stream is replaced by a stream that cannot be written. The new stream takes the file descriptor of the
     closed stream. Otherwise another file could get this descriptor, and with it the output of native code.

@@ -31,4 +31,4 @@ class ArgumentError(ValueError):
 
 
 class ArgumentTypeError(ArgumentError, TypeError):
-    """An argument has the wrong type. It is a ValueError too, so that one `except` catches any bad argument."""
+    """An argument has the wrong type. The error is a ValueError too: one `except` catches any bad argument."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..decoding.draft import Speculated
 
 NONE = "none"  # the kind without a penalty, with which the other kinds are compared
-_LISTED = 20  # the most values that a message names
+_LISTED = 20  # largest number of values that a message names
 
 
 class Spread(NamedTuple):

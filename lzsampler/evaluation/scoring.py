@@ -146,7 +146,8 @@ def comparison(name: str) -> Compare:
 
 
 def check_answer(name: str, answer: str, *, allow_code: bool = False) -> None:
-    """Raise ValueError, with the reason, if no text can be compared with this answer. Other errors as `comparison`.
+    """Raise ValueError, with the reason, if no text can be compared with this answer. Raises the errors of
+    `comparison`.
 
     LzsError for ``module:function`` without ``allow_code``. It is raised before any import, since a file of tasks is
     data, not code.
@@ -221,7 +222,7 @@ def _whole_number(answer: str) -> Fraction | None:
 
 
 def _unmarked(text: str) -> str:
-    """Return a text without white space around it, a full stop at its end, and the delimiters of a formula."""
+    """Remove white space around a text, a full stop at its end, and the delimiters of a formula."""
     text = text.strip().removesuffix(".").rstrip()
     for begin, end in _FORMULA:
         if text.startswith(begin) and text.endswith(end) and len(text) >= len(begin) + len(end):

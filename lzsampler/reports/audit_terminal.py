@@ -173,7 +173,7 @@ def _turns(summary: Summary, width: int) -> "list[RenderableType]":
 
 
 def _tail(text: str, width: int) -> str:
-    """Return the end of a text, ``width`` columns wide, since paths differ at their ends."""
+    """Return the last ``width`` columns of a text, because paths differ at their ends."""
     if columns(text) <= width:
         return text
     start = 0
