@@ -68,7 +68,7 @@ class DiffOptions:
 @takes(DiffOptions)
 @general_options(quiet="print nothing; the exit status gives the result")
 def diff(options: DiffOptions, a: str, b: str) -> None:
-    """Say whether the answers in B loop more than those in A to the same prompts.
+    """Say whether the answers in B loop more than the answers in A to the same prompts.
 
     A and B are each a file, folder or glob pattern of transcripts, or the --resume folder of a finished audit. lzs
     pairs records by id and, if there are several files, by file name. If rows have no id, lzs pairs them by line
@@ -181,8 +181,8 @@ def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[st
         yield f"not compared: {counted(made.only_a, 'record')} only in A, {made.only_b:,} only in B"
     if made.by_number:
         yield (
-            f"Paired by line number, since the rows have no id: {made.by_number:,} of {counted(made.records, 'pair')}. "
-            "That is right only if both sides hold the answers to the same prompts in the same order"
+            f"Paired by line number, because the rows have no id: {made.by_number:,} of "
+            f"{counted(made.records, 'pair')}. That is right only if both sides hold the answers to the same prompts in the same order"
         )
     for name, repeated in (("A", made.repeated_a), ("B", made.repeated_b)):
         if repeated:
@@ -192,13 +192,13 @@ def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[st
             )
     if made.by_order:
         yield (
-            f"Paired by order, since several records of a file have the same id: {made.by_order:,} of "
+            f"Paired by order, because several records of a file have the same id: {made.by_order:,} of "
             f"{counted(made.records, 'pair')}. That is right only if both sides hold these records in the same order; "
             "otherwise give each an id of its own"
         )
     if made.by_prompt:
         yield (
-            f"Paired by prompt and seed, since the two evaluations have different settings: "
+            f"Paired by prompt and seed, because the two evaluations have different settings: "
             f"{counted(made.by_prompt, 'pair')}"
         )
     low, high = made.interval

@@ -50,8 +50,8 @@ class DraftOptions:
     )  # fmt: skip
     require_exact: bool = opt(
         _DRAFT, "--require-exact",
-        help="refuse a draft if the model's logits depend on how many tokens are decoded together, so that the draft "
-        "may change the text (default: print a warning)",
+        help="refuse a draft if the model's logits depend on how many tokens are decoded together, because the "
+        "draft may then change the text (default: print a warning)",
     )  # fmt: skip
 
     @property

@@ -122,7 +122,7 @@ def _line(row: dict[str, Any]) -> str:
         rest = _quoted(row["text"][row["wrong_at"] :], 20)
         return f"no         {text}: wrong at character {row['wrong_at']}, {rest}"
     if "tokens" not in row:
-        return f"yes        {text}: tokens not counted, since the grammar does not allow its longest tokens"
+        return f"yes        {text}: tokens not counted, because the grammar does not allow its longest tokens"
     share = 100 * row["forced"] / max(row["tokens"], 1)
     return f"yes        {text}: {counted(row['tokens'], 'token')}, {row['forced']:,} forced ({share:.0f} %)"
 

@@ -101,7 +101,7 @@ changes texts, or a text does not match); 2 an error; 130 Ctrl-C,
 def lzs(ctx: click.Context) -> None:
     """Run local GGUF models without repetition loops, and find loops in what models wrote.
 
-    The LZ penalty is that of arXiv 2504.20131.
+    The LZ penalty comes from arXiv 2504.20131.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)

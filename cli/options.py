@@ -199,7 +199,7 @@ refused_samplers = options(
     _refused("--mirostat", message="lzs has no mirostat: use --temp with --top-p or --min-p"),
 )
 refused_lora = _refused("--lora", message="lzs loads no LoRA adapters: merge the adapter into the GGUF file first")
-accepted_already = click.option(  # Command lines for llama-cli may have these options. lzs always behaves like this.
+accepted_already = click.option(  # Command lines for llama-cli may have these options. lzs always behaves as they ask.
     "--jinja", "--no-display-prompt", hidden=True, is_flag=True, expose_value=False
 )
 

@@ -13,7 +13,7 @@ class LzsError(RuntimeError):
 class MissingExtra(LzsError, ModuleNotFoundError):  # noqa: N818 (the name says what is missing)
     """An optional package is missing or does not load. The message says what to install.
 
-    The error is an ImportError, so that `pytest.importorskip` and ``try: import`` work as with any module.
+    The error is an ImportError, as `pytest.importorskip` and ``try: import`` expect.
     """
 
 

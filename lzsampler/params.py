@@ -101,7 +101,7 @@ class Params:
       as well). llama.cpp's own penalties always look at prompt and text. With "generated" the text may repeat what the
       prompt contains: names, quoted text, code to be changed. ``exempt``: token ids that no penalty changes.
     - ``structure``: how penalties treat text that a grammar forces. "scale": the penalty of a token is multiplied by
-      the share of its bytes that the grammar leaves free, so that a wholly forced token has no penalty. "free": in
+      the share of its bytes that the grammar leaves free; a wholly forced token has no penalty. "free": in
       addition, all penalties skip wholly forced tokens in the history. "off": a grammar changes no penalty. Without a
       grammar the three values do the same. See docs/penalties.md.
     - ``dry_multiplier``: strength of DRY, logits, >= 0; 0 is off, 0.8 is usual. If a token would extend a repetition of

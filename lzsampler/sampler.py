@@ -608,7 +608,7 @@ def lz_bits(
 
     Tokens with 0 bits are left out. ``history``: int[n], oldest first; the last ``window`` (2..131072) tokens count.
     ``buffer``: longest suffix compared (1..4096, below the window; None is 32, or window - 1 if that is smaller). The
-    penalty lowers a logit by strength * bits. If n <= buffer, all bits are 0. The rule is that of arXiv 2504.20131;
+    penalty lowers a logit by strength * bits. If n <= buffer, all bits are 0. The rule comes from arXiv 2504.20131;
     docs/penalties.md gives its formulas.
     """
     n_vocab = integer("n_vocab", n_vocab, 1, MAX_VOCAB)

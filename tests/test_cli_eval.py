@@ -196,7 +196,7 @@ def test_a_check_of_an_unfinished_run_does_not_pass(folder: Path) -> None:
         ),
         (("-o", "grid.toml"), "grid.toml"),
         (("-o", "/proc/lzs"), "cannot write to /proc/lzs"),
-        (("-o", "report.html"), "report.html would be a folder, though its name ends like that of a file"),
+        (("-o", "report.html"), "report.html would be a folder, but its name ends like the name of a file"),
         (("--so-far",), "run.json: No such file or directory"),
         (("extra",), "extra"),
     ],

@@ -69,13 +69,13 @@ def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator] | No
 
 
 def forget_parts() -> None:
-    """Clear the cache of parts, so that the next schema is translated again; for measurements."""
+    """Clear the cache of parts before a measurement: the next schema is then translated again."""
     _KNOWN.clear()
 
 
 def _kept(schema: Any, shape: Shape, key: _Key, translate: Callable[[], tuple[Parts, bool]]) -> Parts:
     """Return the parts of a schema. If parts of a schema of the same shape are cached, reuse these parts."""
-    kept = _KNOWN.get(key)  # read only once, since another thread may clear the dict
+    kept = _KNOWN.get(key)  # read only once, because another thread may clear the dict
     if kept is not None:
         if not shape.plain:
             check_values(schema)

@@ -24,7 +24,7 @@ def refusal(pointer: str, reason: str) -> ArgumentError:
 
 
 class WrittenFloat(float):
-    """A number with its text from a schema, so that digits beyond those of a double are not lost."""
+    """A number that keeps its text from a schema, with all digits that a double would lose."""
 
     written: str
 

@@ -52,7 +52,7 @@ def cost(
 
     ``model``: a GGUF file. ``texts``: files and folders. ``sets``: names of sets of the package, such as "lists", or
     "all". ``format``: as in `read_texts`, which explains how texts are read and what their kinds are. ``skip``: how
-    many tokens at the beginning of each text are not scored, since most penalties have little effect on them.
+    many tokens at the beginning of each text are not scored, because most penalties have little effect on them.
     ``max_tokens``: how many tokens of a text are read at most; None reads all. A text that does not fit in the context
     (``n_ctx``, as in `Model`) is cut into pieces. Each piece is scored like a new text, with its own ``skip``.
     ``on_progress`` is called with (characters done, all characters).

@@ -189,7 +189,7 @@ class Costs:
     ``charges``: the penalties. ``texts``: the costs of each scored text. ``skip``: how many tokens at the beginning of
     each text are not scored. ``model`` and ``grid``: names. ``short``: how many texts were left out because no
     token remains after ``skip``. ``bad``: files and lines that could not be read or scored. ``interrupted``: whether
-    Ctrl-C ended the measurement, so that texts are missing.
+    texts are missing because Ctrl-C ended the measurement.
     """
 
     charges: Sequence[Charge]

@@ -375,7 +375,7 @@ class Results:
     def chosen(self) -> dict[str, float]:
         """Kind -> its best strength (`standing`) over all temperatures. Of equally good strengths, the weakest counts.
 
-        The figures of the best strengths are somewhat too good, since the same texts decide which strength is best.
+        The figures of the best strengths are somewhat too good, because the same texts decide which strength is best.
         """
         return {kind: min(self.strengths(kind), key=lambda s: (self.standing(kind, s), s)) for kind in self.kinds}
 

@@ -23,7 +23,7 @@ _NUMBER = re.compile(
 )
 _FORMULA = ((r"\(", r"\)"), (r"\[", r"\]"), ("$", "$"))  # delimiters around a formula
 _BRACE = re.compile(r"\\boxed\s*\{|\\[{}]|[{}]")
-_BEFORE_LETTER = r"[\s:*_(\[\"'$\\]*"  # one character class, since two in a row would backtrack
+_BEFORE_LETTER = r"[\s:*_(\[\"'$\\]*"  # one character class, because two in a row would backtrack
 _STATED = re.compile(r"(?i)\b(?:answer|total|sum|result)\b[\s*_]*(?:is|:|=)[\s:*_(\[\"'=]*")
 _BETWEEN = r"(?:[\W_])+(?:\d+[.):]\s+)?"  # what may stand between two parts of a sequence
 # The strongest pattern comes first: "the answer is B" counts before "option A", wherever they are.
@@ -149,7 +149,7 @@ def check_answer(name: str, answer: str, *, allow_code: bool = False) -> None:
     """Raise ValueError, with the reason, if no text can be compared with this answer. Raises the errors of
     `comparison`.
 
-    LzsError for ``module:function`` without ``allow_code``. It is raised before any import, since a file of tasks is
+    LzsError for ``module:function`` without ``allow_code``. It is raised before any import, because a file of tasks is
     data, not code.
     """
     if ":" in name and not allow_code:
