@@ -182,7 +182,8 @@ def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[st
     if made.by_number:
         yield (
             f"Paired by line number, because the rows have no id: {made.by_number:,} of "
-            f"{counted(made.records, 'pair')}. That is right only if both sides hold the answers to the same prompts in the same order"
+            f"{counted(made.records, 'pair')}. That is right only if both sides hold the "
+            "answers to the same prompts in the same order"
         )
     for name, repeated in (("A", made.repeated_a), ("B", made.repeated_b)):
         if repeated:

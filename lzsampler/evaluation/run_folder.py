@@ -95,8 +95,8 @@ class RunFolder:
             )
         if not self.path.exists() and self.path.suffix.lower() in _FILES:
             raise ArgumentError(
-                f"{self.path} would be a folder, but its name ends like the name of a file: give another folder as "
-                "out= (it will have report.html and results.json)"
+                f"{self.path} would be a folder, but its name ends like the name of a file: give "
+                "another folder as out= (it will have report.html and results.json)"
             )
         if exists or not self.path.exists():
             return
