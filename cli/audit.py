@@ -346,7 +346,7 @@ def too_many_bad(summary: "Summary") -> str | None:
 
 
 def refuse_nothing(summary: "Summary") -> None:
-    """Raise an LzsError for an audit without records, with what is wrong with the first bad record, if any."""
+    """Raise an LzsError: no record was audited. If there are bad records, it has the reason of the first."""
     from lzsampler import LzsError
 
     why = "no text written by a model was found"

@@ -50,7 +50,7 @@ class CostOptions:
     format: str | None = opt(
         _WHAT, "--format", metavar="NAME",
         help="read all files in this format of lzs audit (default: JSON Lines, Parquet, .zip and .eval files hold "
-        "several texts, any other file holds one)",
+        "several texts, any other file holds one text)",
     )  # fmt: skip
     skip: int = opt(_WHAT, "--skip", low=0, default=64, help="leave out the first N tokens of each text")
     max_tokens: int | None = opt(_WHAT, "--max-tokens", low=2, help="read at most N tokens of each text (default: all)")
@@ -170,7 +170,7 @@ def check_groups(
 def say_if_unfit(made: "Costs", *, model: Path | None, format: str | None = None) -> None:
     """Warn if the cost may mislead: with the embedded model, for texts that the model does not know, and for CSV."""
     if model is None:
-        console.note("this is the cost for the embedded model, which knows only stories; use -m FILE for yours")
+        console.note("this is the cost for the embedded model, which knows only stories; use -m FILE for your model")
     tables = [text.name for text in made.texts if text.name.lower().endswith(_TABLES)]
     if tables and format is None:
         which = tables[0] if len(tables) == 1 else f"{tables[0]} and {counted(len(tables) - 1, 'more file')}"

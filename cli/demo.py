@@ -25,7 +25,7 @@ from .output import figures_of, repeats
 if TYPE_CHECKING:
     from lzsampler.decoding.generation import Generation
 
-# The embedded model loops on each of these sentences. It was trained on other parts of the books that they are from.
+# The embedded model loops on each of these sentences. It was trained on other parts of the same books.
 PROMPTS = (
     "From the ship's bows, nearly all the seamen now hung inactive;",
     "Still Sunday said nothing, but only",

@@ -36,8 +36,8 @@ class DraftOptions:
     )  # fmt: skip
     draft_source: Literal["lookup"] | None = opt(
         _DRAFT, "--draft", metavar="lookup",
-        help="find the last tokens earlier in prompt or text and propose the tokens that followed there, which suits "
-        "copies and edits; with -md, only where this promises more than the draft model",
+        help="find an earlier place of the last tokens in prompt or text, and propose the tokens that followed there; "
+        "suits copies and edits; with -md, used only where it promises more than the draft model",
     )  # fmt: skip
     n_max: int | Literal["auto"] = opt(
         _DRAFT, "--spec-draft-n-max", type=AutoWhole(0), metavar="K", default="auto",

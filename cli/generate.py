@@ -144,7 +144,7 @@ def _unescaped(options: GenerateOptions) -> GenerateOptions:
 
 
 class _Explainer:
-    """Prints to stderr how penalties changed the chosen token of each `Explanation` and other likely tokens."""
+    """Prints each `Explanation` to stderr: how penalties changed the logits of the chosen and other likely tokens."""
 
     def __init__(self) -> None:
         self.silent = True

@@ -229,7 +229,7 @@ def status_of(run: Callable[[], None]) -> int:
         return _status_of(run)
     except (KeyboardInterrupt, click.Abort):
         for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream.buffer, _Stream):  # The signal may have interrupted a flush, so this one completes it.
+            if isinstance(stream.buffer, _Stream):  # completes a flush that the signal interrupted
                 stream.buffer.waits = False
                 with suppress(OSError):
                     stream.flush()

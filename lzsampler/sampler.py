@@ -195,7 +195,7 @@ class Sampler:
             raise ArgumentError(f"n_vocab of the other sampler must be {self.n_vocab}, got {other.n_vocab}")
         difference = fixed_difference(self.params, other.params)
         if difference is not None:
-            raise ArgumentError(f"{difference} by copying from another sampler: clone() that one instead")
+            raise ArgumentError(f"{difference} by copying from another sampler: clone() the other one instead")
         with using(other):
             check(lib.lzs_sampler_copy(self.handle, other.handle))
             self.params, self.grammar, self.in_use.also = other.params, other.grammar, other.in_use.also

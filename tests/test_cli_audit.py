@@ -325,7 +325,7 @@ def test_limits_that_are_none(clean: Path, limit: str) -> None:
     done = audit(clean, "--fail-over", limit)
     assert (done.returncode, done.stdout) == (2, "")
     line, hint = done.stderr.splitlines()
-    assert line.startswith("lzs: --fail-over takes a limit such as loop_rate=1%")
+    assert line.startswith("lzs: --fail-over takes a limit from 0 to 1 or in percent, such as loop_rate=1%")
     assert line.endswith(
         f"(the rates are loop_rate, stuck_rate, literal_rate, bad_rate, turn_loop_rate), got {limit!r}"
     )

@@ -188,11 +188,11 @@ def test_a_check_of_an_unfinished_run_does_not_pass(folder: Path) -> None:
         (("-np", "300"), "--parallel must be"),
         (
             ("--fail-over", "lz > 1"),
-            "--fail-over takes a limit such as",
+            "--fail-over takes a limit from 0 to 1 or in percent (cost: in nats a token), such as",
         ),
         (
             ("--fail-over", "lz.loop_rate > x"),
-            "--fail-over takes a limit such as",
+            "--fail-over takes a limit from 0 to 1 or in percent (cost: in nats a token), such as",
         ),
         (("-o", "grid.toml"), "grid.toml"),
         (("-o", "/proc/lzs"), "cannot write to /proc/lzs"),

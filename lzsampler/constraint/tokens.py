@@ -26,7 +26,7 @@ _WORDS: dict[str, int] = {
     "llama3": lib.LZS_WORDS_LLAMA3,
     "qwen2": lib.LZS_WORDS_QWEN2,
 }
-_NO_TOKEN = 2 * lib.LZS_MAX_VOCAB  # The only larger result of `lzs_spelling_check` is SIZE_MAX, for none.
+_NO_TOKEN = 2 * lib.LZS_MAX_VOCAB  # The only larger result of `lzs_spelling_check` is SIZE_MAX (no index).
 
 
 class TokenBytes:

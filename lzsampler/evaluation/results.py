@@ -515,6 +515,6 @@ def _json(compared: Paired | None) -> dict[str, Any] | None:
 
 
 def _draws(setting: Setting) -> tuple[object, ...]:
-    """Return the temperature and truncation of a setting, which are equal for its partner (`Results.against`)."""
+    """Return the temperature and truncation of a setting, which its partner has too (`Results.against`)."""
     p = setting.params
     return p.temperature, p.temperature_last, p.top_k, p.top_p, p.min_p, p.ties

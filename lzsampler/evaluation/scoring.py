@@ -129,9 +129,9 @@ COMPARISONS: dict[str, Compare] = {
 
 
 def comparison(name: str) -> Compare:
-    """Return the comparison with a name. ``module:function`` names a function of (content, answer) to bool.
+    """Return the comparison that ``name`` stands for.
 
-    ArgumentError for an unknown name, and for a function that cannot be imported. `score` guards the call.
+    ``module:function`` names a function of (content, answer) to bool. ArgumentError for an unknown name, and for a function that cannot be imported. `score` guards the call.
     """
     if name in COMPARISONS:
         return COMPARISONS[name]
