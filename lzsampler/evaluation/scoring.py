@@ -131,7 +131,8 @@ COMPARISONS: dict[str, Compare] = {
 def comparison(name: str) -> Compare:
     """Return the comparison that ``name`` stands for.
 
-    ``module:function`` names a function of (content, answer) to bool. ArgumentError for an unknown name, and for a function that cannot be imported. `score` guards the call.
+    ``module:function`` names a function of (content, answer) to bool. ArgumentError for an unknown name, and for a
+    function that cannot be imported. `score` guards the call.
     """
     if name in COMPARISONS:
         return COMPARISONS[name]
