@@ -365,7 +365,7 @@ def _exceeds(summary: "Summary", limit: Limit) -> bool:
     if limit.rate in _WITHOUT_GROUP:
         what = _WITHOUT_GROUP[limit.rate]
         raise click.UsageError(f"--fail-over {limit.text}: {what} belong to no group; leave out {limit.group}.")
-    return max([_group_exceeds(summary, group, limit) for group in groups])  # `any` would report only the first group
+    return max([_group_exceeds(summary, group, limit) for group in groups])  # a list, so that every group is reported
 
 
 def _group_exceeds(summary: "Summary", group: "Group", limit: Limit) -> bool:
