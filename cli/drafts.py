@@ -66,8 +66,8 @@ class JudgedDraftOptions(DraftOptions):
 
     spec_mode: SpecMode = opt(
         _DRAFT, "--spec-mode", default="gumbel",
-        help="how proposals are accepted. gumbel: a seed gives the same text as without a draft. mrs: by rejection "
-        "sampling, with which the draft changes the text of a seed",
+        help="how proposals are accepted. gumbel, match: a seed gives the same text as without a draft. mrs: by "
+        "rejection sampling, with which the draft changes the text of a seed",
     )  # fmt: skip
 
 
