@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 READ, COUNTS, _OUTPUT, _WORK = "What is read", "What counts as a loop", "Output", "Work"
 _RATES = ("loop_rate", "stuck_rate", "literal_rate", "bad_rate", "turn_loop_rate")
 _BAD = Limit("bad_rate=10%", None, "bad_rate", "=", 0.1)  # applies unless --fail-over limits bad_rate
-_ENOUGH = 0.01  # If no record loops, `_table` says how many records would rule out this loop rate.
+_ENOUGH = 0.01  # If no record loops, `_table` names the number of records that would rule out this loop rate.
 _WITHOUT_GROUP = {"bad_rate": "bad records", "turn_loop_rate": "loops over turns"}
 
 
@@ -53,7 +53,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class CountOptions:
-    """What counts as a loop. Most fields have the names of arguments of `Rules`."""
+    """What counts as a loop. Most fields are named after arguments of `Rules`."""
 
     levels: tuple[str, ...] = opt(
         COUNTS, "--level", callback=_listed, metavar="LIST",
@@ -284,7 +284,7 @@ def check_tokens(count: CountOptions) -> None:
 
 
 def check_counted(what: str, rate: str, count: CountOptions) -> None:
-    """Raise a usage error if none of the rules that ``rate`` counts is applied, since the rate would always be 0."""
+    """Raise a usage error if none of the rules that ``rate`` counts is applied: the rate would always be 0."""
     from lzsampler.auditing.records import LOOPING
     from lzsampler.auditing.rules import Rules
 
@@ -346,7 +346,7 @@ def too_many_bad(summary: "Summary") -> str | None:
 
 
 def refuse_nothing(summary: "Summary") -> None:
-    """Raise the LzsError of an audit without records. It gives the reason for the first bad record, if there is one."""
+    """Raise an LzsError: no record was audited. If there are bad records, it has the reason of the first."""
     from lzsampler import LzsError
 
     why = "no text written by a model was found"
@@ -365,7 +365,7 @@ def _exceeds(summary: "Summary", limit: Limit) -> bool:
     if limit.rate in _WITHOUT_GROUP:
         what = _WITHOUT_GROUP[limit.rate]
         raise click.UsageError(f"--fail-over {limit.text}: {what} belong to no group; leave out {limit.group}.")
-    return max([_group_exceeds(summary, group, limit) for group in groups])  # max reports all groups, any would not
+    return max([_group_exceeds(summary, group, limit) for group in groups])  # a list, so that every group is reported
 
 
 def _group_exceeds(summary: "Summary", group: "Group", limit: Limit) -> bool:

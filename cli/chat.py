@@ -34,7 +34,7 @@ _HELP = (
 
 
 def converse(params: "Params", policy: "LoopPolicy", options: "GenerateOptions", first: str | None) -> None:
-    """Answer ``first``, if it is given, and then the messages on stdin, until they end."""
+    """Answer the message ``first``, if it is given, and then each message on stdin."""
     from lzsampler import LzsError
     from lzsampler.decoding.draft import warn_of_change
     from lzsampler.decoding.transcript import TranscriptFile

@@ -15,7 +15,7 @@ from .help import option, options
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_WHOLE = 10_000  # columns without a terminal, so many that no line is cut or wrapped
+_WHOLE = 10_000  # columns if there is no terminal; no line reaches this width
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -71,7 +71,7 @@ class Console:
     @property
     def columns(self) -> int:
         """The width of a line: COLUMNS, or the width of the terminal; without a terminal there is no limit."""
-        from shutil import get_terminal_size  # imported here, as few commands need it
+        from shutil import get_terminal_size  # imported here because few commands need it
 
         return get_terminal_size((_WHOLE, 0)).columns
 

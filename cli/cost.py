@@ -31,7 +31,7 @@ RATES = ("cost", "lost")
 _WHAT, _HOW, _OUTPUT = "What is measured", "How", "Output"
 _BAD_FILES = 5  # largest number of bad files that messages name
 _TABLES = tuple(f"{ending}{packed}" for ending in (".csv", ".tsv") for packed in ("", ".gz", ".zst"))
-_STRANGE = 5.0  # NLL in nats per token above which the model does not know a text; 2 to 4 is usual for prose
+_STRANGE = 5.0  # A model that needs more nats per token does not know the text; 2 to 4 are usual for prose.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +50,14 @@ class CostOptions:
     format: str | None = opt(
         _WHAT, "--format", metavar="NAME",
         help="read all files in this format of lzs audit (default: JSON Lines, Parquet, .zip and .eval files hold "
-        "several texts, any other file holds one)",
+        "several texts, any other file holds one text)",
     )  # fmt: skip
     skip: int = opt(_WHAT, "--skip", low=0, default=64, help="leave out the first N tokens of each text")
     max_tokens: int | None = opt(_WHAT, "--max-tokens", low=2, help="read at most N tokens of each text (default: all)")
     n_ctx: int | None = opt(
         _HOW, "-c", "--ctx-size", low=0,
         help="context size in tokens; longer texts are cut into pieces; 0 is the size that the model was trained with "
-        "(default: the same, but at most 4096)",
+        "(default: this size, but at most 4096)",
     )  # fmt: skip
     n_threads: int | None = opt(_HOW, "-t", "--threads", low=1, help=THREADS_HELP)
     outputs: tuple[Path, ...] = opt(
@@ -120,7 +120,7 @@ def cost(options: CostOptions, paths: tuple[str, ...]) -> None:
         console.error(str(bad))
     if len(made.bad) > _BAD_FILES:
         console.error(f"... and {len(made.bad) - _BAD_FILES:,} more (--json and -o cost.json list all)")
-    for output in options.outputs:  # The table is printed first, so that a full disk does not prevent it.
+    for output in options.outputs:  # after the table, because the disk may be full
         save(made, output)
     if made.interrupted:
         n = counted(len(made.texts), "text")
@@ -170,15 +170,15 @@ def check_groups(
 def say_if_unfit(made: "Costs", *, model: Path | None, format: str | None = None) -> None:
     """Warn if the cost may mislead: with the embedded model, for texts that the model does not know, and for CSV."""
     if model is None:
-        console.note("this is the cost for the embedded model, which knows only stories; use -m FILE for yours")
+        console.note("this is the cost for the embedded model, which knows only stories; use -m FILE for your model")
     tables = [text.name for text in made.texts if text.name.lower().endswith(_TABLES)]
     if tables and format is None:
         which = tables[0] if len(tables) == 1 else f"{tables[0]} and {counted(len(tables) - 1, 'more file')}"
         console.note(f"{which}: CSV is read as one text, not row by row (docs/cost.md, How texts are read)")
     if (nats := made.base().nats) > _STRANGE:
         console.note(
-            f"without a penalty a token costs {nats:.1f} nats: the model does not know such texts, so the cost says "
-            "little about a model that does"
+            f"without a penalty a token costs {nats:.1f} nats: the model does not know such texts, so for a model "
+            "that knows them the cost may be quite different"
         )
 
 

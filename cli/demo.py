@@ -25,7 +25,7 @@ from .output import figures_of, repeats
 if TYPE_CHECKING:
     from lzsampler.decoding.generation import Generation
 
-# Sentences held out of the public-domain books that the embedded model was trained on. The model loops on each.
+# The embedded model loops on each of these sentences. It was trained on other parts of the same books.
 PROMPTS = (
     "From the ship's bows, nearly all the seamen now hung inactive;",
     "Still Sunday said nothing, but only",
@@ -58,7 +58,7 @@ class DemoOptions:
 def demo(options: DemoOptions) -> None:
     """Show three texts of a model without and with the LZ penalty, decoded greedily.
 
-    The embedded model and models without a chat template continue sentences; others are asked questions.
+    The embedded model and models without a chat template continue sentences; other models are asked questions.
     """
     from lzsampler.decoding.config import GenerationConfig
     from lzsampler.decoding.generate import generate

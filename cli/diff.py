@@ -68,13 +68,14 @@ class DiffOptions:
 @takes(DiffOptions)
 @general_options(quiet="print nothing; the exit status gives the result")
 def diff(options: DiffOptions, a: str, b: str) -> None:
-    """Say whether the answers in B loop more than those in A to the same prompts.
+    """Say whether the answers in B loop more than the answers in A to the same prompts.
 
     A and B are each a file, folder or glob pattern of transcripts, or the --resume folder of a finished audit. lzs
     pairs records by id and, if there are several files, by file name. If rows have no id, lzs pairs them by line
-    number. If two evaluations have one setting each, lzs pairs them by prompt and seed. It reports both. If no record
-    is in both, lzs compares A and B as two groups. A permutation test over whole conversations (mid-p) decides whether
-    B is worse. If each conversation has one record, this is McNemar's test.
+    number. If two evaluations have one setting each, lzs pairs them by prompt and seed. A note tells you when lzs pairs
+    records in one of these two ways. If no record is in both, lzs compares A and B as two groups. A permutation test
+    over whole conversations (mid-p) decides whether B is worse. If each conversation has one record, this is McNemar's
+    test.
     """
     from lzsampler.auditing.diff import compare
 
@@ -174,14 +175,15 @@ def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[st
         yield (
             "No record of A has the id of a record of B, so A and B are compared as two groups. Pairs would tell more: "
             "write both sides with lzs generate --prompts FILE, which keeps ids, or with lzs eval and grids that have "
-            "one setting each, or a setting in common"
+            "one setting each or share a setting"
         )
     elif made.only_a or made.only_b:
         yield f"not compared: {counted(made.only_a, 'record')} only in A, {made.only_b:,} only in B"
     if made.by_number:
         yield (
-            f"Paired by line number, since the rows have no id: {made.by_number:,} of {counted(made.records, 'pair')}. "
-            "That is right only if both sides hold the answers to the same prompts in the same order"
+            f"Paired by line number, because the rows have no id: {made.by_number:,} of "
+            f"{counted(made.records, 'pair')}. That is right only if both sides hold the "
+            "answers to the same prompts in the same order"
         )
     for name, repeated in (("A", made.repeated_a), ("B", made.repeated_b)):
         if repeated:
@@ -191,13 +193,13 @@ def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[st
             )
     if made.by_order:
         yield (
-            f"Paired by order, since several records of a file have the same id: {made.by_order:,} of "
+            f"Paired by order, because several records of a file have the same id: {made.by_order:,} of "
             f"{counted(made.records, 'pair')}. That is right only if both sides hold these records in the same order; "
             "otherwise give each an id of its own"
         )
     if made.by_prompt:
         yield (
-            f"Paired by prompt and seed, since the two evaluations have different settings: "
+            f"Paired by prompt and seed, because the two evaluations have different settings: "
             f"{counted(made.by_prompt, 'pair')}"
         )
     low, high = made.interval

@@ -36,8 +36,8 @@ class DraftOptions:
     )  # fmt: skip
     draft_source: Literal["lookup"] | None = opt(
         _DRAFT, "--draft", metavar="lookup",
-        help="find the last tokens earlier in prompt or text and propose the tokens that followed there, which suits "
-        "copies and edits; with -md, only where this promises more than the draft model",
+        help="find an earlier place of the last tokens in prompt or text, and propose the tokens that followed there; "
+        "suits copies and edits; with -md, used only where it promises more than the draft model",
     )  # fmt: skip
     n_max: int | Literal["auto"] = opt(
         _DRAFT, "--spec-draft-n-max", type=AutoWhole(0), metavar="K", default="auto",
@@ -50,8 +50,8 @@ class DraftOptions:
     )  # fmt: skip
     require_exact: bool = opt(
         _DRAFT, "--require-exact",
-        help="refuse a draft if the model's logits depend on how many tokens are decoded together, so that the draft "
-        "may change the text (default: print a warning)",
+        help="refuse a draft if the model's logits depend on how many tokens are decoded together, because the "
+        "draft may then change the text (default: print a warning)",
     )  # fmt: skip
 
     @property
@@ -66,7 +66,8 @@ class JudgedDraftOptions(DraftOptions):
 
     spec_mode: SpecMode = opt(
         _DRAFT, "--spec-mode", default="gumbel",
-        help="how proposals are accepted; only with mrs, rejection sampling, does the draft change the text of a seed",
+        help="how proposals are accepted. gumbel, match: a seed gives the same text as without a draft. mrs: by "
+        "rejection sampling, with which the draft changes the text of a seed",
     )  # fmt: skip
 
 
@@ -124,7 +125,7 @@ def _draft(stack: ExitStack, options: DraftOptions, settings: Mapping[str, Any],
 
 
 def in_flags(text: str) -> str:
-    """Return a message about rounding with flags in place of arguments of `Model`."""
+    """Replace the names of arguments of `Model` by flags, in a message about rounding."""
     for argument, flag in _NAMES.items():
         text = text.replace(argument, flag)
     return text

@@ -114,7 +114,7 @@ def evaluate_command(options: EvalOptions) -> None:
         click.echo(f"\n{harmless(str(results.judged))}")
     done = f"{len(results.outcomes):,} of {counted(results.expected or 0, 'text')}"
     if results.missing:
-        console.note(f"the evaluation is not finished: {done}, so that settings may have different prompts")
+        console.note(f"the evaluation is not finished: {done}. Settings may have different prompts")
     for name, rows in results.bad.items():
         file = {"tasks": options.tasks, "prompts": options.prompts}.get(name) or name
         for row in rows[:_BAD_ROWS]:
@@ -126,7 +126,7 @@ def evaluate_command(options: EvalOptions) -> None:
         say_if_unfit(results.costs, model=options.model)
     if results.speculated is not None:
         console.note(f"speculation: {results.speculated}")
-    save(results, options.out / "report.html")  # The table is printed first, so that a full disk does not prevent it.
+    save(results, options.out / "report.html")  # after the table, because the disk may be full
     console.note(f"report: {options.out / 'report.html'}")
     if results.failed:
         console.error(f"{visible(results.failure, 1000)}; --resume tries again")
@@ -251,7 +251,7 @@ def _rows_for(model: Path) -> tuple[Path, Path]:
 
 
 def _held(results: "Results", limit: Limit) -> list[str]:
-    """Return a message if a measured rate exceeds a limit. The list is empty if it does not, or is not known yet."""
+    """Return a line for each excess over a limit. If the rate is not known yet, the list is empty."""
     if limit.rate in RATES:
         if results.costs is None and (results.missing or results.unscored):
             return []

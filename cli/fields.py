@@ -72,7 +72,7 @@ def takes(
 
 
 def declared_options(kind: Any) -> Iterator[tuple[str, Any, Declared]]:
-    """Yield name, type and declaration of each field that is an option, including those of nested dataclasses."""
+    """Yield name, type and declaration of each field that is an option, including the fields of nested dataclasses."""
     hints = get_type_hints(kind)
     for row in fields(kind):
         if is_dataclass(hints[row.name]):

@@ -123,7 +123,7 @@ MXFP6, FP16 as the base and blocks of 7 (docs/speculative.md)"""
 
 
 def _table(four: "Four") -> "Table":
-    """Return a table with a column for each configuration, so that it is at most 80 characters wide."""
+    """Return a table, at most 80 characters wide, with a column for each configuration."""
     from lzsampler.reports.terminal import table
 
     rows = table()

@@ -144,7 +144,7 @@ def _unescaped(options: GenerateOptions) -> GenerateOptions:
 
 
 class _Explainer:
-    """Prints to stderr how penalties changed the chosen token of each `Explanation` and other likely tokens."""
+    """Prints each `Explanation` to stderr: how penalties changed the logits of the chosen and other likely tokens."""
 
     def __init__(self) -> None:
         self.silent = True
@@ -175,7 +175,9 @@ def _check_modes(prompt: str | None, options: GenerateOptions) -> None:
     check_draft(options.draft)
     asked, output = options.prompt, options.output
     if options.sampler == "graph" and output.explain:
-        raise click.UsageError("--explain needs the model's logits, which --sampler graph keeps: leave one of them out")
+        raise click.UsageError(
+            "--explain needs the model's logits, which --sampler graph does not return: leave one of them out"
+        )
     if options.sampler == "graph" and asked.prompts is not None:
         raise click.UsageError("--sampler graph is for one text at a time, not for --prompts: leave one of them out")
     if asked.prompts is None:
@@ -219,7 +221,7 @@ def _check_texts(prompt: str | None, options: GenerateOptions) -> None:
 
 
 def _check_save(path: Path, options: GenerateOptions) -> None:
-    """Raise a usage error for a name that is not one of JSON Lines, and for a file that lzs also reads."""
+    """Raise a usage error if --save names a file that is not JSON Lines, or a file that lzs also reads."""
     if str(path) == "-":
         raise click.UsageError("--save needs the name of a file; on standard output --json writes the same lines")
     if path.suffix.lower() in _NOT_LINES:

@@ -81,8 +81,8 @@ class GenerateOptions:
     sampling: SamplingOptions
     sampler: Literal["auto", "cpu", "graph"] = opt(
         _SAMPLING, "--sampler", default="auto",
-        help="where penalties and grammar masks are applied: cpu; or graph, llama.cpp's compute graph on the device of "
-        "the logits (docs/graph.md); auto is graph if the model's last layer is on a GPU, else cpu",
+        help="where penalties and grammar masks are applied. cpu: on the CPU. graph: in llama.cpp's compute graph, on "
+        "the device of the logits (docs/graph.md). auto: graph if the model's last layer is on a GPU, else cpu",
     )  # fmt: skip
     loops: LoopOptions
     draft: JudgedDraftOptions

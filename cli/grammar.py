@@ -47,8 +47,8 @@ def grammar(options: GrammarCommandOptions, action: str, given: tuple[str, ...])
     """Check a grammar and texts, or show what the grammar is.
 
     check says whether the vocabulary can spell the grammar. It also says whether each TEXT matches, is the beginning of
-    a match, or is wrong from some character on. It cuts a match into the longest tokens, and counts these tokens and
-    those of them that the grammar forces. The exit status is 1 if a text does not match.
+    a match, or is wrong from some character on. It cuts a match into the longest tokens, and counts the tokens and the
+    forced tokens. The exit status is 1 if a text does not match.
 
     show prints how many states the automaton has, how many tokens the states allow, and how many states allow only one
     token. -o draws a small automaton.
@@ -122,7 +122,7 @@ def _line(row: dict[str, Any]) -> str:
         rest = _quoted(row["text"][row["wrong_at"] :], 20)
         return f"no         {text}: wrong at character {row['wrong_at']}, {rest}"
     if "tokens" not in row:
-        return f"yes        {text}: tokens not counted, since the grammar does not allow its longest tokens"
+        return f"yes        {text}: tokens not counted, because the grammar does not allow its longest tokens"
     share = 100 * row["forced"] / max(row["tokens"], 1)
     return f"yes        {text}: {counted(row['tokens'], 'token')}, {row['forced']:,} forced ({share:.0f} %)"
 

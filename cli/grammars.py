@@ -28,11 +28,11 @@ ANY = "--regex, --choice, -j, -jf, --yaml-schema, --grammar or --grammar-file"
 
 
 def _one(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> str | None:
-    """Return the only pattern, if any. An empty pattern is refused, since it may come from an unset shell variable."""
+    """Return the only pattern, if any. An empty pattern is refused: it may come from an unset shell variable."""
     if len(given) > 1:
         raise click.UsageError("--regex can be given once: join the patterns with |")
     if given == ("",):
-        raise click.UsageError("--regex is empty, so that it matches an empty text only: give a pattern")
+        raise click.UsageError("--regex is empty, and matches only an empty text: give a pattern")
     return given[0] if given else None
 
 
@@ -65,8 +65,8 @@ class GrammarOptions:
     )
     tokenization: Literal["any", "forced", "proper"] = opt(
         GRAMMAR, "--tokenization", default="any",
-        help="tokens that may spell the text: any, all tokens; forced, only the tokenizer's where the grammar leaves "
-        "one choice; proper, only the tokenizer's everywhere",
+        help="tokens that may spell the text. any: all tokens. forced: only the tokenizer's tokens where the grammar "
+        "leaves one choice. proper: only the tokenizer's tokens everywhere",
     )  # fmt: skip
 
     @property
@@ -97,8 +97,8 @@ class TextGrammarOptions(GrammarOptions):
 
     grammar_scope: tuple[Part, ...] = opt(
         GRAMMAR, "--grammar-scope", metavar="PART",
-        help="constrain only thinking, answer or tool (tool calls); repeatable; answer must be among them; without "
-        "thinking, the grammar applies from the end of the thinking that the chat template opens (default: all parts)",
+        help="part to constrain: thinking, answer or tool (tool calls); repeatable; answer must be one of the parts. "
+        "Without thinking, the grammar begins after the thinking that the chat template opens (default: all parts)",
     )  # fmt: skip
     structure: Structure = opt(
         GRAMMAR, "--structure", default="scale", metavar="WHAT",
@@ -126,14 +126,14 @@ def check_grammar(options: TextGrammarOptions, *, on_loop: str, ignore_eos: bool
         raise click.UsageError(f"--ignore-eos forbids the tokens that end a text, which {name} needs: leave it out")
     scope = options.scope
     if scope and "answer" not in scope:
-        raise click.UsageError("--grammar-scope must have answer, which ends the text: add --grammar-scope answer")
+        raise click.UsageError("--grammar-scope must include answer, which ends the text: add --grammar-scope answer")
     action = ACTIONS[on_loop]
     if action.writes and (scope is None or "thinking" in scope or not action.needs_template):
         raise click.UsageError(f"--on-loop {on_loop} writes what {name} may forbid: use {names('writes', False)}")
 
 
 def say_what_is_missing(grammar: "Grammar | None", generation: "Generation", scope: tuple[Part, ...] | None) -> None:
-    """Report that a text ends before it matches its grammar, or that the text, or a part of it, is thinking."""
+    """Report that a text ends before it matches its grammar, or that its beginning or all of it is thinking."""
     if grammar is None:
         return
     if generation.reasoning and scope is None:

@@ -35,7 +35,8 @@ class GroupedOption(click.Option):
 
 
 class GroupedCommand(click.Command):
-    """A command that lists its options under titles. In errors of the library, it replaces parameters by options.
+    """A command that lists its options under titles. In errors of the library, the command replaces parameters by
+    options.
 
     If ``common`` is given, -h lists only the options with these names. --help always lists all options.
     """
@@ -112,10 +113,10 @@ def _show_common(ctx: click.Context, _: click.Parameter, given: bool) -> None:
 
 
 def with_flags(message: str, command: click.Command) -> str | None:
-    """Replace parameters by flags in an error message of the library; None if it does not begin with a parameter.
+    """Replace parameters by flags in an error message of the library.
 
-    After the first word, only words with an underscore count as parameters, since "history" or "seed" may be ordinary
-    words.
+    Return None if the message does not begin with a parameter. After the first word, only words with an underscore
+    count as parameters, because "history" or "seed" may be ordinary words.
     """
     flags = {p.name: flag_of(p) for p in command.params if isinstance(p, click.Option)}
     first = _FIELD.match(message)
@@ -126,12 +127,12 @@ def with_flags(message: str, command: click.Command) -> str | None:
 
 
 def flag_of(param: click.Parameter) -> str:
-    """Return the first long name of an option, or else its first name, for error messages."""
+    """Return the name of an option for error messages: its first long name, or else its first name."""
     return next((name for name in param.opts if name.startswith("--")), param.opts[0])
 
 
 def refuse_given(names: tuple[str, ...], why: str) -> None:
-    """Raise a usage error if the command line gives a parameter of ``names``, which has no effect, and say ``why``."""
+    """Raise a usage error if the command line gives a parameter in ``names``. ``why``: why it has no effect."""
     context = click.get_current_context()
     for param in context.command.params:
         given = context.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE

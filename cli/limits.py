@@ -67,7 +67,7 @@ def _limit(text: str, rates: Sequence[str], flag: str) -> Limit:
         if not 0 <= number <= (sys.float_info.max if match["rate"] == "cost" else 1):
             raise ValueError
     except (ValueError, ArithmeticError):
-        nats = ", for cost in nats a token" if "cost" in rates else ""
+        nats = " (cost: in nats a token)" if "cost" in rates else ""
         share = next(rate for rate in rates if rate != "cost")
         raise click.UsageError(
             f'{flag} takes a limit from 0 to 1 or in percent{nats}, such as {share}=1% or "{rates[0]} > 0.01" '

@@ -101,7 +101,7 @@ changes texts, or a text does not match); 2 an error; 130 Ctrl-C,
 def lzs(ctx: click.Context) -> None:
     """Run local GGUF models without repetition loops, and find loops in what models wrote.
 
-    The LZ penalty is that of arXiv 2504.20131.
+    The LZ penalty comes from arXiv 2504.20131.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)
@@ -173,7 +173,7 @@ def main() -> None:
 
 
 def _stream(given: TextIO | None, kind: type[_Stream], name: str) -> TextIO:
-    """Return a text stream over the class ``kind``. It can write any character, also where the locale cannot.
+    """Return a text stream over the class ``kind``. It can write any character, even if the locale cannot.
 
     A closed stream is replaced by a stream that cannot be written. The new stream takes the file descriptor of the
     closed stream. Otherwise another file could get this descriptor, and with it the output of native code.
@@ -229,7 +229,7 @@ def status_of(run: Callable[[], None]) -> int:
         return _status_of(run)
     except (KeyboardInterrupt, click.Abort):
         for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream.buffer, _Stream):  # The signal may have interrupted a flush, so this one completes it.
+            if isinstance(stream.buffer, _Stream):  # completes a flush that the signal interrupted
                 stream.buffer.waits = False
                 with suppress(OSError):
                     stream.flush()

@@ -1,4 +1,4 @@
-"""The options that several commands share, with llama.cpp's names if it has them. Samplers' are in sampling.py."""
+"""The options that several commands share, with llama.cpp's names if llama.cpp has them."""
 
 import re
 from collections.abc import Callable
@@ -45,7 +45,7 @@ class ModelOptions:
     path: Path | None = opt(_MODEL, "-m", "--model", type=ModelFile(), metavar="FILE", help=MODEL_HELP)
     n_ctx: int | None = opt(
         _MODEL, "-c", "--ctx-size", low=0,
-        help="context size in tokens; 0 is the size that the model was trained with (default: the same, but at most "
+        help="context size in tokens; 0 is the size that the model was trained with (default: this size, but at most "
         "4096)",
     )  # fmt: skip
     n_batch: int = opt(_MODEL, "-b", "--batch-size", low=1, default=512, help="prompt tokens decoded together")
@@ -81,8 +81,8 @@ class LoopOptions:
     )  # fmt: skip
     loop_rule: Literal["period", "stuck", "both"] | None = opt(
         _ACTION, "--loop-rule", metavar="RULE",
-        help="what counts as a loop: period, copies of one pattern; stuck, a long stretch with almost no new text; or "
-        "both (default: period)",
+        help="what counts as a loop. period: copies of one pattern. stuck: a long stretch with almost no new text. "
+        "both: either of them (default: period)",
     )  # fmt: skip
     max_pattern_size: int | None = opt(_ACTION, "--loop-max-pattern", help="longest pattern, in tokens (default: 512)")
     min_pattern_size: int | None = opt(_ACTION, "--loop-min-pattern", help="shortest pattern, in tokens (default: 8)")
@@ -98,7 +98,7 @@ class LoopOptions:
 
     @property
     def cuts(self) -> bool:
-        """Whether a text may be cut, so that it cannot be printed before it ends."""
+        """Whether a text may be cut. Such a text is printed only after its end."""
         return ACTIONS[self.on_loop].cuts
 
 
@@ -199,7 +199,7 @@ refused_samplers = options(
     _refused("--mirostat", message="lzs has no mirostat: use --temp with --top-p or --min-p"),
 )
 refused_lora = _refused("--lora", message="lzs loads no LoRA adapters: merge the adapter into the GGUF file first")
-accepted_already = click.option(  # Command lines for llama-cli may have these options. lzs always behaves like this.
+accepted_already = click.option(  # Command lines for llama-cli may have these options. lzs always behaves as they ask.
     "--jinja", "--no-display-prompt", hidden=True, is_flag=True, expose_value=False
 )
 

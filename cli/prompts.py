@@ -65,7 +65,7 @@ def write_all(params: "Params", policy: "LoopPolicy", options: "GenerateOptions"
             if raised is KeyboardInterrupt:
                 console.error(f"interrupted: wrote {n_texts:,} of {counted(len(rows), 'text')}{where}")
 
-        stack.push(say_what_is_there)  # The stack calls it last, after the progress bar is cleared.
+        stack.push(say_what_is_there)  # called last, after the progress bar is cleared
         file = stack.enter_context(TranscriptFile(save_to)) if save_to else None
 
         def save(number: int) -> None:
@@ -120,7 +120,7 @@ def write_all(params: "Params", policy: "LoopPolicy", options: "GenerateOptions"
                     written += 1
                 bar.update(written + len(waiting), len(rows))
         finally:
-            for number in sorted(waiting):  # All are saved first, because printing may wait for a reader.
+            for number in sorted(waiting):  # All texts are saved first, because printing may wait for a reader.
                 save(number)
             for number in sorted(saved):
                 show(number)

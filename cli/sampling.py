@@ -55,26 +55,26 @@ class SamplingOptions:
     )  # fmt: skip
     preset: str = opt(
         _LZ, "--preset", type=click.Choice([*PRESETS]), default="default", metavar="NAME",
-        help="LZ settings to start from: default, for models that loop; guard, for JSON, tools and models that seldom "
-        "loop, penalizes only long copies within the text; paper, the settings of arXiv 2504.20131",
+        help="LZ settings to start from. default: for models that loop. guard: only long copies within the text, for "
+        "JSON, tools and models that seldom loop. paper: as in arXiv 2504.20131",
     )  # fmt: skip
     lz_penalty: float | None = opt(
-        _LZ, "--lz-penalty", metavar="A", help="logits per bit; 0 is off (default: 0.3, or that of --preset)"
+        _LZ, "--lz-penalty", metavar="A", help="logits per bit; 0 is off (default: 0.3, or the value of --preset)"
     )
     lz_min_match: int | None = opt(_LZ, "--lz-min-match", default=5, help="shortest repetition to penalize, in tokens")
     lz_run_penalty: float | None = opt(
         _LZ, "--lz-run-penalty", metavar="R",
         help="penalty in logits for each token that the text copies from itself beyond --lz-run-allowance; 0 is off "
-        "(default: 0.5, or that of --preset)",
+        "(default: 0.5, or the value of --preset)",
     )  # fmt: skip
     lz_run_allowance: int | None = opt(
         _LZ, "--lz-run-allowance",
         help="tokens that the text may copy from itself before --lz-run-penalty applies, 16 times as many under a "
-        "grammar (default: 32, or that of --preset)",
+        "grammar (default: 32, or the value of --preset)",
     )  # fmt: skip
     lz_window: int | None = opt(
         _LZ, "--lz-window",
-        help="how many tokens the LZ penalty looks back, 2 to 131072 (default: 2048, or that of --preset)",
+        help="how many tokens the LZ penalty looks back, 2 to 131072 (default: 2048, or the value of --preset)",
     )  # fmt: skip
     lz_formula: Formula = opt(
         _LZ, "--lz-formula", default="rate", metavar="NAME",
@@ -102,7 +102,8 @@ class SamplingOptions:
     )  # fmt: skip
     penalty_window: int = opt(
         _OTHERS, "--repeat-last-n", low=-1, default=-1,
-        help="how many tokens these three penalties look back; 0\xa0turns them off, -1\xa0is\xa0all",
+        help="how many tokens the repeat, frequency and presence penalties look back; 0\xa0turns them off, "
+        "-1\xa0is\xa0all",
     )  # fmt: skip
     dry_multiplier: float = opt(
         _DRY, "--dry-multiplier", metavar="A", default=0.0,
@@ -132,7 +133,7 @@ class SamplingOptions:
         return () if self.dry_breakers == ("none",) else tuple(map(_breaker, self.dry_breakers)) or DRY_BREAKERS
 
 
-# Fields that `params_from` does not copy, but computes, or that need a vocabulary.
+# Fields that `params_from` does not copy: it computes some, and the others need a vocabulary.
 _OTHERWISE = ("preset", "dry_breakers", "logit_bias", "penalty_window", "seed")
 
 
@@ -199,5 +200,5 @@ def _bias(text: str) -> tuple[int, float]:
 
 
 def _breaker(text: str) -> str:
-    """Return a sequence breaker with line breaks and tabs in place of \\n and \\t, which are easier to type."""
+    """Return a sequence breaker with line breaks and tabs in place of \\n and \\t."""
     return text.replace("\\n", "\n").replace("\\t", "\t")

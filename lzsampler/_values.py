@@ -82,7 +82,9 @@ def number(name: str, value: object, low: float, high: float) -> float:
 
 
 def token_ids(name: str, tokens: object, hint: str) -> tuple[int, ...]:
-    """Return the distinct token ids, sorted. ``hint``: a function of lzsampler.llama that takes strings."""
+    """Return the distinct token ids, sorted.
+
+    ``hint``: the function of lzsampler.llama that the error for a string recommends."""
     if isinstance(tokens, str | bytes) or not hasattr(tokens, "__iter__"):
         raise ArgumentTypeError(f"{name} must be a sequence of token ids, got {shown(tokens)}")
     ids = list(tokens)
@@ -95,7 +97,7 @@ def token_ids(name: str, tokens: object, hint: str) -> tuple[int, ...]:
 
 
 def bias_pairs(table: object) -> tuple[tuple[int, float], ...]:
-    """Return the pairs of token id and bias, sorted, so that equal tables compare equal and can be hashed."""
+    """Return the pairs of token id and bias as a sorted tuple, which can be hashed."""
     import numpy as np
 
     if isinstance(table, str | bytes) or not hasattr(table, "__iter__"):

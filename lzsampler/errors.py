@@ -13,7 +13,7 @@ class LzsError(RuntimeError):
 class MissingExtra(LzsError, ModuleNotFoundError):  # noqa: N818 (the name says what is missing)
     """An optional package is missing or does not load. The message says what to install.
 
-    The error is an ImportError, so that `pytest.importorskip` and ``try: import`` work as with any module.
+    The error is an ImportError, as `pytest.importorskip` and ``try: import`` expect.
     """
 
 
@@ -31,4 +31,4 @@ class ArgumentError(ValueError):
 
 
 class ArgumentTypeError(ArgumentError, TypeError):
-    """An argument has the wrong type. It is a ValueError too, so that one `except` catches any bad argument."""
+    """An argument has the wrong type. The error is a ValueError too: one `except` catches any bad argument."""

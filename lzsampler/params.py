@@ -101,7 +101,7 @@ class Params:
       as well). llama.cpp's own penalties always look at prompt and text. With "generated" the text may repeat what the
       prompt contains: names, quoted text, code to be changed. ``exempt``: token ids that no penalty changes.
     - ``structure``: how penalties treat text that a grammar forces. "scale": the penalty of a token is multiplied by
-      the share of its bytes that the grammar leaves free, so that a wholly forced token has no penalty. "free": in
+      the share of its bytes that the grammar leaves free; a wholly forced token has no penalty. "free": in
       addition, all penalties skip wholly forced tokens in the history. "off": a grammar changes no penalty. Without a
       grammar the three values do the same. See docs/penalties.md.
     - ``dry_multiplier``: strength of DRY, logits, >= 0; 0 is off, 0.8 is usual. If a token would extend a repetition of
@@ -127,7 +127,7 @@ class Params:
     keeps the stored number. So if you change ``lz_rule``, ``lz_window`` or a ``*_method`` with `replace`, pass None
     again for ``lz_window``, ``lz_buffer`` or the penalty.
 
-    Raises a ValueError that shows the value for a number that is not finite or out of range and for an unknown name. A
+    A number that is not finite or is out of range, or an unknown word, raises a ValueError that shows the value. A
     value of the wrong type raises an `lzsampler.errors.ArgumentTypeError`, which is a TypeError and a ValueError.
     """
 
@@ -182,7 +182,7 @@ class Params:
         own = {
             *settings,
             *(SEPARATORS if settings.keys() & {*SEPARATORS} else ()),
-        }  # If one set is given, the model's sets are not used.
+        }  # If the caller gives separators or commas, the model's sets are not used.
         return replace(made, **{name: ids for name, ids in model.token_classes(made).items() if name not in own})
 
     def __post_init__(self) -> None:
@@ -489,8 +489,8 @@ def changed(params: Params, changes: Mapping[str, Any]) -> Params:
     """Return ``params`` with other values in some fields.
 
     Unlike `dataclasses.replace`, this function resets the fields that only the former ``lz_rule`` has. It also resets a
-    window and a buffer that had their default values. If ``lz_penalty`` becomes 0, it sets the run penalty to 0 too, so
-    that LZ is wholly off.
+    window and a buffer that had their default values. If ``lz_penalty`` becomes 0, the run penalty becomes 0 too, and
+    LZ is wholly off.
     """
     rule = changes.get("lz_rule", params.lz_rule)
     if changes.get("lz_penalty") == 0:
@@ -521,13 +521,13 @@ def sampling_fields(params: Params) -> list[str]:
 
 
 def penalties_from(function: str, params: Params | None, settings: Mapping[str, Any], others: Iterable[str]) -> Params:
-    """Return the settings that a user gave to ``function``, such as `attach`, for a host with its own sampler.
+    """Return the settings that a user gave to ``function``, such as `attach`, for a host library that samples itself.
 
     ``settings``: fields of `Params` by name. They replace fields of ``params``, or else of ``PRESETS["default"]``.
-    ``others``: the other keywords of ``function``, one of which is suggested for a misspelt name.
+    ``others``: the other keywords of ``function``. The error for a misspelt name may suggest one of them.
 
-    Raises TypeError for an unknown name and for ``params`` that are not `Params`; ValueError like `Params`. Warns if
-    ``params`` set fields of penalties but switch no penalty on, so that the fields have no effect.
+    Raises TypeError for an unknown name, and for ``params`` that are not `Params`. Raises ValueError like `Params`.
+    Warns if ``params`` set fields of penalties but switch no penalty on: these fields have no effect.
     """
     names = [field.name for field in fields(Params)]
     for name in settings:
@@ -544,7 +544,7 @@ def penalties_from(function: str, params: Params | None, settings: Mapping[str, 
     acts = acts or bool(made.logit_bias or made.repetition_detection or made.stuck_detection)
     if given and not acts and "lz_penalty" not in settings:
         warnings.warn(
-            f"these params set {', '.join(given)} but switch no penalty on, since lz_penalty is 0 in a Params: "
+            f"these params set {', '.join(given)} but switch no penalty on, because lz_penalty is 0 in them: "
             f"add lz_penalty={PRESETS['default']['lz_penalty']}, or give {function}() the settings as keywords",
             stacklevel=3,
         )

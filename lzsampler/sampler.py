@@ -35,7 +35,7 @@ MaskOwner = Literal["user", "grammar"]
 _OWNERS = {"user": lib.LZS_MASK_USER, "grammar": lib.LZS_MASK_GRAMMAR}
 MAX_VOCAB: int = lib.LZS_MAX_VOCAB
 _S = TypeVar("_S", bound="Sampler")
-_ATTRIBUTES = {"n_vocab", "params", "grammar", "handle", "in_use", "_token", "_stepped"}  # `Sampler` sets these.
+_ATTRIBUTES = {"n_vocab", "params", "grammar", "handle", "in_use", "_token", "_stepped"}  # that `Sampler` itself sets
 _EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit of lzsampler_plan.h
 
 
@@ -184,7 +184,7 @@ class Sampler:
 
     @one_thread
     def copy_from(self, other: "Sampler") -> None:
-        """Replace history, position, masks, grammar and settings by those of ``other``, without making a new object.
+        """Copy history, position, masks, grammar and settings from ``other``, without making a new object.
 
         Raises ValueError and changes nothing if the vocabularies differ, or if the two samplers differ in a setting
         that cannot change between steps (see `set_params`).
@@ -195,7 +195,7 @@ class Sampler:
             raise ArgumentError(f"n_vocab of the other sampler must be {self.n_vocab}, got {other.n_vocab}")
         difference = fixed_difference(self.params, other.params)
         if difference is not None:
-            raise ArgumentError(f"{difference} by copying from another sampler: clone() that one instead")
+            raise ArgumentError(f"{difference} by copying from another sampler: clone() the other one instead")
         with using(other):
             check(lib.lzs_sampler_copy(self.handle, other.handle))
             self.params, self.grammar, self.in_use.also = other.params, other.grammar, other.in_use.also
@@ -255,8 +255,8 @@ class Sampler:
     def set_grammar(self, grammar: "Grammar | None") -> None:
         """Allow only what a grammar allows. The grammar's text begins with the next token. None removes the grammar.
 
-        A token must be allowed by the grammar and by the masks. In each state the grammar allows some token, so that
-        the text can be completed. The grammar allows an end token exactly when the text matches. If a token was
+        A token must be allowed by the grammar and by the masks. In each state the grammar allows a token with which the
+        text can still be completed. The grammar allows an end token exactly when the text matches. If a token was
         accepted that the grammar does not allow, the grammar allows no further token.
 
         A `rewind` and a `clone` also restore the state of the grammar. A rewind to before the grammar was set removes
@@ -338,7 +338,7 @@ class Sampler:
 
     @one_thread
     def _sampled(self, status: int, row: Any) -> int:
-        """If `lzs_try_sample` returned LZS_EBUSY, pick a token by the slower call; for any other error status, raise.
+        """If `lzs_try_sample` returned LZS_EBUSY, pick a token with `lzs_sample`; for any other error, raise.
 
         LZS_EBUSY means that the sampler has a grammar, or that this thread holds the sampler's lock.
         """
@@ -436,7 +436,7 @@ class Sampler:
 
     @one_thread
     def _made(self, status: int, logits: Any) -> int:
-        """If `lzs_try_step` returned LZS_EBUSY, step by the slower call; for any other error status, raise.
+        """If `lzs_try_step` returned LZS_EBUSY, step with `lzs_step`; for any other error status, raise.
 
         LZS_EBUSY means that the sampler has a grammar, or that this thread holds the sampler's lock.
         """
@@ -608,7 +608,7 @@ def lz_bits(
 
     Tokens with 0 bits are left out. ``history``: int[n], oldest first; the last ``window`` (2..131072) tokens count.
     ``buffer``: longest suffix compared (1..4096, below the window; None is 32, or window - 1 if that is smaller). The
-    penalty lowers a logit by strength * bits. If n <= buffer, all bits are 0. The rule is that of arXiv 2504.20131;
+    penalty lowers a logit by strength * bits. If n <= buffer, all bits are 0. The rule comes from arXiv 2504.20131;
     docs/penalties.md gives its formulas.
     """
     n_vocab = integer("n_vocab", n_vocab, 1, MAX_VOCAB)

@@ -579,13 +579,13 @@ def test_equal_ids_are_said(tmp_path: Path) -> None:
     )
     assert said in done.stdout.splitlines()
     assert "B has" not in done.stdout
-    assert "Paired by order, since several records of a file have the same id: 1 of 1 pair. " in done.stdout
+    assert "Paired by order, because several records of a file have the same id: 1 of 1 pair. " in done.stdout
 
 
 def test_the_list_says_that_its_loops_are_the_largest_and_those_of_the_table_the_first(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("so it is, " * 40 + PROSE[:900] + "and it was. " * 90)
     table, worst = audit(tmp_path / "a.txt").stdout.split("Worst loops: ")
-    assert worst.startswith("the largest loop of each record; the period above is that of its first loop\n")
+    assert worst.startswith("the largest loop of each record; the period above belongs to its first loop\n")
     assert re.search(r"\ball +1 .* 0 % +10 ", table)
     assert "p=12" in worst
 

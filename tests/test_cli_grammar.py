@@ -137,7 +137,7 @@ def test_the_automaton_is_shown_and_drawn(tmp_path: Path) -> None:
         ),
         (("show", "--regex", "a", "-o", "a.png"), "cannot write a.png: its name must end in .svg"),
         (("check", "--regex", "a", "--regex", "b"), "--regex can be given once: join the patterns with |"),
-        (("check", "--regex", ""), "--regex is empty, so that it matches an empty text only: give a pattern"),
+        (("check", "--regex", ""), "--regex is empty, and matches only an empty text: give a pattern"),
         (("check", "--choice", ""), "the only --choice is an empty text: give the texts to choose from"),
         (
             ("check", "-j", '{"type": "string", "maxlength": 3}'),

@@ -621,7 +621,7 @@ def test_pairs_made_by_line_number_are_counted_and_said(tmp_path: Path) -> None:
         assert compare(a.outcomes(), b.outcomes()).by_number == 2
     command = [sys.executable, "-m", "lzsampler.cli.main", "diff", *sides]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert "Paired by line number, since the rows have no id: 2 of 3 pairs" in done.stdout
+    assert "Paired by line number, because the rows have no id: 2 of 3 pairs" in done.stdout
 
 
 def test_nothing_is_passed_over_in_silence(write: Write) -> None:

@@ -103,8 +103,8 @@ def automaton_of(grammar: Grammar, limit: int = MAX_STATES, *, part_masks: PartM
 def prepare_part_masks(masks: PartMasks, schemas: Iterable[dict[str, Any] | bool | str] = COMMON) -> None:
     """Fill a cache with the masks for the parts of JSON Schemas, by default strings, numbers, dates and UUIDs.
 
-    This visits the states of each schema, up to 500, ordered by their distance from the start state. Errors as
-    `Grammar.json_schema`.
+    The function visits the states of each schema, up to 500, ordered by their distance from the start state. Raises the
+    errors of `Grammar.json_schema`.
     """
     if isinstance(schemas, dict | str) or not isinstance(schemas, Iterable):
         raise ArgumentTypeError(f"schemas must be a list of schemas, got {schemas!r:.50}")

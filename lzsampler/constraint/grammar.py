@@ -56,8 +56,8 @@ class Grammar:
         self.source = source
         self.vocabulary = vocabulary
         self._again = again
-        self.spelling: Spelling | None = None  # kept alive, since C borrows it
-        self.part_masks: PartMasks | None = None  # kept alive, since C borrows it
+        self.spelling: Spelling | None = None  # kept alive: C borrows it
+        self.part_masks: PartMasks | None = None  # kept alive: C borrows it
         self.handle = ffi.gc(handle, lib.lzs_grammar_free, lib.lzs_grammar_memory(handle))  # `lzs_grammar *`
         self.in_use = InUse("this Grammar", "give each thread a copy() of it")
 
@@ -70,8 +70,8 @@ class Grammar:
         ``pattern``: in the dialect of docs/grammar.md; bytes are UTF-8. ``vocabulary``: a `Model`, a `TokenBytes` or a
         `Spelling`. ``tokenization``: see `Grammar`; ValueError or LzsError if the vocabulary does not know the
         tokenizer. ``max_bytes``: the memory for states and masks; 0 is 128 MiB. If states and masks need more memory,
-        they are dropped and made again when needed. ValueError, with the offset and the reason, for anything outside
-        the dialect: no part of a pattern is ever ignored.
+        they are dropped and made again when needed. Anything outside the dialect raises a ValueError with the offset
+        and the reason.
         """
         if not isinstance(pattern, str | bytes):
             raise ArgumentTypeError(f"pattern must be a str or bytes, got {pattern!r:.50}")
@@ -137,8 +137,8 @@ class Grammar:
         properties, and items after `prefixItems`. ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`.
         ``share``: whether to keep the masks of strings and numbers in `TokenBytes.part_masks`, for all grammars with
         the same strings and numbers. Sharing does not change the masks. The shared states have a limit of 8 MiB of
-        their own, and do not count for ``max_bytes``. ValueError for an unsupported keyword, with the keyword and its
-        JSON pointer, and for a schema that no value can meet. Only annotations are ignored.
+        their own, and do not count for ``max_bytes``. ValueError for a schema that no value can meet, and for an
+        unsupported keyword; the message has the keyword and its JSON pointer. Only annotations are ignored.
         """
         return cls._schema("json_schema", None, schema, vocabulary, depth, closed, tokenization, max_bytes, share)
 
@@ -198,8 +198,8 @@ class Grammar:
         """Return a grammar from its text in GBNF, llama.cpp's language of grammars. llama.cpp makes the masks.
 
         The rule ``root`` stands for the whole generated text. ``vocabulary``: a `Model`, whose file is opened a second
-        time, without the weights. ValueError for a grammar that llama.cpp refuses, with its reason, and for more than
-        64 KiB. docs/grammar.md lists the limits of a grammar in GBNF.
+        time, without the weights. ValueError for more than 64 KiB, and for a grammar that llama.cpp refuses; the
+        message has the reason. docs/grammar.md lists the limits of a grammar in GBNF.
         """
         if not isinstance(text, str):
             raise ArgumentTypeError(f"text must be a str, got {text!r:.50}")
@@ -382,7 +382,7 @@ class EngineGrammar(Grammar):
 
     ``make``: a function that returns a `Matcher` in the grammar's start state. ``engine``: the engine's name.
     ``picks_first``: whether a greedy sampler first picks among all tokens. The sampler then needs a mask only if the
-    grammar does not allow the picked token. This is for engines that take long for a mask.
+    grammar does not allow the picked token. True suits an engine that takes long for a mask.
     """
 
     has_automaton = False
@@ -434,7 +434,7 @@ class EngineGrammar(Grammar):
     @property
     @one_thread
     def problem(self) -> str | None:
-        """The engine's error message in one line, or None. Raises the KeyboardInterrupt of a Ctrl-C while C called the
+        """The engine's error message in one line, or None. Raises KeyboardInterrupt if Ctrl-C came while C called the
         engine.
         """
         self._states.check_interrupted()

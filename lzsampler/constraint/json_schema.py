@@ -47,7 +47,7 @@ _MOST_KNOWN, _MOST_PARTS = 64, 2_000
 
 
 def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator] | None" = None) -> Parts:
-    """Return the parts of the grammar of a schema. ValueError for anything unsupported, with keyword and pointer.
+    """Return the parts of the grammar of a schema. Anything unsupported raises a ValueError with keyword and pointer.
 
     ``kind``: the translator, which defines the form of the texts; None is the translator for JSON. The parts of the
     latest schemas are cached, because a server gets the same few schemas repeatedly, or schemas that differ only in
@@ -69,13 +69,13 @@ def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator] | No
 
 
 def forget_parts() -> None:
-    """Clear the cache of parts, so that the next schema is translated again; for measurements."""
+    """Clear the cache of parts before a measurement: the next schema is then translated again."""
     _KNOWN.clear()
 
 
 def _kept(schema: Any, shape: Shape, key: _Key, translate: Callable[[], tuple[Parts, bool]]) -> Parts:
     """Return the parts of a schema. If parts of a schema of the same shape are cached, reuse these parts."""
-    kept = _KNOWN.get(key)  # read only once, since another thread may clear the dict
+    kept = _KNOWN.get(key)  # read only once, because another thread may clear the dict
     if kept is not None:
         if not shape.plain:
             check_values(schema)
@@ -119,8 +119,8 @@ class Translator:
 
     ``names_matter``: whether parts other than names depend on the names of properties. ``unit``: the pattern for one
     character of a string. ``raw``: the characters that must be escaped, for use in a character class.
-    ``longest_name``: the most characters of a name that is not in the schema. ``indent``: the number of spaces that
-    each level of nesting adds to a new line; 0 in JSON, which has no new lines.
+    ``longest_name``: largest number of characters of a name that is not in the schema. ``indent``: the number of spaces
+    that each level of nesting adds to a new line; 0 in JSON, which has no new lines.
     """
 
     unit = _UNIT
@@ -445,7 +445,7 @@ class Translator:
         root: dict[str, Any] = {}
         order: list[dict[str, Any]] = [root]  # all nodes, each after its parent
         begins, ends = {""}, set()
-        if sum(len(units) ** 2 for units in names) > 2 * MAX_WEIGHT:  # the sum is about the length of all prefixes
+        if sum(len(units) ** 2 for units in names) > 2 * MAX_WEIGHT:  # All prefixes have about sum / 2 units.
             raise TooLargeError
         for units in names:
             at, text = root, ""

@@ -24,7 +24,7 @@ def refusal(pointer: str, reason: str) -> ArgumentError:
 
 
 class WrittenFloat(float):
-    """A number with its text from a schema, so that digits beyond those of a double are not lost."""
+    """A number that keeps its text from a schema, with all digits that a double would lose."""
 
     written: str
 
@@ -194,7 +194,7 @@ def shape_of(schema: Any) -> Shape | None:
 
     In ``data``, a number replaces each name, and the same number replaces the same name. If the path in a reference may
     contain the name of a property, the names stay in ``data``. None for a schema of more than `MAX_SHAPE` bytes, and
-    for a value whose type is not exactly one of JSON's types.
+    for a value of another type than JSON's, even of a subclass.
     """
     shaper = _Shaper()
     try:
@@ -203,7 +203,7 @@ def shape_of(schema: Any) -> Shape | None:
         except _UnlikeError:
             shaped, shaper = schema, _Shaper()
             shaper.count(schema)
-        data = marshal.dumps(shaped, 2)  # later versions also mark which objects are identical
+        data = marshal.dumps(shaped, 2)  # Later versions of marshal also write which objects are identical.
     except (_NoShapeError, RecursionError, ValueError):
         return None
     names = tuple(shaper.names)
@@ -226,7 +226,7 @@ class _Shaper:
     def __init__(self) -> None:
         self.names: dict[str, int] = {}
         self.plain = True
-        self._left = MAX_SHAPE  # number of further values that are allowed, since each takes at least a byte
+        self._left = MAX_SHAPE  # how many more values fit in MAX_SHAPE bytes, at 1 byte each
 
     def shaped(self, schema: Any) -> Any:
         """Return a schema with numbers for names and without annotations."""
@@ -257,7 +257,7 @@ class _Shaper:
             elif kind is list and keyword == "required":
                 self._left -= len(value)
                 value = tuple([names.setdefault(name, len(names)) if type(name) is str else None for name in value])
-            elif kind is list and (keyword in _MANY or keyword in _NAMED):  # JSON Schema forbids a list for _NAMED
+            elif kind is list and (keyword in _MANY or keyword in _NAMED):  # a list for _NAMED is an invalid schema
                 self._left -= len(value)
                 value = [self.shaped(inner) for inner in value]
             elif kind not in _SCALARS:

@@ -51,7 +51,7 @@ class MatcherStates:
         self.tokens = tokens
         self.problem: str | None = None
         self._interrupted: BaseException | None = None
-        self._broken = False  # whether an error may have left the matcher in a state other than the last of `_way`
+        self._broken = False  # whether an error may have left the matcher in another state than the last one of `_way`
         self.nodes: dict[int, tuple[int, int, int]] = {START: (0, -1, 0)}  # state -> (parent, token, depth)
         self._following: dict[tuple[int, int], int] = {}
         self._last: int = START

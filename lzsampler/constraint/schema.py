@@ -120,7 +120,7 @@ class Document:
         self._recursive = self._find_recursive() if references else set[str]()
 
     def at(self, pointer: str, *keys: str | int) -> str:
-        """Return the pointer to the value to which ``keys`` lead from the value at ``pointer``."""
+        """Return ``pointer`` extended by ``keys``, and store the value there in `_values`."""
         value = self._values[pointer]
         for key in keys:
             value = value[key]
@@ -159,7 +159,8 @@ class Document:
             data = marshal.dumps(schema, 2)
         except ValueError:  # a value has a subclass of a JSON type, such as `WrittenFloat`
             return None
-        return None if b"$ref" in data or b"oneOf" in data else data  # the ways of these depend on the pointer
+        # The ways of a schema with $ref or oneOf depend on its pointer.
+        return None if b"$ref" in data or b"oneOf" in data else data
 
     # ---- one schema ----
 

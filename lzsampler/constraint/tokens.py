@@ -26,7 +26,7 @@ _WORDS: dict[str, int] = {
     "llama3": lib.LZS_WORDS_LLAMA3,
     "qwen2": lib.LZS_WORDS_QWEN2,
 }
-_NO_TOKEN = 2 * lib.LZS_MAX_VOCAB  # larger than any index from `lzs_spelling_check`, which returns SIZE_MAX for none
+_NO_TOKEN = 2 * lib.LZS_MAX_VOCAB  # The only larger result of `lzs_spelling_check` is SIZE_MAX (no index).
 
 
 class TokenBytes:
@@ -37,8 +37,8 @@ class TokenBytes:
     token without bytes is never allowed either. ``speller``: a function that makes the `Spelling` of these tokens on
     first use. `lzsampler.llama.token_bytes` reads the bytes from a model. Any number of threads may use this object.
 
-    TypeError for anything but bytes and ids. ValueError for an id outside the vocabulary, for no end token, and for a
-    token of more than 65,535 bytes.
+    TypeError for anything but bytes and ids. ValueError if there is no end token, for an id outside the vocabulary, and
+    for a token of more than 65,535 bytes.
     """
 
     def __init__(

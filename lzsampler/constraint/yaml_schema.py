@@ -18,7 +18,7 @@ from .schema import Conjunction, Document, Facts
 # Characters that a double-quoted YAML string cannot hold unescaped, or that YAML 1.1 takes for the end of a line.
 _HIDDEN = r"\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff"
 _RAW = rf"\"\\\x00-\x1f{_HIDDEN}"
-# The pattern leaves out escaped surrogate pairs, since YAML reads two characters, and \\/, which old PyYAML refuses.
+# The pattern leaves out escaped surrogate pairs, because YAML reads two characters, and \\/, which old PyYAML refuses.
 _UNIT = rf'[^{_RAW}]|\\(["\\bfnrt]|u([0-9a-ce-fA-CE-F][0-9a-fA-F]{{3}}|[dD][0-7][0-9a-fA-F]{{2}}))'
 _NUMBER = (  # without 1e5, which YAML 1.1 reads as text
     rf"-?(0|[1-9]\d{{0,{INTEGER_DIGITS - 1}}})(\.\d{{1,{FRACTION_DIGITS}}}([eE][+-]\d{{1,2}})?)?"

@@ -30,7 +30,7 @@ from .costs import SKIP, Charge, Cost, Costs, TextCosts, charges_of
 from .fitting import params_for
 from .grid import Grid, read_grid
 
-_BATCH_BYTES = 32 << 20  # most bytes of a batch's logits; llama.cpp has one batch and this module up to three
+_BATCH_BYTES = 32 << 20  # bytes of a batch's logits at most; llama.cpp has 1 batch, this module up to 3
 _LEAST, _MOST = 64, 256  # least and greatest number of tokens of a batch
 _TEMPLATE_MARKS = ("<think>\n", "\n</think>\n\n")  # tags around reasoning that a transcript stores separately
 
@@ -52,8 +52,8 @@ def cost(
 
     ``model``: a GGUF file. ``texts``: files and folders. ``sets``: names of sets of the package, such as "lists", or
     "all". ``format``: as in `read_texts`, which explains how texts are read and what their kinds are. ``skip``: how
-    many tokens at the beginning of each text are not scored, since most penalties have little effect on them.
-    ``max_tokens``: the most tokens of a text that are read; None reads all. A text that does not fit in the context
+    many tokens at the beginning of each text are not scored, because most penalties have little effect on them.
+    ``max_tokens``: how many tokens of a text are read at most; None reads all. A text that does not fit in the context
     (``n_ctx``, as in `Model`) is cut into pieces. Each piece is scored like a new text, with its own ``skip``.
     ``on_progress`` is called with (characters done, all characters).
 

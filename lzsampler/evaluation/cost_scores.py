@@ -17,10 +17,10 @@ Edits = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.flo
 
 _ROWS_AT_ONCE = 16  # rows of logits that are converted to float64 at a time
 # The terms of edited tokens are subtracted from the sum of a row. If at least this share of the sum remains, the
-# remainder is used. Its relative error is at most about 1e-9, since the relative error of the sum is about 1e-15. If
+# remainder is used. Its relative error is at most about 1e-9, because the relative error of the sum is about 1e-15. If
 # less remains, the terms of the other tokens are summed directly.
 _LEFT = 1e-6
-_LEAST_MASS = 1e-290  # a smaller sum has lost digits, since its terms are close to the smallest float64
+_LEAST_MASS = 1e-290  # a smaller sum has lost digits, because its terms are close to the smallest float64
 _MOST = np.finfo(np.float32).max
 
 

@@ -136,7 +136,7 @@ def _chosen(names: Sequence[str]) -> list[str]:
 
 
 def _unused(name: str, taken: Mapping[str, object]) -> str:
-    """Return a name that no other text has, since several rows may have the same id."""
+    """Return a name that no other text has, because several rows may have the same id."""
     number, made = 1, name
     while made in taken:
         number += 1
@@ -185,7 +185,7 @@ def _texts(path: str, kind: str, format: str | None) -> Iterator[RightText | Bad
             raise OSError(None, "not a file or folder")
         with open(path, "rb") as file:
             packed = decode.compression(file.read(4))
-        if packed == "utf-16" and not rows:  # read the raw bytes, since the stream replaces broken bytes by U+FFFD
+        if packed == "utf-16" and not rows:  # read the raw bytes, because the stream replaces broken bytes by U+FFFD
             packed = ""
         with decode.opened(path, packed) as stream:
             data, ended = decode.whole(stream)

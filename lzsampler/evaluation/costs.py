@@ -52,7 +52,7 @@ class Charge:
 
 
 def charges_of(grid: Grid) -> tuple[Charge, ...]:
-    """Return the penalties of a grid, each once, since temperature and truncation do not change the cost."""
+    """Return the penalties of a grid, each once: temperature and truncation do not change their cost."""
     found: dict[Any, list[Setting]] = {}
     for setting in grid.settings:
         params = replace(setting.params, **_NEUTRAL)
@@ -97,7 +97,8 @@ class Cost(NamedTuple):
 class TextCosts:
     """The costs of one text. ``tokens``: the number of scored tokens. ``costs``: name of a `Charge` -> its cost.
 
-    ``nats``: the cost of the scored tokens without penalties. ``first``: how many of them are then the first choice.
+    ``nats``: the cost of the scored tokens without penalties. ``first``: how many scored tokens are the first choice
+    without penalties.
     """
 
     name: str
@@ -188,7 +189,7 @@ class Costs:
     ``charges``: the penalties. ``texts``: the costs of each scored text. ``skip``: how many tokens at the beginning of
     each text are not scored. ``model`` and ``grid``: names. ``short``: how many texts were left out because no
     token remains after ``skip``. ``bad``: files and lines that could not be read or scored. ``interrupted``: whether
-    Ctrl-C ended the measurement, so that texts are missing.
+    texts are missing because Ctrl-C ended the measurement.
     """
 
     charges: Sequence[Charge]
@@ -318,7 +319,8 @@ def _figures(texts: Sequence[TextCosts], names: Sequence[str]) -> dict[str, Figu
 def front(points: Iterable[tuple[float, float]]) -> list[bool]:
     """Return which of some points (cost, gain) are on the Pareto front.
 
-    A point is on the front unless another point gains more for at most the same cost, or at least as much for less.
+    A point is on the front unless another point gains more for at most the same cost, or at least as much for a lower
+    cost.
     """
     given = list(points)
     return [not any((c <= cost and g > gain) or (c < cost and g >= gain) for c, g in given) for cost, gain in given]

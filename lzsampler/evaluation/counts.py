@@ -45,11 +45,11 @@ class Counts:
     """Numbers of texts of several types, and sums over texts. ``answered``: texts whose answers were compared.
 
     ``right``: texts with a correct answer. ``looping``: texts that loop. ``answered_looping``: texts whose answers were
-    compared and that loop. ``right_looping``: texts with a correct answer that loop, since a text may answer before it
-    loops. ``timed_tokens``, ``seconds`` and ``sampling_seconds`` cover the texts with known timings. ``capped``: texts
-    that hit the token limit or filled the context. ``capped_looping``: capped texts that loop. ``ended``: texts that
-    the model ended. ``ended_looping``: ended texts that loop. ``frequent``: texts with a 30-gram of tokens that occurs
-    20 times or more.
+    compared and that loop. ``right_looping``: texts with a correct answer that loop; a text may answer before it loops.
+    ``timed_tokens``, ``seconds`` and ``sampling_seconds`` cover the texts with known timings. ``capped``: texts that
+    hit the token limit or filled the context. ``capped_looping``: capped texts that loop. ``ended``: texts that the
+    model ended. ``ended_looping``: ended texts that loop. ``frequent``: texts with a 30-gram of tokens that occurs 20
+    times or more.
     """
 
     texts: int = 0
@@ -105,7 +105,7 @@ class Counts:
 
     @property
     def ended_loop_rate(self) -> float | None:
-        """Share of loops among the texts that the model ended, 0..1; None if it ended no text."""
+        """Share of loops among the texts that the model ended, 0..1; None if the model ended no text."""
         return self.ended_looping / self.ended if self.ended else None
 
     @property

@@ -180,7 +180,7 @@ def evaluate(
 
 
 def _bad_text(found: BadFile) -> BadRow:
-    return BadRow(0, str(found))  # line 0, since the reason names the line and the file
+    return BadRow(0, str(found))  # line 0, because the reason names the line and the file
 
 
 def _done(

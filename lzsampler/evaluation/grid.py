@@ -45,8 +45,8 @@ class Setting:
 
     ``kind``: the group of the setting in results, such as "repetition". ``strength``: the strength of the penalty,
     which distinguishes the settings of a kind. ``dry_breakers``: DRY's breakers as strings instead of the token ids in
-    ``params``, since a grid has no vocabulary; None means the default breakers. ``loops``: what the decoder does about
-    loops, and in which parts of a text penalties apply.
+    ``params``, because a grid has no vocabulary; None means the default breakers. ``loops``: what the decoder does
+    about loops, and in which parts of a text penalties apply.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Setting:
 class Grid:
     """The settings of an evaluation, with seeds and limits.
 
-    ``seeds``: the seeds for each prompt. A setting at temperature 0 uses only the first seed, since the other seeds
+    ``seeds``: the seeds for each prompt. A setting at temperature 0 uses only the first seed, because the other seeds
     would give the same texts. ``max_tokens``: maximum number of new tokens of a text; -1 means until the context is
     full. ``ignore_eos``: whether to forbid the tokens that end a text, so that every text gets as long as possible.
     ValueError if a seed occurs twice.
@@ -372,7 +372,7 @@ def _setting(
     ``strength``: None means the strength of the first penalty that is on, or 0 if no penalty is on.
     """
     if "structure" in chosen:
-        raise ArgumentError("structure has no effect, since texts of an evaluation have no grammar: leave it out")
+        raise ArgumentError("structure has no effect, because texts of an evaluation have no grammar: leave it out")
     params = Params(**{"temperature": 0.0, **{name: value for name, value in chosen.items() if name not in _LOOPS}})
     if strength is None:
         strength = next((float(getattr(params, each.strength)) for each in PENALTIES if each.is_on(params)), 0.0)

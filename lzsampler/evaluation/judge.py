@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 N_CTX = 1024  # tokens for the question and the text: enough for many copies of all but the longest loops
 _LEAST_ROOM = 64  # least number of tokens for the text
-_CHARACTERS_A_TOKEN = 16  # no text has more on average; longer texts are cut before they are tokenized
+_CHARACTERS_A_TOKEN = 16  # more than the average of any text; longer texts are cut before they are tokenized
 _MARK = "\ufdd0"  # placeholder of the text while the template is filled in; Unicode never assigns this character
 _QUESTION = """Between the lines of dashes is the end of a text that a language model wrote. Is the text degenerate: \
 does it end by repeating the same words, line or passage over and over?

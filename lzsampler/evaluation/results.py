@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..decoding.draft import Speculated
 
 NONE = "none"  # the kind without a penalty, with which the other kinds are compared
-_LISTED = 20  # the most values that a message names
+_LISTED = 20  # largest number of values that a message names
 
 
 class Spread(NamedTuple):
@@ -375,7 +375,7 @@ class Results:
     def chosen(self) -> dict[str, float]:
         """Kind -> its best strength (`standing`) over all temperatures. Of equally good strengths, the weakest counts.
 
-        The figures of the best strengths are somewhat too good, since the same texts decide which strength is best.
+        The figures of the best strengths are somewhat too good, because the same texts decide which strength is best.
         """
         return {kind: min(self.strengths(kind), key=lambda s: (self.standing(kind, s), s)) for kind in self.kinds}
 
@@ -515,6 +515,6 @@ def _json(compared: Paired | None) -> dict[str, Any] | None:
 
 
 def _draws(setting: Setting) -> tuple[object, ...]:
-    """Return the temperature and truncation of a setting, which are equal for its partner (`Results.against`)."""
+    """Return the temperature and truncation of a setting, which its partner has too (`Results.against`)."""
     p = setting.params
     return p.temperature, p.temperature_last, p.top_k, p.top_p, p.min_p, p.ties

@@ -95,8 +95,8 @@ class RunFolder:
             )
         if not self.path.exists() and self.path.suffix.lower() in _FILES:
             raise ArgumentError(
-                f"{self.path} would be a folder, though its name ends like that of a file: give another folder as out= "
-                "(it will have report.html and results.json)"
+                f"{self.path} would be a folder, but its name ends like the name of a file: give "
+                "another folder as out= (it will have report.html and results.json)"
             )
         if exists or not self.path.exists():
             return
@@ -181,7 +181,7 @@ class RunFolder:
             out.write((json.dumps(value, indent=1) + "\n").encode("utf-8"))
 
     def _cut_rest(self, file: Path) -> None:
-        """Remove an incomplete last line, since the next line would be appended to it."""
+        """Remove an incomplete last line, because the next line would be appended to it."""
         if not file.exists():
             return
         try:
@@ -236,7 +236,7 @@ def sha256(path: Path) -> str:
 
 def _line(number: int, data: bytes) -> Line:
     try:
-        row = json.loads(data.decode("utf-8"))  # decoded first, since json.loads would also take UTF-16
+        row = json.loads(data.decode("utf-8"))  # decoded first, because json.loads would also take UTF-16
         ours = row.get("eval", row)  # a row of timings has the key at its top level
         if ours is not row:
             _check_transcript(row)

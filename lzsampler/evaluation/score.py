@@ -1,4 +1,4 @@
-"""`score`: compares a text with the correct answer. A time limit is needed, since the user's code may never end."""
+"""`score`: compares a text with the correct answer. A time limit is needed, because the user's code may never end."""
 
 import signal
 import threading
@@ -12,7 +12,7 @@ PATIENCE = 10.0  # maximum time of a comparison, in seconds
 
 
 class _TooLong(BaseException):
-    """Raised when the time is over. This is not an Exception, since the user's code may catch any Exception."""
+    """Raised when the time is over. This is not an Exception, because the user's code may catch any Exception."""
 
 
 def score(compare: str, content: str, answer: str) -> bool:

@@ -23,7 +23,7 @@ _NUMBER = re.compile(
 )
 _FORMULA = ((r"\(", r"\)"), (r"\[", r"\]"), ("$", "$"))  # delimiters around a formula
 _BRACE = re.compile(r"\\boxed\s*\{|\\[{}]|[{}]")
-_BEFORE_LETTER = r"[\s:*_(\[\"'$\\]*"  # one character class, since two in a row would backtrack
+_BEFORE_LETTER = r"[\s:*_(\[\"'$\\]*"  # one character class, because two in a row would backtrack
 _STATED = re.compile(r"(?i)\b(?:answer|total|sum|result)\b[\s*_]*(?:is|:|=)[\s:*_(\[\"'=]*")
 _BETWEEN = r"(?:[\W_])+(?:\d+[.):]\s+)?"  # what may stand between two parts of a sequence
 # The strongest pattern comes first: "the answer is B" counts before "option A", wherever they are.
@@ -129,9 +129,10 @@ COMPARISONS: dict[str, Compare] = {
 
 
 def comparison(name: str) -> Compare:
-    """Return the comparison with a name. ``module:function`` names a function of (content, answer) to bool.
+    """Return the comparison that ``name`` stands for.
 
-    ArgumentError for an unknown name, and for a function that cannot be imported. `score` guards the call.
+    ``module:function`` names a function of (content, answer) to bool. ArgumentError for an unknown name, and for a
+    function that cannot be imported. `score` guards the call.
     """
     if name in COMPARISONS:
         return COMPARISONS[name]
@@ -146,9 +147,10 @@ def comparison(name: str) -> Compare:
 
 
 def check_answer(name: str, answer: str, *, allow_code: bool = False) -> None:
-    """Raise ValueError, with the reason, if no text can be compared with this answer. Other errors as `comparison`.
+    """Raise ValueError, with the reason, if no text can be compared with this answer. Raises the errors of
+    `comparison`.
 
-    LzsError for ``module:function`` without ``allow_code``. It is raised before any import, since a file of tasks is
+    LzsError for ``module:function`` without ``allow_code``. It is raised before any import, because a file of tasks is
     data, not code.
     """
     if ":" in name and not allow_code:
@@ -221,7 +223,7 @@ def _whole_number(answer: str) -> Fraction | None:
 
 
 def _unmarked(text: str) -> str:
-    """Return a text without white space around it, a full stop at its end, and the delimiters of a formula."""
+    """Remove white space around a text, a full stop at its end, and the delimiters of a formula."""
     text = text.strip().removesuffix(".").rstrip()
     for begin, end in _FORMULA:
         if text.startswith(begin) and text.endswith(end) and len(text) >= len(begin) + len(end):

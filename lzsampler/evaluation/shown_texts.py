@@ -22,7 +22,7 @@ class Sample:
     prompt: str
 
 
-_Heap = list[tuple[int, int, Sample]]  # (rank, -line number, text); texts are never compared, since line numbers differ
+_Heap = list[tuple[int, int, Sample]]  # (rank, -line number, text); line numbers differ, so texts are never compared
 
 
 class Samples:

@@ -108,5 +108,8 @@ def chapter_prompts() -> Path:
 
 
 def thinking_tasks() -> Path:
-    """Return the path of 100 tasks. Two worked examples in each think in a list and answer in JSON (JSON Lines)."""
+    """Return the path of 100 tasks (JSON Lines).
+
+    Each task has two worked examples, which think in a list and answer in JSON.
+    """
     return Path(__file__).with_name("thinking_tasks.jsonl")

@@ -37,7 +37,7 @@ def _natural(value: str) -> tuple[list[Any], str]:
 
 
 def selected(summary: Summary, most: int) -> list[tuple[tuple[str, ...], Group]]:
-    """Return at most ``most`` groups, in order. If there are more, return those that waste the most tokens."""
+    """Return at most ``most`` groups, in order. If there are more, return the groups that waste the most tokens."""
     if len(summary.groups) <= most:
         return ordered(summary.groups)
     worst = sorted(summary.groups.items(), key=lambda item: (-item[1].wasted_tokens, -item[1].looping, item[0]))

@@ -38,7 +38,7 @@ def terminal_table(summary: Summary, width: int, *, color: bool = False) -> str:
         parts += ["", *_table(summary, width)]
     if summary.worst:
         title = Text("Worst loops", "bold")
-        title.append(": the largest loop of each record; the period above is that of its first loop", "not bold dim")
+        title.append(": the largest loop of each record; the period above belongs to its first loop", "not bold dim")
         parts += ["", title, *_worst(summary.worst, width)]
     if summary.turn_conversations:
         parts += ["", *_turns(summary, width)]
@@ -66,7 +66,7 @@ def _headline(summary: Summary) -> "list[RenderableType]":
         mean = f"{summary.metrics['lz_bits_per_token'] / bits:.3g} bits a token under the LZ compressor"
         of = f"mean of {counted(bits, 'record')}; a loop takes about 0.5"
         said.append(Text(f"{mean}, {of}", "dim"))
-    if total.literal:  # shown without a rate, since readers would compare it with the rate of loops
+    if total.literal:  # shown without a rate, because readers would compare it with the rate of loops
         has = counted(total.literal, "has a literal repeat", "have literal repeats")
         need = "which may not be loops: indentation and dashes count"
         said.append(Text(f"{has} ({literal_rule(summary)}), {need}", "dim"))
@@ -173,7 +173,7 @@ def _turns(summary: Summary, width: int) -> "list[RenderableType]":
 
 
 def _tail(text: str, width: int) -> str:
-    """Return the end of a text, ``width`` columns wide, since paths differ at their ends."""
+    """Return the last ``width`` columns of a text, because paths differ at their ends."""
     if columns(text) <= width:
         return text
     start = 0

@@ -1,6 +1,6 @@
 """The picture of a small automaton as an SVG: states from left to right, by their distance from the start.
 
-The module needs no graph library, since at most `MAX_DRAWN` states are drawn, in columns.
+The module needs no graph library, because at most `MAX_DRAWN` states are drawn, in columns.
 """
 
 from collections.abc import Iterable

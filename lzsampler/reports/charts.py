@@ -33,7 +33,7 @@ Point = tuple[float, float, float, float]
 class Mark(NamedTuple):
     """A point of `tradeoff`. ``x``: its cost. ``y``: its gain, a share of at most 1.
 
-    ``best``: whether the point is on the Pareto front. ``none``: whether the point is for no penalty.
+    ``best``: whether the point is on the Pareto front. ``none``: whether the point stands for texts without a penalty.
     """
 
     x: float

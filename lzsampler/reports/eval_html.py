@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 LOOP, RIGHT = "loop", "literal"  # CSS classes (report.css) of the warm and the cold colour
 _BY = ("kind", "strength", "temperature", "result")  # columns in the table of samples
-_TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # possible ends of a scale; the half of each is round, too
+_TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # possible ends of a scale; half of each is round, too
 _FAINT = 0.1  # the loop rate that has the full colour is never smaller than this
 _FULL = 0.2  # difference of accuracy that has the full colour
 _PLACES = 48  # number of points in the chart of first loops
@@ -54,7 +54,10 @@ class _Line:
 
 @dataclass(frozen=True)
 class _Setting:
-    """A setting, or all temperatures of a strength, compared with no penalty. If p < ``least``, p is in bold."""
+    """A setting, or all temperatures of a strength, compared with texts without a penalty.
+
+    If p < ``least``, p is in bold.
+    """
 
     strength: float
     extra: str

@@ -23,7 +23,7 @@ _PENALTIES = {
 
 
 def kind_in_words(settings: "list[Setting]") -> str:
-    """Describe what the settings of a kind do, from their parameters, since users may choose any name for a kind."""
+    """Describe what the settings of a kind do, from their parameters, because users may choose any name for a kind."""
     params = [setting.params for setting in settings]
     said = [
         _lz(params) if penalty.name == "lz" else _PENALTIES.get(penalty.name, f"the penalty {penalty.name}")

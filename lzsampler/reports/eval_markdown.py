@@ -23,7 +23,9 @@ Column = tuple[str, list[str]]
 
 
 def markdown_table(results: "Results", *, terms: bool = False) -> str:
-    """Return a table with a row for each setting, in the grid's order: 100 columns, or 110 without ``sd``.
+    """Return a table with a row for each setting, in the grid's order.
+
+    It is up to 100 columns wide, or 110 without ``sd``.
 
     Rates are in percent, with both ends of Wilson's 95 % interval. ``sd``: the standard deviation over seeds, in
     percentage points. "loop, right" and "loop, wrong": numbers of looping texts with a correct and with a wrong answer.
