@@ -375,10 +375,10 @@ def test_what_may_be_wrong_is_warned_of(small: Model) -> None:
         attach(model, draft=Draft(lookup=2)).detach()
     model.close()
     model = llama_cpp.Llama(str(default_draft()), n_ctx=64, n_threads=1, verbose=False, flash_attn=True)
-    larger = r"the draft tale-7m-q8_0.gguf is larger than tale-1m-q8_0.gguf: by their sizes at most 0\.\d\dx"
+    larger = r"tale-7m-q8_0.gguf is larger than tale-1m-q8_0.gguf: by their sizes, the speed is at most 0\.\d\dx"
     with pytest.warns(UserWarning, match=larger):
         attach(model, draft=default_model()).detach()
-    with pytest.warns(UserWarning, match="is as large as tale-1m-q8_0.gguf: by their sizes at most 1.00x"):
+    with pytest.warns(UserWarning, match="as large as tale-1m-q8_0.gguf: by their sizes, the speed is at most 1.00x"):
         attach(model, draft=Draft(small)).detach()
     model.close()
 

@@ -142,7 +142,7 @@ def _run(way: Way, prompt: Prompt, max_tokens: int, ignore_eos: bool) -> _Run:
     clock = draft if isinstance(draft, ClockedModel) else None
     before = 0.0 if clock is None else clock.decode_s
     if draft is not None:
-        draft.keep(0)  # otherwise its context would still have the prompt of the text before
+        draft.keep(0)  # empties the draft's context, which still has the prompt of the previous text
     config = GenerationConfig(way.params, max_tokens=max_tokens, ignore_eos=ignore_eos, draft=way.draft)
     made: Generation = generate(way.model, prompt, config)
     if made.finish_reason == "interrupted":

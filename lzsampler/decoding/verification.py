@@ -142,7 +142,7 @@ class Speculation:
         expected = (len(self.drafted) + 1, self.sampler.n_vocab)
         if array.shape != expected:
             raise ArgumentError(
-                f"rows must have shape {expected}: one for each drafted token and one more, got {array.shape}"
+                f"rows must have shape {expected}: one row for each drafted token and one more, got {array.shape}"
             )
         return self.verify_at(ffi.from_buffer("float[]", array))
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from .action import ActionTaken, Decision, LoopAction, LoopingText
 
-_CONTEXT = 8  # after the same 8 tokens the word stays forbidden, or the loop would return one copy later
+_CONTEXT = 8  # the word stays forbidden after the same 8 tokens, because the loop might return in the next copy
 
 
 class Rewind(LoopAction):
