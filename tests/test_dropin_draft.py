@@ -360,7 +360,7 @@ def test_what_cannot_draft_is_refused(llm: Any, small: Model, tmp_path: Path) ->
         LZLlama("none.gguf", draft=Draft(lookup=2, mode="mrs"))  # before the file is looked for
     lookup = llama_cpp.llama_speculative.LlamaPromptLookupDecoding()
     own = new(flash_attn=True, n_ctx=64, draft_model=lookup)
-    with pytest.raises(ValueError, match="this Llama has a draft_model already: leave out one of the two"):
+    with pytest.raises(ValueError, match="this Llama has a draft_model already: leave out draft_model or draft"):
         attach(own, draft=Draft(lookup=2))
     own.close()
     single = new(flash_attn=True, n_batch=1, n_ctx=64)
@@ -371,7 +371,7 @@ def test_what_cannot_draft_is_refused(llm: Any, small: Model, tmp_path: Path) ->
 
 def test_what_may_be_wrong_is_warned_of(small: Model) -> None:
     model = new(n_ctx=64)
-    with pytest.warns(UserWarning, match="may differ from those without one: .*; flash_attn=True prevents it"):
+    with pytest.warns(UserWarning, match="may differ from texts without a draft: .*; flash_attn=True prevents it"):
         attach(model, draft=Draft(lookup=2)).detach()
     model.close()
     model = llama_cpp.Llama(str(default_draft()), n_ctx=64, n_threads=1, verbose=False, flash_attn=True)

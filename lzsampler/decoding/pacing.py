@@ -129,9 +129,9 @@ class Pace:
         self._tokens = 0
         self._blocks = 0
         self._plain_at = 0  # number of blocks at the last call without a draft
-        self._plain_again = _PLAIN_AGAIN[0]  # number of blocks from that call to the next such call
+        self._plain_again = _PLAIN_AGAIN[0]  # number of blocks between two calls without a draft
         self._in_row = 0  # calls without a draft since the last block
-        self._drift = 1.0  # calls without a draft take this many times longer since the last block; so all calls may
+        self._drift = 1.0  # factor by which calls without a draft slowed down since the last block; used for all calls
         self._glanced = 0.0  # seconds of glances
         self._kinds: dict[int, _Kind] = {}
 

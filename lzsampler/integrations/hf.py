@@ -1,7 +1,7 @@
 """`LZLogitsProcessor`: the penalties and ``logit_bias`` inside transformers' ``generate``.
 
-Facts about ``generate`` are from transformers 5.23.0. Its `LogitsProcessorList` calls any callable and does not check
-for the class `LogitsProcessor`. So this module imports torch, but not transformers.
+Facts about ``generate`` are from transformers 5.23.0. The `LogitsProcessorList` of transformers calls any callable and
+does not check for the class `LogitsProcessor`. So this module imports torch, but not transformers.
 """
 
 from collections.abc import Iterable
@@ -56,8 +56,8 @@ class LZLogitsProcessor:
     - ``inplace``: edit the scores that `__call__` receives, which saves a copy. ``generate(output_logits=True)`` then
       returns the edited rows, because it returns the same tensor.
 
-    Use a processor for one ``generate`` at a time. Raises a ValueError that shows the value for bad arguments and for
-    settings that belong to ``generate`` (temperature, truncation, seed). Raises TypeError for an unknown keyword.
+    Use a processor for one ``generate`` at a time. Bad arguments, and settings that belong to ``generate``
+    (temperature, truncation, seed), raise a ValueError that shows the value. An unknown keyword raises TypeError.
     """
 
     supports_continuous_batching = False  # Continuous batching packs all requests into one row.

@@ -16,7 +16,7 @@ Edits = npt.NDArray[Any]  # array of EDIT
 
 
 def edits_of(sampler: Sampler) -> Edits:
-    """Return the edits of a sampler's next step, at most one per token, in any order. Some may change nothing."""
+    """Return the edits of a sampler's next step, at most one per token, in any order. Some edits may change nothing."""
     n = ffi.new("size_t *")
     with sampler.in_use:  # The array of C is valid until the next accept.
         edits = lib.lzs_edits(sampler.handle, n)

@@ -16,8 +16,9 @@ def apply_edits(scores: Any, rows: Sequence[int], edits: Sequence[Edits], sign_a
 
     ``scores``: a floating-point torch tensor, [batch, n_vocab], on any device. float32 gets the bits of
     `Sampler.process`; narrower numbers are edited in float32 and rounded. ``rows``: for each item of ``edits`` and
-    ``sign_aware``, its row in ``scores``. ``sign_aware``: this field of each row's `Params`. NaN and infinities stay,
-    except that a bias of -inf forbids its token even if the score is NaN or infinite.
+    ``sign_aware``, its row in ``scores``. ``sign_aware``: for each item, the field ``sign_aware`` of its row's
+    `Params`. NaN and infinities stay, except that a bias of -inf forbids its token even if the score is NaN or
+    infinite.
 
     A single copy brings the edits of all rows to a device. Nothing is copied back, so the host does not wait.
     """

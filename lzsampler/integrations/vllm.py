@@ -35,7 +35,7 @@ except ImportError:
 
 
 _UNKNOWN_TOKENS = (
-    "vLLM hides the last tokens from lzsampler, so lzsampler applies no penalty: start it with "
+    "vLLM hides the last tokens from lzsampler, so lzsampler applies no penalty: start vLLM with "
     "--logits-processors lzsampler.integrations.vllm:LZProcessor, or with --no-async-scheduling"
 )
 
@@ -100,7 +100,7 @@ class LZProcessor(ForV1, ForV2):
                 continue
             if request.follow(text.output):
                 edits[row] = request, request.edits()
-            else:  # Asynchronous scheduling writes -1 for new tokens, except for processors named at start.
+            else:  # Asynchronous scheduling writes -1 for new tokens, unless start options name the processor.
                 warn_once(_UNKNOWN_TOKENS)
         return edits
 

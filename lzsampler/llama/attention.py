@@ -33,7 +33,7 @@ def flash_attention_of(llm: Any) -> FlashAttention:
 
 
 class AutoAttention:
-    """Lets a subclass of `llama_cpp.Llama` take ``flash_attn="auto"``, its default. List this base before `Llama`."""
+    """Gives subclasses of `llama_cpp.Llama` the default ``flash_attn="auto"``. List this base before `Llama`."""
 
     def __init__(self, *arguments: Any, flash_attn: FlashAttention = "auto", **keywords: Any) -> None:
         self._flash_attn_type = TYPES[check_flash_attention(flash_attn)]

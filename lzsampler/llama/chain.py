@@ -28,7 +28,8 @@ def pipeline_sampler(source: Sampler) -> Any:
     token.
 
     Ownership is as for `penalties_sampler`. If no token is allowed or a logit is NaN, the sampler selects the token
-    with the highest raw logit. Otherwise llama.cpp would end the process. `check_chain_sampler` then raises the error.
+    with the highest raw logit, because llama.cpp would otherwise end the process. `check_chain_sampler` then raises the
+    error.
     """
     return _new(source, lib.LZS_CHAIN_SAMPLER)
 
@@ -44,7 +45,7 @@ def address(pointer: Any) -> Any:
 
 
 def _new(source: Sampler, kind: int) -> Any:
-    # libllama frees only samplers that its own llama_sampler_init has made, so C calls this function to make one
+    # libllama frees only samplers that its own llama_sampler_init has made, so C calls this function to make a sampler
     out = ffi.new("void **")
     check(lib.lzs_chain_sampler_new(source.handle, kind, address(llama_cpp.llama_cpp._lib.llama_sampler_init), out))
     return ctypes.cast(int(ffi.cast("uintptr_t", out[0])), ctypes.POINTER(llama_cpp.llama_sampler))

@@ -38,7 +38,7 @@ MAX_THREADS = 512  # GGML_MAX_N_THREADS
 # thread, one more thread saves no time, and costs much time on a busy machine. Measured with the embedded model (8 MB)
 # on 2 cores with other work: 0.8 ms a token with one thread, 9 to 50 ms with two.
 _BYTES_A_THREAD = 32 << 20
-_PIECE_BYTES = 64  # almost every piece is shorter; for a longer one `_piece` calls llama.cpp twice
+_PIECE_BYTES = 64  # almost every piece is shorter; for a longer piece `_piece` calls llama.cpp twice
 _OF_LLAMA = (
     "llm",
     "_vocab",
@@ -366,7 +366,7 @@ class Model:
         """Append tokens, int[n], to the context, and return the logits after each of them: float32[n, n_vocab].
 
         n is 1..`n_batch`. The result is a copy of 4 * n * n_vocab bytes, and llama.cpp needs as many bytes again.
-        Raises like `decode`, and ValueError for another n.
+        Raises like `decode`, and ValueError for n outside of this range.
         """
         array = token_array("tokens", tokens, self.n_vocab)
         pointer = self.decode_for_rows(array.tolist())
@@ -568,7 +568,7 @@ def _refuse_beyond_memory(header: gguf.Header, n_ctx: int, trained: int) -> None
     if needed > memory:
         raise ArgumentError(
             f"a context of {n_ctx:,} tokens needs {needed / 1e9:,.0f} GB of memory, and this machine has "
-            f"{memory / 1e9:,.0f} GB: give a smaller one (the model was trained with {trained:,})"
+            f"{memory / 1e9:,.0f} GB: give a smaller context (the model was trained with {trained:,})"
         )
 
 

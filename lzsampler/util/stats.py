@@ -91,8 +91,8 @@ def bootstrap_ratios(
     ``sums``: float[k, n], the sums of k figures over each of n clusters. ``sizes``: float[n], the number of values in
     each cluster, above 0. The ratio of a figure is its total sum divided by the total size: the mean of all values.
 
-    Whole clusters are drawn, since answers to one prompt are not independent. All figures use the same draws. The same
-    input always gives the same intervals. Raises ValueError for other shapes and for no clusters.
+    Whole clusters are drawn, because answers to one prompt are not independent. All figures use the same draws. The
+    same input always gives the same intervals. Raises ValueError for other shapes and for no clusters.
     """
     of = np.asarray(sums, np.float64)
     by = np.asarray(sizes, np.float64)
