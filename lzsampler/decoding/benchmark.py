@@ -22,7 +22,7 @@ _MOST_TOKENS = 2**20
 _WARM_UP = 16  # tokens of each text in the round that warms up
 PLAIN, LZ, LLAMA = "plain", "lz", "llama"  # names of the compared samplers
 
-_Picks = list[Callable[[Any, int], int]]  # one for each text: (logits, row in the batch) -> next token
+_Picks = list[Callable[[Any, int], int]]  # a function for each text: (logits, row in the batch) -> next token
 
 
 @dataclass(frozen=True)

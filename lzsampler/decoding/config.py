@@ -33,8 +33,8 @@ class GenerationConfig:
       thinking.
     - ``on_loop``: what to do when the text loops: the name of an action, or a `LoopPolicy`. None stops the text if
       ``params`` have a loop detector.
-    - ``draft``: the source of proposed tokens, which changes the speed. In mode "mrs" it also changes which text a seed
-      gives.
+    - ``draft``: the source of proposed tokens, which changes the speed. In mode "mrs" the draft also changes which text
+      a seed gives.
     - ``fast_forward``: if the grammar allows only one next token, take this token without sampling and decode it in one
       batch with the token before it. llama.cpp may round a batch of several tokens differently, as with a draft.
     - ``sampler``: where penalties and the mask are applied: on the "cpu", in llama.cpp's "graph", or "auto". "auto" is

@@ -241,7 +241,8 @@ def refuse_draft(target: Model | Opened, draft: Draft) -> None:
         raise ArgumentError("the draft is the target itself: open the file again for the draft")
     for model in [target] if draft.model is None else [target, draft.model]:
         for kind in ("recurrent", "hybrid"):
-            asked: Any = getattr(llama_cpp, f"llama_model_is_{kind}", None)  # 0.3.17 has only one of the two
+            # llama-cpp-python 0.3.17 has only one of these two functions.
+            asked: Any = getattr(llama_cpp, f"llama_model_is_{kind}", None)
             if asked is not None and asked(model.llm.model):
                 raise LzsError(
                     f"{model.header.path.name} is a {kind} model ({model.header.architecture}), "
@@ -280,7 +281,7 @@ def _refuse_vocabulary(a: Header, b: Header) -> None:
     names = f"{b.path.name} cannot draft for {a.path.name}"
     for key in ("model", "add_bos_token", "add_eos_token"):
         x, y = (header.metadata.get(f"tokenizer.ggml.{key}") for header in (a, b))
-        if None not in (x, y) and x != y:  # not if one is missing: llama.cpp has a default for it
+        if None not in (x, y) and x != y:  # a missing value is not compared, because llama.cpp has a default
             raise LzsError(f"{names}: their tokenizers differ in {key} ({y!r} against {x!r})")
     n = min(len(a.vocabulary), len(b.vocabulary))
     if a.vocabulary[:n] != b.vocabulary[:n]:  # fast even for a whole vocabulary: the comparison runs in C

@@ -270,7 +270,8 @@ class Pace:
         of = self._kinds.get(kind)
         if self.fixed is not None or of is None or of.waited % _GLANCE == 0:
             return 0
-        n = min(_GLANCE - 1 - of.waited % _GLANCE, of.pause - of.waited)  # - 1: `length` must precede the next glance
+        # `- 1` leaves one call without a draft before the next glance, because `length` must precede a glance.
+        n = min(_GLANCE - 1 - of.waited % _GLANCE, of.pause - of.waited)
         n = max(n, 0)
         of.waited += n
         return n

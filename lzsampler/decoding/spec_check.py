@@ -89,7 +89,7 @@ class SpecCheck:
 
     ``texts``: number of texts with a draft, which have ``tokens`` tokens together. ``differences``: the texts that
     differ from the texts without a draft. ``rounding``: how the target's logits depend on the number of tokens that are
-    decoded together. ``why``: a sentence about this dependence; "" if there is none.
+    decoded together. ``why``: a sentence about this dependence; "" without a dependence.
     """
 
     texts: int

@@ -106,7 +106,7 @@ class Speculator:
         text.sampling_s += judged - decoded
         text.decode_s += decoded - before
         # The contexts keep all added tokens except the last, which is decoded next. If a loop ended the block, the last
-        # added token is a drafted one.
+        # added token is a drafted token.
         n = len(drafted.tokens)
         stand = target.n_past - n - 1 + len(made.tokens)
         purge(target, stand)

@@ -181,7 +181,7 @@ class Speculation:
 
     @one_thread
     def discard(self) -> None:
-        """Take the drafted tokens back. If the sampler was changed after the draft, it stays as it is."""
+        """Take the drafted tokens back. If the sampler was changed after the draft, the sampler stays as it is."""
         lib.lzs_undraft(self.handle)
 
     def _refuse(self, status: int, row: npt.NDArray[np.float32] | None, whose: str) -> None:

@@ -226,8 +226,9 @@ class Text(Begun):
 
     @property
     def steady(self) -> bool:
-        """Whether the sampler's settings stay unchanged from token to token, so that several tokens can be taken at a
-        time.
+        """Whether the sampler's settings stay unchanged from token to token.
+
+        Only then can several tokens be taken at a time.
         """
         recovery, own = self._recovery, self.own
         acts = recovery is not None and (recovery.watching or recovery.forbidden)

@@ -536,14 +536,13 @@ def attach(
 ) -> Attachment:
     """Put penalties into a `llama_cpp.Llama`; all of its methods keep working, and apply the penalties.
 
-    ``params``: the LZ penalty and the others of `Params`, ``history``, ``exempt``, ``logit_bias`` and
+    ``params``: the LZ penalty and the other penalties of `Params`, ``history``, ``exempt``, ``logit_bias`` and
     ``repetition_detection``. ``penalties``: the same fields as keywords, which replace the fields of ``params``.
-    Without ``params`` these keywords replace fields of the default penalty (``PRESETS["default"]``;
-    ``**PRESETS["paper"]`` is the paper's). As keywords, ``exempt`` and ``dry_breakers`` may hold strings as well as
-    token ids. Unless you give others, LZ uses the separators of the model's vocabulary, and DRY uses llama.cpp's
-    sequence breakers. The settings that llama-cpp-python handles (temperature, top-k, top-p, min-p, seed) stay
-    arguments of its calls. lzsampler's chain sampler comes after llama-cpp-python's `penalties` and before grammar and
-    truncation.
+    Without ``params`` these keywords replace fields of the default penalty (``PRESETS["default"]``).
+    ``**PRESETS["paper"]`` gives the paper's penalty. As keywords, ``exempt`` and ``dry_breakers`` may hold strings as
+    well as token ids. By default LZ uses the separators of the model's vocabulary, and DRY uses llama.cpp's sequence
+    breakers. The settings that llama-cpp-python handles (temperature, top-k, top-p, min-p, seed) stay arguments of its
+    calls. lzsampler's chain sampler comes after llama-cpp-python's `penalties` and before grammar and truncation.
 
     The calls of the model (`__call__`, `create_completion`, `create_chat_completion`, `generate`) also take the
     keywords of this function for one call, except names that these methods already have.
@@ -577,8 +576,8 @@ def attach(
 
     ``sampler``: where lzsampler's penalties and masks are applied: on the "cpu", or in llama.cpp's "graph", with as
     many of the chain's later samplers as possible (docs/graph.md). "auto" is the graph if the model's last layer is on
-    a GPU and no option needs the logits on the CPU: ``logits_all``, ``fast_grammar`` or a logits processor. In the
-    graph, the first text with a draft makes a new context.
+    a GPU, unless ``logits_all``, ``fast_grammar`` or a logits processor needs the logits on the CPU. In the graph, the
+    first text with a draft makes a new context.
 
     Raises TypeError for an object that is not a `Llama`, for an unknown keyword and for a value of the wrong type;
     ValueError for a model that is already attached and for `Params` that cannot be used here; and like `generate` for a

@@ -34,7 +34,8 @@ class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
     ``model_path`` may be the name of a model, such as "smollm2" (`lzsampler.models`); ./smollm2 is a file of that name.
     `LZLlama` takes all arguments of `Llama` and the keywords of `attach`: the penalty fields of `Params`, and
     ``params``, ``grammar``, ``fast_grammar``, ``on_loop``, ``loop_finish_reason``, ``draft`` and ``sampler``. LZ has
-    the default settings unless you give others; ``exempt`` and ``dry_breakers`` may hold strings as well as token ids.
+    the default settings unless you give other settings; ``exempt`` and ``dry_breakers`` may hold strings as well as
+    token ids.
 
     `__call__`, `create_completion`, `create_chat_completion` and `generate` take these keywords for one call, except
     names that these methods already have. In a call, ``frequency_penalty``, ``presence_penalty`` and ``logit_bias`` are

@@ -32,7 +32,7 @@ class Schemas:
         if isinstance(keywords.get("grammar"), Grammar):
             raise ArgumentError("grammar and response_format exclude each other: give one of them")
         keywords.pop("response_format")
-        keywords.pop("grammar", None)  # llama-cpp-python would ignore it, too
+        keywords.pop("grammar", None)  # llama-cpp-python also ignores ``grammar`` beside a schema
         return {"grammar": self._grammar(vocabulary, schema)}
 
     def _grammar(self, vocabulary: HasTokenBytes, schema: Any) -> Grammar:

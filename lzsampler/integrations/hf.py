@@ -45,11 +45,11 @@ class LZLogitsProcessor:
     """The penalties as a logits processor: ``generate(..., logits_processor=[LZLogitsProcessor()])``.
 
     ``params``: a `Params` that sets only penalties (LZ, DRY, repetition, frequency, presence) and ``logit_bias``.
-    ``penalties``: fields of `Params` as keywords. They replace fields of ``params``, or else of ``PRESETS["default"]``
-    of `lzsampler.params`, as in `lzsampler.attach`. The other arguments:
+    ``penalties``: fields of `Params` as keywords. They replace fields of ``params``. Without ``params`` they replace
+    fields of ``PRESETS["default"]`` of `lzsampler.params`, as in `lzsampler.attach`. The other arguments:
 
-    - ``tokenizer``: the model's tokenizer. It gives LZ its separators (`lz_separators`), unless you set others. Without
-      separators, LZ penalizes tables, JSON and code more.
+    - ``tokenizer``: the model's tokenizer. It gives LZ its separators (`lz_separators`), unless you set other
+      separators. Without separators, LZ penalizes tables, JSON and code more.
     - ``prompt_length``: for ``history="generated"``, number of tokens of every row before the generated tokens,
       including left padding. None means the length of the first input of each ``generate``, see `reset`.
     - ``pad_token_id``: with ``history="all"``, tokens with this id at the beginning of a row do not count.
@@ -103,7 +103,7 @@ class LZLogitsProcessor:
         self._prompt = 0
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
-        """Return ``scores`` after penalties and ``logit_bias``, as a copy or, with ``inplace``, as the same tensor.
+        """Return ``scores`` after penalties and ``logit_bias``: the same tensor if ``inplace`` is set, else a copy.
 
         ``input_ids``: int[batch, length], each row a text that begins with its (padded) prompt. ``scores``: [batch,
         n_vocab] of any floating dtype on any device. float32 rows get the same bits as from `Sampler.process`. Rows of

@@ -42,7 +42,7 @@ class Request:
         return len(self._tokens)
 
     def follow(self, tokens: Sequence[int]) -> bool:
-        """Make ``tokens`` the generated text. Stop before a token outside the vocabulary and return False, else True.
+        """Make ``tokens`` the generated text. Return False if a token outside the vocabulary stopped this, else True.
 
         Of the accepted tokens, the method compares only the last one. This is enough, because a server either adds
         tokens at the end of a text or removes tokens there.

@@ -59,7 +59,7 @@ def _edit_on_device(
     packed[3], packed[4] = edits["repeat"].view(np.int32), edits["bias"].view(np.int32)
     host = torch.from_numpy(packed)
     if scores.device.type == "cuda":
-        host = host.pin_memory()  # A copy of unpinned memory would wait. torch keeps the memory until the copy ends.
+        host = host.pin_memory()  # A copy of other memory makes the host wait. torch keeps this until the copy ends.
     on_device = host.to(scores.device, non_blocking=True)
     index = on_device[0].long(), on_device[1].long()
     aware, (repeat, bias) = on_device[2].bool(), on_device[3:].view(torch.float32)

@@ -43,7 +43,7 @@ class AutoAttention:
     def context_params(self) -> Any:
         """The settings of the context.
 
-        `Llama` can only set flash attention on or off, so this property sets it again.
+        The property sets flash attention at each access, because `Llama` sets it on or off, never to "auto".
         """
         params = self.__dict__["context_params"]
         params.flash_attn_type = self._flash_attn_type

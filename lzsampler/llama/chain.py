@@ -18,7 +18,7 @@ def penalties_sampler(source: Sampler) -> Any:
     The result holds a clone of ``source``, so prime ``source`` first. The result borrows the grammar, if there is one.
     Pass the result to `llama_cpp.llama_sampler_chain_add`, which then owns it, or free it with
     `llama_cpp.llama_sampler_free`. In the chain the result belongs before truncation, at the place of llama.cpp's own
-    penalties. Inside llama.cpp no exception can be raised: call `check_chain_sampler` to raise it.
+    penalties. Inside llama.cpp no exception can be raised: `check_chain_sampler` raises it later.
     """
     return _new(source, lib.LZS_CHAIN_PENALTIES)
 

@@ -419,9 +419,9 @@ class Model:
 
     @one_thread
     def logits(self) -> npt.NDArray[np.float32]:
-        """Return the logits after the last decoded token: float32[n_vocab], llama.cpp's own memory, no copy.
+        """Return the logits after the last decoded token: float32[n_vocab].
 
-        The array is valid until the next `decode`. LzsError before the first `decode`.
+        The array is llama.cpp's own memory, and valid until the next `decode`. LzsError before the first `decode`.
         """
         pointer = self.logits_pointer()
         at = int(ffi.cast("uintptr_t", pointer))
@@ -556,7 +556,7 @@ def context_length(header: gguf.Header) -> int:
 def _refuse_beyond_memory(header: gguf.Header, n_ctx: int, trained: int) -> None:
     """Raise ValueError if ``n_ctx`` exceeds the trained context and its cache needs more than the machine's memory.
 
-    llama.cpp would try to allocate the cache. On a machine that overcommits memory, the machine would come to a halt.
+    llama.cpp would try to allocate the cache, and a machine that overcommits memory would come to a halt.
     """
     layers, width = header.of_architecture("block_count"), header.of_architecture("embedding_length")
     heads = header.of_architecture("attention.head_count")

@@ -1,9 +1,9 @@
 """`rounding`: how much a model's logits depend on the number of tokens that are decoded together.
 
-If the logits do not depend on this number, a text with a draft equals the text without a draft. llama.cpp has different
-kernels for one token and for several tokens, for some types of weights and for attention other than flash attention. If
-the context is longer than `FAR` tokens, the threads of a CPU split the work on the context only when a single token is
-decoded.
+If the logits do not depend on this number, a text with a draft equals the text without a draft. For some types
+of weights, and for attention without flash attention, llama.cpp has one kernel for one token and another for several
+tokens. If the context is longer than `FAR` tokens, the threads of a CPU split the work on the context only when a
+single token is decoded.
 """
 
 import ctypes
@@ -39,7 +39,7 @@ class Rounding(NamedTuple):
 
 
 class RoundingWarning(UserWarning, LzsError):  # noqa: N818
-    """Warns that a text with a draft may differ from the text without it. As an exception, this warning is an
+    """Warns that a text with a draft may differ from the text without a draft. As an exception, this warning is an
     `LzsError`.
     """
 

@@ -78,7 +78,7 @@ def replacing(path: str | Path, *, durable: bool = True) -> Iterator[BinaryIO]:
 
 
 def take_place(part: Path, target: Path, named: object = None) -> None:
-    """Rename an unfinished file to ``target``. If ``target`` exists, the new file gets its permissions.
+    """Rename an unfinished file to ``target``. If ``target`` exists, the file gets the permissions of ``target``.
 
     The new file also gets the owner and the group of ``target``, if this process may set them. If not, the new file
     loses the set-user-ID and set-group-ID bits, which would run the file as another user or group. If the file cannot
@@ -122,7 +122,7 @@ def unfinished(target: Path, named: object = None) -> Iterator[Path]:
 class TemporaryFolder:
     """A new folder ``path`` in the system's folder for temporary files, for this user only.
 
-    `close` removes the folder, as does the end of a ``with`` block, of this object, or of the process. The leftovers of
+    The folder is removed by `close`, or when the ``with`` block, this object or the process ends. The leftovers of
     killed processes are removed when the next folder is made. Raises LzsError if the folder cannot be made.
     """
 
@@ -157,7 +157,7 @@ class TemporaryFolder:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the unfinished files and folders of killed processes from a folder. Live processes lock theirs."""
+    """Remove the unfinished files and folders of killed processes from a folder. Locked files and folders stay."""
     if fcntl is None:
         return
     with suppress(OSError), os.scandir(folder) as entries:

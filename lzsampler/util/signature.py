@@ -23,7 +23,7 @@ def settings(names: Iterable[str], *, given: bool) -> list[inspect.Parameter]:
 
 
 def with_keywords(function: Callable[..., Any], more: Iterable[inspect.Parameter]) -> inspect.Signature:
-    """Return a function's signature with ``more`` in place of ``**keywords``. The function's parameters go first."""
+    """Return a function's signature with ``more`` in place of ``**keywords``. Its own parameters are not replaced."""
     signature = inspect.signature(function)
     own = [parameter for parameter in signature.parameters.values() if parameter.kind != inspect.Parameter.VAR_KEYWORD]
     added = [parameter for parameter in more if parameter.name not in signature.parameters]

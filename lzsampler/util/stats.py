@@ -64,7 +64,7 @@ def records_needed(rate: float, limit: float, confidence: float = CONFIDENCE) ->
 def mcnemar(only_a: int, only_b: int, *, mid_p: bool = False) -> float:
     """Return the two-sided exact p of McNemar's test (1947), a sign test on the pairs that differ.
 
-    ``only_a``, ``only_b``: numbers of pairs in which only A's record loops, and only B's record. Returns 1.0 if both
+    ``only_a``, ``only_b``: numbers of pairs in which only A's, or only B's, record loops. Returns 1.0 if both
     numbers are equal. ``mid_p``: count only half of the probability of the observation itself (Lancaster, Journal of
     the American Statistical Association 56, 1961).
     """

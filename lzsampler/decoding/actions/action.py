@@ -136,7 +136,7 @@ class LoopAction:
         self.forbids = False
 
     def decide(self, text: LoopingText) -> Decision | None:
-        """Return what to do about a loop; None if the action can do nothing, which ends the text."""
+        """Return what to do about a loop; None if the action can do nothing. The text then ends."""
         return None
 
     def follow(self, tokens: Sequence[int]) -> bool:
