@@ -429,7 +429,7 @@ def test_a_draft_changes_no_text_of_a_batch_or_a_chat(tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert "mrs is for one text" in refused.stderr
     same = generate("-m", "tale-1m", "-md", "tale-1m", "-fa", "on", "-n", "4", PROMPT)
-    assert "tale-1m-q8_0.gguf is as large as tale-1m-q8_0.gguf: by their sizes, the speed is at most 1.00x" in same.stderr
+    assert "is as large as tale-1m-q8_0.gguf: by their sizes, the speed is at most 1.00x" in same.stderr
 
 
 COPY = "The king said: bring me seven apples and a jug of milk. The queen said: bring me seven"

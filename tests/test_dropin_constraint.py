@@ -193,9 +193,9 @@ def test_wrong_arguments(llm: Any) -> None:
         attach(llm, grammar=grammar, on_loop="close-think")
     assert not hasattr(llm, "lz")
     with attach(llm, grammar=grammar) as handle:
-        with pytest.raises(ValueError, match="got one for 2"):
+        with pytest.raises(ValueError, match="got a grammar for 2"):
             llm(PROMPT, grammar=small)
-        with pytest.raises(ValueError, match="got one for 2"):
+        with pytest.raises(ValueError, match="got a grammar for 2"):
             handle.grammar = small
         with pytest.raises(ValueError, match="close-think"):
             llm(PROMPT, on_loop="close-think")

@@ -407,7 +407,7 @@ class Hooks(OneThread):
                 sent = yield token
                 if lz.latest is not text or self.n_tokens != at:  # type: ignore[attr-defined]
                     raise LzsError(  # otherwise llama.cpp would end the process
-                        "another call used this model between two tokens of a stream, so it cannot continue: "
+                        "another call used this model between two tokens of a stream, so the stream cannot continue: "
                         "read a stream to its end first, or use another model"
                     )
                 if sent and drafter is None and not self._logits_all:  # type: ignore[attr-defined]

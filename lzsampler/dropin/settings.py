@@ -103,7 +103,9 @@ class Settings:
 def _check_draft(draft: object) -> None:
     """Raise TypeError for an object that is not a `Draft`, ValueError for a draft unusable with a `llama_cpp.Llama`."""
     if not isinstance(draft, Draft):
-        raise ArgumentTypeError(f"draft must be a Draft, got {draft!r:.100}: Draft(Model(path)) or Draft(lookup=3)")
+        raise ArgumentTypeError(
+            f"draft must be a Draft, got {draft!r:.100}: give Draft(Model(path)) or Draft(lookup=3)"
+        )
     if draft.mode != "gumbel":
         raise ArgumentError(
             f"mode must be gumbel with a llama_cpp.Llama, whose chain draws for draft and target, got {draft.mode!r}"

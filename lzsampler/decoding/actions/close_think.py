@@ -7,7 +7,7 @@ class CloseThink(LoopAction):
     """Cuts the text where a line or sentence begins in the second copy, and writes the mark that ends the thinking.
 
     Acts only once in a text. If the mark's tokens have no text, the text still looks like thinking after the mark, and
-    the action could go on without end.
+    the action would act again.
     """
 
     name = "close-think"
