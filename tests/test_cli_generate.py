@@ -399,7 +399,7 @@ def test_a_draft_changes_no_text() -> None:
     assert "speculation" not in alone.stderr
     larger = generate("-m", "tale-1m", "-md", "tale-7m", "-n", "4", PROMPT)
     assert re.search(
-        r"the draft tale-7m-q8_0.gguf is larger than tale-1m-q8_0.gguf: by their sizes at most 0\.\d\dx the speed, "
+        r"the draft tale-7m-q8_0.gguf is larger than tale-1m-q8_0.gguf: by their sizes, the speed is at most 0\.\d\dx, "
         "even if every token is accepted",
         larger.stderr,
     )
@@ -429,7 +429,7 @@ def test_a_draft_changes_no_text_of_a_batch_or_a_chat(tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert "mrs is for one text" in refused.stderr
     same = generate("-m", "tale-1m", "-md", "tale-1m", "-fa", "on", "-n", "4", PROMPT)
-    assert "the draft tale-1m-q8_0.gguf is as large as tale-1m-q8_0.gguf: by their sizes at most 1.00x" in same.stderr
+    assert "is as large as tale-1m-q8_0.gguf: by their sizes, the speed is at most 1.00x" in same.stderr
 
 
 COPY = "The king said: bring me seven apples and a jug of milk. The queen said: bring me seven"

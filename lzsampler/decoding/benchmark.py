@@ -22,7 +22,7 @@ _MOST_TOKENS = 2**20
 _WARM_UP = 16  # tokens of each text in the round that warms up
 PLAIN, LZ, LLAMA = "plain", "lz", "llama"  # names of the compared samplers
 
-_Picks = list[Callable[[Any, int], int]]  # one for each text: (logits, row in the batch) -> next token
+_Picks = list[Callable[[Any, int], int]]  # a function for each text: (logits, row in the batch) -> next token
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def benchmark(
     if boolean("cpu_time", cpu_time) and model.n_threads != 1:
         raise ArgumentError(f"cpu_time needs a model with n_threads=1, got {model.n_threads}: CPU times would add up")
     if not (params.lz_penalty or params.lz_run_penalty):
-        raise ArgumentError("lz_penalty must be above 0: the benchmark measures what it adds")
+        raise ArgumentError("lz_penalty must be above 0: the benchmark measures the time that this penalty adds")
     ids = model.tokenize(prompt)
     if not ids:
         raise ArgumentError("the prompt is empty: give the beginning of a text")
@@ -163,7 +163,10 @@ class _Texts:
         self._context.close()
 
     def begin(self, params: Params, chains: ExitStack | None) -> None:
-        """Begin the texts anew. If ``chains`` is given, llama.cpp's chains sample, and ``chains`` frees them."""
+        """Begin the texts anew. If ``chains`` is given, llama.cpp's sampler chains pick the tokens.
+
+        ``chains`` frees these sampler chains.
+        """
         context, model = self._context, self._model
         for cache in context._caches:
             row = context._prompt(cache, self._prompt)

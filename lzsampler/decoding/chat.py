@@ -59,7 +59,7 @@ class Chat:
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """A copy of the conversation, {"role", "content"} each; an answer may also have "reasoning_content"."""
+        """A copy of the conversation: a {"role", "content"} for each message, and perhaps "reasoning_content"."""
         return [dict(message) for message in self._messages]
 
     @property

@@ -17,7 +17,7 @@ class Delivery:
         self.wants_end = False
         self._on_text = on_text
         self._pieces: list[str] = []
-        self._handed = 0  # number of the next characters that were handed out before a cut
+        self._handed = 0  # how many of the next characters were already handed out, before a cut
 
     @property
     def text(self) -> str:

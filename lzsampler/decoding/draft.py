@@ -33,8 +33,9 @@ class Draft:
 
     ``n_max``: the most tokens of a block, 0..32; 0 drafts nothing. "auto" uses `Pace` to choose the fastest length,
     which may be 0. ``n_min``: the fewest tokens of a block, 0 to ``n_max``; a shorter block is not used. ``p_min``
-    (0..1): the draft model stops if its best token is less probable than this, among its ten best tokens at temperature
-    1. ``mode``: see `Speculation`. In mode "mrs" the text of a seed depends on the length of blocks, so "auto" means 3.
+    (0..1): the draft model stops before a token whose probability, among its ten best tokens at temperature 1, is lower
+    than ``p_min``. ``mode``: see `Speculation`. In mode "mrs" the text of a seed depends on the length of blocks, so
+    "auto" means 3.
     In this mode ``n_min`` must be 0, because every drawn token has to be judged.
 
     The measurements of "auto" in one text are used for the next text of the same draft and target.
@@ -64,7 +65,7 @@ class Draft:
             raise ArgumentTypeError(f"a draft is a Model, got {self.model!r:.100}")
         integer("lookup", self.lookup, 0, MAX_MATCH)
         if self.model is None and not self.lookup:
-            raise ArgumentError("a draft needs something that proposes tokens: Draft(Model(path)) or Draft(lookup=3)")
+            raise ArgumentError("a draft needs a source of tokens: give Draft(Model(path)) or Draft(lookup=3)")
         if self.mode not in SPEC_MODES:
             raise ArgumentError(f"mode must be one of {', '.join(SPEC_MODES)}, got {shown(self.mode)}")
         if isinstance(self.n_max, str) and self.n_max != "auto":
@@ -220,14 +221,14 @@ class Opened:
 
 
 def refuse_draft(target: Model | Opened, draft: Draft) -> None:
-    """Raise LzsError if a draft model cannot draft for a target, and ValueError if it is the target itself.
+    """Raise LzsError if a draft model cannot draft for a target, and ValueError if the model is the target itself.
 
     Both vocabularies must have the same type, special tokens and token texts; one vocabulary may be longer. Recurrent
     and hybrid models cannot take back rejected tokens. Raises ValueError if no block fits in the context or in a batch
     of the target; TypeError for an object that is not a `Draft`.
     """
     if not isinstance(draft, Draft):
-        raise ArgumentTypeError(f"draft must be a Draft, got {draft!r:.100}: Draft(Model(path))")
+        raise ArgumentTypeError(f"draft must be a Draft, got {draft!r:.100}: give Draft(Model(path))")
     if target.n_batch < 2:
         raise ArgumentError(
             f"n_batch must be at least 2 with a draft, which is judged in one batch, got {target.n_batch}"
@@ -237,10 +238,11 @@ def refuse_draft(target: Model | Opened, draft: Draft) -> None:
             f"n_max must be at most {target.n_ctx - 2} in a context of {target.n_ctx}, got {draft.n_max}"
         )
     if draft.model is not None and draft.model.llm is target.llm:
-        raise ArgumentError("the draft is the target itself: open the file again for a context of its own")
+        raise ArgumentError("the draft is the target itself: open the file again for the draft")
     for model in [target] if draft.model is None else [target, draft.model]:
         for kind in ("recurrent", "hybrid"):
-            asked: Any = getattr(llama_cpp, f"llama_model_is_{kind}", None)  # llama-cpp-python 0.3.17 has only one
+            # llama-cpp-python 0.3.17 has only one of these two functions.
+            asked: Any = getattr(llama_cpp, f"llama_model_is_{kind}", None)
             if asked is not None and asked(model.llm.model):
                 raise LzsError(
                     f"{model.header.path.name} is a {kind} model ({model.header.architecture}), "
@@ -270,8 +272,8 @@ def too_large(target: Header, draft: Header, name: str | None = None) -> str | N
         return None
     size = "as large as" if ratio == 1 else "larger than"
     return (
-        f"the draft {draft.path.name} is {size} {name or target.path.name}: by their sizes at most "
-        f"{2 / (1 + ratio):.2f}x the speed, even if every token is accepted"
+        f"the draft {draft.path.name} is {size} {name or target.path.name}: by their sizes, the speed is at "
+        f"most {2 / (1 + ratio):.2f}x, even if every token is accepted"
     )
 
 
@@ -279,10 +281,10 @@ def _refuse_vocabulary(a: Header, b: Header) -> None:
     names = f"{b.path.name} cannot draft for {a.path.name}"
     for key in ("model", "add_bos_token", "add_eos_token"):
         x, y = (header.metadata.get(f"tokenizer.ggml.{key}") for header in (a, b))
-        if None not in (x, y) and x != y:  # for a missing value llama.cpp has a default
+        if None not in (x, y) and x != y:  # a missing value is not compared, because llama.cpp has a default
             raise LzsError(f"{names}: their tokenizers differ in {key} ({y!r} against {x!r})")
     n = min(len(a.vocabulary), len(b.vocabulary))
-    if a.vocabulary[:n] != b.vocabulary[:n]:  # a list comparison runs in C, and is fast enough for every text
+    if a.vocabulary[:n] != b.vocabulary[:n]:  # fast even for a whole vocabulary: the comparison runs in C
         i = common_length(a.vocabulary, b.vocabulary)
         x, y = a.vocabulary[i], b.vocabulary[i]
         raise LzsError(f"{names}: token {i} is {y!r:.60} in one vocabulary and {x!r:.60} in the other")

@@ -33,12 +33,12 @@ class Generation:
     is empty. A reasoning block that was never closed extends to the end of the text. If the grammar makes the text a
     value or a choice from its first token on (`Grammar.is_value`), all of the text is content.
 
-    ``tokens``: the token ids of the text, with those of a stop string, without the end token (EOG). ``finish_reason``:
-    "stop" (EOG, or ``stop_string``), "repetition" (``loop`` or ``stuck``), "length" (``max_tokens``), "context" (the
-    context is full), or "interrupted" (Ctrl-C, or ``on_text`` asked to end). ``loop``: the loop that ended the text, in
-    tokens, or None. ``stuck``: the stretch with almost no new text that ended the text, in tokens, or None.
-    ``actions``: the actions on loops, in order. Tokens that an action cut are in the ``cut`` of its `ActionTaken`, and
-    no longer in ``tokens`` and ``text``.
+    ``tokens``: the token ids of the text, including the tokens of a stop string, but not the end token (EOG).
+    ``finish_reason``: "stop" (EOG, or ``stop_string``), "repetition" (``loop`` or ``stuck``), "length"
+    (``max_tokens``), "context" (the context is full), or "interrupted" (Ctrl-C, or ``on_text`` asked to end). ``loop``:
+    the loop that ended the text, in tokens, or None. ``stuck``: the stretch with almost no new text that ended the
+    text, in tokens, or None. ``actions``: the actions on loops, in order. Tokens that an action cut are in the ``cut``
+    of its `ActionTaken`, and no longer in ``tokens`` and ``text``.
 
     ``speculated``: statistics of the draft, or None. ``forced``: number of new tokens that were not sampled because the
     grammar allowed no other token. ``constrained``: the part of ``text`` that the grammar constrained; "" if the text

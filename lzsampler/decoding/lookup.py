@@ -34,7 +34,7 @@ class Lookup:
 
     @one_thread
     def rewind(self, n: int) -> None:
-        """Take back the last ``n`` tokens; raise ValueError, with nothing changed, if there are fewer."""
+        """Take back the last ``n`` tokens; raise ValueError, with nothing changed, if the text is shorter."""
         check(lib.lzs_lookup_rewind(self._handle, integer("n", n, 0, self.n, high_is=", the number of tokens")))
         self.n -= n
 

@@ -50,7 +50,7 @@ MAX_PARALLEL = 256  # LLAMA_MAX_SEQ
 _TOGETHER = 256  # the most texts of one prompt that begin together; each text has a sampler in memory
 _T = TypeVar("_T")
 _KERNELS = (1, 2, 64)  # batch sizes, in tokens, at which llama.cpp (0.3.36) changes to other kernels
-_WORTH_COPYING = 8  # the fewest prompt tokens to copy; llama.cpp copies only whole sequences
+_WORTH_COPYING = 8  # fewer prompt tokens are not copied, because llama.cpp copies only whole sequences
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Request:
     ``config``: the settings of the text. The seed is in ``config.params``. With the same seed, texts of different
     prompts draw the same random numbers. For independent texts, use `sequence_seed(seed, number of the prompt)`. Each
     context copies the grammar. Every token is sampled, even if the grammar allows only one token. ``config`` must have
-    no draft, because `generate_many` takes one for all texts. Penalties are applied on the CPU.
+    no draft, because `generate_many` takes one draft for all texts. Penalties are applied on the CPU.
 
     ``on_text`` may be called from another thread. ``sampler``: a function that returns the sampler of the text, in
     place of the sampler that ``config.params`` describe. The function is called when the text begins.
@@ -100,9 +100,9 @@ def generate_many(
     ``n_parallel``: number of different texts at a time, 1..256. Each text has a cache for ``model.n_ctx`` tokens in
     memory. ``n_threads``: llama.cpp's threads for each context; None is the model's number. ``n_contexts``: how many
     contexts decode at the same time, each with a part of the texts; None means one for every ``n_threads`` cores, and
-    one on a GPU. Requests are taken from the iterable when there is room. Consecutive requests with the same prompt are
-    taken together, and one more request is read to see where they end. The timings of a text are the time of its prompt
-    and its share of the time of each step. Texts that share a sequence count as one text.
+    one context on a GPU. Requests are taken from the iterable when there is room. Consecutive requests with the same
+    prompt are taken together, and one more request is read to see where they end. The timings of a text are the time of
+    its prompt and its share of the time of each step. Texts that share a sequence count as one text.
 
     ``draft``: the source of proposed tokens, which changes the speed but no text. Its mode must be "gumbel" or "match":
     in "mrs" a text would depend on the texts that are decoded in the same call. Nothing is drafted for texts that share
@@ -424,7 +424,7 @@ class _Context(Sequences):
         self._going_on(cache, [(request, text, _tried(text, text.take, row, room)) for request, text in texts])
 
     def _going_on(self, cache: _Cache, texts: list[tuple[Request, Text, int | None]]) -> None:
-        """Split the texts of a branch by their next tokens into waiting branches. A text without one has ended."""
+        """Split the texts of a branch by next token into waiting branches. A text without a next token has ended."""
         branches, cut = dict[int, _Branch](), list[_Branch]()
         for request, text, token in texts:
             if token is None:
@@ -436,7 +436,7 @@ class _Context(Sequences):
                 branches.setdefault(token, _Branch([], token, cache.n_past)).texts.append((request, text))
         cache.branch = None
         cache.waiting += sorted(branches.values(), key=lambda branch: len(branch.texts))
-        if cut:  # a text that was cut has fewer tokens than other waiting texts
+        if cut:  # the order by ``n_past`` must stay, and a cut text has a smaller ``n_past``
             cache.waiting = sorted([*cut, *cache.waiting], key=lambda branch: branch.n_past)
 
     def _go_on(self, caches: Iterable[_Cache]) -> None:
@@ -510,7 +510,7 @@ class _Context(Sequences):
         return min(len(prompt), (place // n_batch + 1) * n_batch)
 
     def _spread(self) -> None:
-        """Move waiting branches to free caches. Caches stay free only when no requests are left."""
+        """Move waiting branches to free caches, as long as there are both."""
         while self._free and (source := max(self._caches, key=lambda cache: len(cache.waiting))).waiting:
             target = self._free.pop(0)
             self._copy(source, target)

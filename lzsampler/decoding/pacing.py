@@ -12,16 +12,16 @@ AUTO_MOST = 16
 """The longest block that `Pace` chooses."""
 
 _TIMES = 15  # number of latest measurements that count
-_FEW = 3  # with fewer measurements the shortest counts; other processes may have slowed the others
-_MEMORY = 0.97  # factor by which each newer token lowers the weight of older ones at the same position of a block
+_FEW = 3  # with fewer measurements the shortest counts, because other processes may have slowed the rest
+_MEMORY = 0.97  # each judged token multiplies the weight of earlier tokens at its position of a block by this factor
 _HOPE = (1.4, 2.0)  # (accepted tokens, judged tokens), assumed before the first measurement
 _FIRST = 3  # length limit of the first block; later blocks may be twice as long as the longest so far
 _PLAIN_FIRST = 2  # calls without a draft before the first block, to measure their time
 _PLAIN_AGAIN = 4, 64  # blocks until the next call without a draft: 4, doubled each time up to 64
-_NEIGHBOUR = 32  # every 32nd block tries a length next to the best
-_AGED = 4.0  # greatest weight of earlier judgements, in tokens, when a paused draft is tried again
-_CREDIT = 4  # drafting pauses after drafts without a block took the time of 4 calls without a draft
-_MARGIN = 1.05  # the least gain in speed that counts; a smaller one may be noise
+_NEIGHBOUR = 32  # every 32nd block tries a length next to the best length
+_AGED = 4.0  # when a paused draft is tried again, its earlier judgements count as at most this many tokens
+_CREDIT = 4  # drafting pauses once drafts that gave no block have taken the time of 4 calls without a draft
+_MARGIN = 1.05  # a gain in speed by a smaller factor may be noise, and does not count
 _TINY = 1e-12  # the least time in seconds, which avoids a division by 0
 # A draft that does not pay is tried again after `_PAUSE` calls. Each try doubles the pause, up to `_LONGEST_PAUSE`.
 _PAUSE, _LONGEST_PAUSE = 512, 1024
@@ -38,10 +38,10 @@ class _Kind:
     stood: list[float] = field(default_factory=list)
     judged: list[float] = field(default_factory=list)
     times: deque[float] = field(default_factory=lambda: deque(maxlen=_TIMES))  # latest seconds per drafted token
-    seconds: float = 0.0  # median of ``times``; the minimum of a few
+    seconds: float = 0.0  # median of ``times``, or their minimum while there are few
     wasted: float = 0.0  # seconds of all drafts that gave no block
     owed: float = 0.0  # seconds of drafts that gave no block, since the last block or the last new try
-    lost: float = 0.0  # like ``owed``, but a new try lowers it only to the limit at which drafting pauses
+    lost: float = 0.0  # like ``owed``, but a new try lowers ``lost`` only to the limit at which drafting pauses
     drafted: int = 0
     blocks: int = 0
     longest: int = 0  # tokens of the longest block
@@ -81,7 +81,7 @@ class _Kind:
         """
         chance, share = 1.0, _HOPE[0] / _HOPE[1]
         for i in range(n):
-            if i < len(self.judged):  # a new position gets the share of the position before
+            if i < len(self.judged):  # a position without judgements gets the share of the position before it
                 share = self.stood[i] / self.judged[i]
             chance *= share
             yield chance
@@ -125,13 +125,13 @@ class Pace:
         self._calls: dict[int, deque[float]] = {}  # number of tokens in a call -> seconds of such calls
         self._typical: dict[int, float] = {}  # number of tokens in a call -> typical seconds (`_typical`)
         self._n_calls: Counter[int] = Counter()
-        self._costs: list[float] = []  # seconds of a call by its number of tokens, from 0; empty if outdated
+        self._costs: list[float] = []  # element n: seconds of a call with n tokens; empty if outdated
         self._tokens = 0
         self._blocks = 0
         self._plain_at = 0  # number of blocks at the last call without a draft
-        self._plain_again = _PLAIN_AGAIN[0]  # blocks until the next call without a draft
+        self._plain_again = _PLAIN_AGAIN[0]  # number of blocks between two calls without a draft
         self._in_row = 0  # calls without a draft since the last block
-        self._drift = 1.0  # slowdown of calls without a draft since the last block; assumed for all calls
+        self._drift = 1.0  # factor by which calls without a draft slowed down since the last block; used for all calls
         self._glanced = 0.0  # seconds of glances
         self._kinds: dict[int, _Kind] = {}
 
@@ -151,7 +151,7 @@ class Pace:
         before = self._typical.get(1)
         self._called(1, seconds)
         self._in_row += 1
-        if before is not None and self._in_row > _TIMES // 2:  # most of the counted times are later than the last block
+        if before is not None and self._in_row > _TIMES // 2:  # most counted times were measured after the last block
             self._drift *= self._typical[1] / max(before, _TINY)
         self._tokens += 1
         self._plain_at = self._blocks
@@ -166,8 +166,8 @@ class Pace:
             of.plain += self._typical[1]
 
     def judged(self, kind: int, drafted: int, accepted: int, tokens: int, draft_s: float, seconds: float) -> None:
-        """Record a block that added ``tokens`` tokens. ``draft_s``: seconds of the draft. ``seconds``: of the target's
-        call and the picks.
+        """Record a block that added ``tokens`` tokens. ``draft_s``: seconds of the draft. ``seconds``: seconds
+        of the target's call and the picks.
         """
         of = self._kinds.setdefault(kind, _Kind())
         if self._drift != 1:
@@ -235,7 +235,7 @@ class Pace:
         best, rate = self._best(of, room)
         if rate * self._typical[1] <= _MARGIN or of.lost > _CREDIT * self._typical[1]:
             if of.all_stood and room > of.longest and self._pays(of, room, of.longest):
-                return room  # with weights of 4 bits a call of 9 tokens may take little longer than a call of 4
+                return room  # may pay: with 4-bit weights a call of 9 tokens may take little longer than a call of 4
             of.waited += 1
             if of.waited <= of.pause:
                 return 0
@@ -270,7 +270,8 @@ class Pace:
         of = self._kinds.get(kind)
         if self.fixed is not None or of is None or of.waited % _GLANCE == 0:
             return 0
-        n = min(_GLANCE - 1 - of.waited % _GLANCE, of.pause - of.waited)  # `length` is called before the next glance
+        # `- 1` leaves one call without a draft before the next glance, because `length` must precede a glance.
+        n = min(_GLANCE - 1 - of.waited % _GLANCE, of.pause - of.waited)
         n = max(n, 0)
         of.waited += n
         return n
@@ -289,7 +290,7 @@ class Pace:
         return len(self._calls.get(1, ())) >= _PLAIN_FIRST
 
     def _best(self, of: _Kind, room: int) -> tuple[int, float]:
-        """Return (the length of blocks, 1 to ``room``, with the most tokens a second; these tokens a second)."""
+        """Return (length, tokens a second) for the fastest of the block lengths 1 to ``room``."""
         expected, best, most = 1.0, 1, 0.0
         for k, chance in enumerate(of.chances(room), 1):
             expected += chance
@@ -299,8 +300,9 @@ class Pace:
         return best, most
 
     def _pays(self, of: _Kind, k: int, as_long_as: int) -> bool:
-        """Return whether a fully accepted block of k tokens pays, if its call takes as long as for ``as_long_as``
-        tokens.
+        """Return whether a fully accepted block of k tokens pays.
+
+        Its call is assumed to take as long as the call for a block of ``as_long_as`` tokens.
         """
         seconds = self._typical[as_long_as + 1] + k * of.seconds
         return (k + 1) * self._typical.get(1, 0.0) > _MARGIN * seconds
@@ -315,10 +317,10 @@ class Pace:
         return max(costs[k + 1] + k * of.seconds, _TINY)
 
     def _line(self) -> list[float]:
-        """Return the seconds of a call by its number of tokens, from 0: measured, or interpolated between measurements.
+        """Return a list whose element n is the time of a call with n tokens, in seconds.
 
-        Beyond the largest measured call, the line through the two largest continues. With a single measurement, all
-        calls cost the same.
+        Times between measured calls are interpolated. Beyond the largest measured call, the line through the two
+        largest measured calls continues. With a single measurement, all calls cost the same.
         """
         times = {n: time * (self._drift if n > 1 else 1.0) for n, time in sorted(self._typical.items())}
         costs = [next(iter(times.values()))] * (self._rows + 1)
@@ -376,7 +378,7 @@ class SharedPace(Pace):
         self._promise: float | None = None  # speed of the best block as a multiple of the speed without a draft
 
     def went(self, n_texts: int, seconds: float) -> None:
-        """Record the time of a call without drafted tokens, which added a token to each text."""
+        """Record the time of a call without drafted tokens. The call added one token to each text."""
         self._called(n_texts, seconds)
         self._plain_at = self._blocks
         self._added(n_texts, n_texts)
@@ -475,6 +477,6 @@ class SharedPace(Pace):
 
 
 def _typical(times: Collection[float]) -> float:
-    """Return the median of times, or the minimum if there are few."""
+    """Return the median of times, or their minimum if there are few times."""
     ordered, n = sorted(times), len(times)
     return ordered[0] if n < _FEW else (ordered[(n - 1) // 2] + ordered[n // 2]) / 2

@@ -21,7 +21,7 @@ _THINKING = {
 _TOOLS = {mark.encode(): closing.encode() for mark, closing in TOOL_MARKS.items()}
 _TOOL = re.compile(b"|".join(map(re.escape, _TOOLS)))
 _LONGEST = max(len(mark) for mark in (*_THINKING, *_THINKING.values(), *_TOOLS, *_TOOLS.values()))
-_BEFORE_THINKING = 200  # thinking begins within this many characters, as in `reasoning.split`
+_BEFORE_THINKING = 200  # thinking begins within this many characters from the beginning, as in `reasoning.split`
 
 
 class PartTracker:

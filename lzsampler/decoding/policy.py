@@ -15,7 +15,7 @@ from .parts import PARTS, Part, parts_of
 LoopRule = Literal["period", "stuck", "both"]
 
 MAX_RECOVERIES = 1000
-_NO_PRICE = 1e-45  # the smallest positive float32: to add this number changes no logit except 0
+_NO_PRICE = 1e-45  # the smallest positive float32: adding it changes no logit except 0
 
 # Key in files and on the command line -> field of `LoopPolicy`. No key is a field of `Params`.
 LOOP_KEYS = {
@@ -36,9 +36,9 @@ class LoopPolicy:
       detector, and "off" otherwise.
     - ``rule``: what counts as a loop. "period": copies of one pattern (``repetition_detection`` of `Params`, or
       `STOP_ON_LOOP` if this field is not set). "stuck": a stretch with almost no new text (``stuck_detection``, or
-      `STOP_ON_STUCK` if this field is not set). The n-grams of the stretch occur for the third time; its second copy
-      begins where the first n-gram occurred before. "both": a period or a stuck stretch, whichever is found first. None
-      uses the detectors that the `Params` have, or "period" if the `Params` have no detector.
+      `STOP_ON_STUCK` if this field is not set). The n-grams of the stretch occur for the third time. The second copy
+      begins at the previous occurrence of the stretch's first n-gram. "both": a period or a stuck stretch, whichever is
+      found first. None uses the detectors that the `Params` have, or "period" if the `Params` have no detector.
     - ``max_recoveries``: how many times an action may act on one text and let it continue, 0..1000. The next loop after
       that stops the text.
     - ``loop_scope`` and ``penalty_scope``: the parts of a text ("thinking", "answer", "tool" for tool calls) in which
@@ -130,7 +130,7 @@ def unpriced(params: Params) -> Params:
         penalty.strength: _NO_PRICE for penalty in PENALTIES if penalty.method is None and penalty.is_on(params)
     }
     if params.dry_multiplier:
-        changes["dry_base"] = 1.0  # otherwise a long repetition would amplify the tiny multiplier
+        changes["dry_base"] = 1.0  # with a larger base, a long repetition would amplify the tiny multiplier
     if counts(params):
         changes |= {
             "repetition_penalty": None,

@@ -111,7 +111,7 @@ class Proposer:
         self._rest = 0  # number of next tokens for which nothing is drafted
 
     def rests(self) -> bool:
-        """Return whether to skip drafting, and the timing of the call, after this token.
+        """Return whether the call after this token needs no draft and no timing.
 
         Call this method once for each token, before `propose`.
         """
@@ -121,7 +121,10 @@ class Proposer:
         return True
 
     def propose(self, room: int, n_past: int) -> Proposal | None:
-        """Draft up to ``room`` tokens. None if too few were drafted. ``n_past``: tokens in the target's context."""
+        """Draft up to ``room`` tokens. None if too few tokens were drafted.
+
+        ``n_past``: number of tokens in the target's context.
+        """
         clock, least = self._draft.clock, max(self._draft.n_min, 1)
         for kind, propose in self._sources(room, n_past, self._pace.length):
             before, self._aside_s = clock(), 0.0

@@ -23,10 +23,9 @@ def opened(prompt: str) -> str:
 def closing(mark: str, template: str | None, prompt: str = "") -> str:
     """Return the text that ends open reasoning: its closing mark, with the line breaks of the chat template.
 
-    Templates write the reasoning of earlier turns as the model was trained to write it, most of them as
-    ``'\\n</think>\\n\\n'``. ``template``: the source of the template, None if the model has no template. ``prompt``: if
-    the template has no line breaks, those of the prompt count, because the prompt may contain examples of how reasoning
-    ends.
+    Templates write the reasoning of earlier turns as the model was trained to write it. Most templates end it with
+    ``'\\n</think>\\n\\n'``. ``template``: the source of the template, None if the model has no template. ``prompt``: a
+    text that may contain earlier reasoning. Its line breaks are used if the template has no line breaks at the mark.
     """
     opening = next((name for name, closing in MARKS.items() if closing == mark), "")
     around = rf"({re.escape(opening)})?((?:\\n|\n)*){re.escape(mark)}((?:\\n|\n)*)"

@@ -119,7 +119,7 @@ class Recovery:
         return LoopingText(tokens, copy, line, word, self._limit, self.whole, self.closing, self.spell)
 
     def _second_copy(self, tokens: Sequence[int], found: Loop | Stuck) -> tuple[int, int]:
-        """Return (the place where the second copy of the loop begins, its number of tokens)."""
+        """Return (the place where the second copy of the loop begins, the number of tokens of this copy)."""
         if isinstance(found, Loop):
             return found.start + found.period, found.period
         detection = self._detect.stuck_detection
@@ -192,14 +192,14 @@ def whole_character(tokens: Sequence[int], n: int, piece: Callable[[int], bytes]
 
 
 def fresh_start(tokens: Sequence[int], n: int, reach: int, piece: Callable[[int], bytes]) -> tuple[int, int]:
-    """Return where a line, or else a sentence, begins within ``reach`` tokens from the ``n``-th on; else (n, n).
+    """Return where a line, or else a sentence, begins within ``reach`` tokens from the ``n``-th token on.
 
     A text changes direction more easily at such a place than inside a sentence, where most loops are completed. The
-    result is (the place before leading marks such as list marks, the place of the first word). ``piece``: returns the
-    bytes of a token.
+    result is (the place before leading marks such as list marks, the place of the first word), or (n, n) if no line
+    and no sentence begins there. ``piece``: returns the bytes of a token.
     """
     texts = [piece(token).decode("utf-8", "replace") for token in tokens[: n + reach]]
-    begins, kind = 0, ""  # where a new line or sentence begins; kind is "" once it has a word
+    begins, kind = 0, ""  # the latest line or sentence begins here; kind is "" after its first word
     sentence = None
     for at, text in enumerate(texts):
         if any(map(str.isalpha, text)):

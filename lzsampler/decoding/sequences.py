@@ -23,12 +23,14 @@ class Sequences:
 
     def __init__(self, model: Model, n_sequences: int, n_threads: int, n_ctx: int | None = None) -> None:
         if not hasattr(llama_cpp.llama_context_params, "kv_unified"):
-            raise LzsError(f"llama-cpp-python {llama_cpp.__version__} has no cache per sequence: install a newer one")
+            raise LzsError(
+                f"llama-cpp-python {llama_cpp.__version__} has no cache per sequence: install a newer version"
+            )
         self._model = model
         self.capacity = max(model.n_batch, n_sequences)
         params = llama_cpp.llama_context_default_params()
         n_ctx = model.n_ctx if n_ctx is None else n_ctx
-        params.n_ctx = n_sequences * -(-n_ctx // 256) * 256  # llama.cpp would round up too, but print a line
+        params.n_ctx = n_sequences * -(-n_ctx // 256) * 256  # llama.cpp would round up itself, but log a message
         params.n_seq_max = n_sequences
         params.n_batch = self.capacity
         params.n_ubatch = max(min(model.n_batch, MAX_UBATCH), n_sequences)

@@ -29,8 +29,8 @@ _LOW_P = 0.01  # if the p-value is smaller, more texts are drawn
 _MORE = 4  # how many times as many texts are drawn the second time
 _WRONG_P = 0.0001  # if the second p-value is smaller, the distribution is wrong
 _LEAST_EXPECTED = 5.0  # the least expected count in a bin of the chi-square test
-_CHOICES = Params(temperature=1.2, presence_penalty=1.0)  # this penalty changes inside a block
-_LIKELY, _FAVOUR = 3, 30.0  # a bias of 30 for 3 tokens makes all others practically impossible
+_CHOICES = Params(temperature=1.2, presence_penalty=1.0)  # the presence penalty changes inside a block
+_LIKELY, _FAVOUR = 3, 30.0  # a bias of 30 for 3 tokens makes all other tokens practically impossible
 _PASSAGE = (
     "On Monday the baker sold forty loaves of bread, nine cakes and a basket of apples. On Tuesday the rain kept "
     "everyone at home, and he sold nothing at all."
@@ -89,7 +89,7 @@ class SpecCheck:
 
     ``texts``: number of texts with a draft, which have ``tokens`` tokens together. ``differences``: the texts that
     differ from the texts without a draft. ``rounding``: how the target's logits depend on the number of tokens that are
-    decoded together. ``why``: a sentence about this dependence; "" if there is none.
+    decoded together. ``why``: a sentence about this dependence; "" without a dependence.
     """
 
     texts: int
@@ -290,7 +290,7 @@ def _chi_square(counts: Counter[tuple[int, ...]], law: dict[tuple[int, ...], flo
 
 
 def _chance(chi2: float, df: int) -> float:
-    """Return the probability of a chi-square as large or larger (Abramowitz and Stegun, 26.4.4 and 26.4.5)."""
+    """Return the probability that chi-square is at least ``chi2`` (Abramowitz and Stegun, 26.4.4 and 26.4.5)."""
     half = chi2 / 2
     if math.isinf(half):
         return 0.0

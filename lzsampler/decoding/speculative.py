@@ -14,8 +14,8 @@ from .writing import Text
 class Speculator:
     """Writes a text with tokens that a draft proposes. The prompt is already in the target's context.
 
-    Tokens are decoded one by one while the sampler's settings may change from token to token. The settings may change
-    during an action on a loop, if penalties or actions apply only in some parts of a text, and with explanations.
+    Tokens are decoded one by one in three cases: while an action on a loop goes on, while penalties or actions apply
+    only in some parts of a text, and while tokens are explained.
     """
 
     def __init__(self, text: Text, draft: Draft) -> None:
@@ -106,7 +106,7 @@ class Speculator:
         text.sampling_s += judged - decoded
         text.decode_s += decoded - before
         # The contexts keep all added tokens except the last, which is decoded next. If a loop ended the block, the last
-        # added token is a drafted one.
+        # added token is a drafted token.
         n = len(drafted.tokens)
         stand = target.n_past - n - 1 + len(made.tokens)
         purge(target, stand)

@@ -55,10 +55,10 @@ class Way:
 class Timed:
     """Figures of one way over its texts. Figures with quartiles are computed over pairs.
 
-    ``ms``: milliseconds a token without the prompt and the first token. ``ms_whole``: milliseconds a token, with the
-    prompt. ``speedup`` and ``speedup_whole``: tokens a second, as a multiple of the first way's tokens a second for the
-    same prompt. ``tokens``: number of tokens of all texts. ``same``: the share of texts that equal the first way's
-    text.
+    ``ms``: milliseconds a token, without the time of the prompt and the first token. ``ms_whole``: milliseconds a
+    token, with the time of the prompt. ``speedup`` and ``speedup_whole``: tokens a second, as a multiple of the first
+    way's tokens a second for the same prompt. ``tokens``: number of tokens of all texts. ``same``: the share of texts
+    that equal the first way's text.
 
     ``acceptance`` and ``tokens_per_call``: as in `Speculated`; 0 and 1 without a draft. ``drafted_per_call``: tokens
     that the draft proposes for a call of the target. The last three fields are shares of the time after the target has
@@ -142,7 +142,7 @@ def _run(way: Way, prompt: Prompt, max_tokens: int, ignore_eos: bool) -> _Run:
     clock = draft if isinstance(draft, ClockedModel) else None
     before = 0.0 if clock is None else clock.decode_s
     if draft is not None:
-        draft.keep(0)  # otherwise its context would still have the prompt of the text before
+        draft.keep(0)  # empties the draft's context, which still has the prompt of the previous text
     config = GenerationConfig(way.params, max_tokens=max_tokens, ignore_eos=ignore_eos, draft=way.draft)
     made: Generation = generate(way.model, prompt, config)
     if made.finish_reason == "interrupted":

@@ -59,13 +59,13 @@ class Steering:
         return self.grammar_from is None or (self.parts.part in self._priced) != self._in_force[1]
 
     def cut(self, n: int, keep: int) -> None:
-        """Remove all of the ``n`` tokens after the first ``keep``."""
+        """Shorten the text from ``n`` tokens to the first ``keep`` tokens."""
         self.sampler.rewind(n - keep)
         if self.grammar_from is not None and keep < self.grammar_from:
-            self.grammar_from = None  # the rewind removed the grammar
+            self.grammar_from = None  # rewinding the sampler has removed the grammar
         if self.parts is not None:
             self.parts.cut(keep)
-        self._masked = True  # a rewind of the sampler restores old masks
+        self._masked = True  # rewinding the sampler may have restored an old mask
 
     def steer(self, n: int, recovery: Recovery | None) -> None:
         """Set up the sampler for the token after the first ``n`` tokens."""

@@ -122,8 +122,9 @@ class Together:
         return [made.get(place.number, (0, [])) for place in places]
 
     def _source(self, place: Place) -> list[_Source]:
-        """Return the source that can draft for a text: a match, or else the draft model; an empty list if there is
-        none.
+        """Return a list with the source that can draft for a text: a match, or else the draft model.
+
+        The list is empty if neither can draft.
         """
         shared = place.shared
         assert shared is not None

@@ -22,7 +22,7 @@ from .draft import Draft
 from .generation import Generation
 
 VERSION = 1
-_LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # valid in JSON, but line readers split there
+_LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # JSON allows them, but line readers split there
 _NOT_A_DISK = {errno.EINVAL, errno.ENOTSUP, errno.EROFS}  # errors of fsync for a pipe or a terminal
 
 
@@ -138,13 +138,13 @@ class TranscriptFile:
     early.
 
     Several processes may append to one file. A new file without transcripts is not removed: another process may be
-    about to append to the file, and would lose its lines. Raises LzsError, in one line, when the file cannot be
-    written.
+    about to append to the file, and that process would lose its lines. Raises LzsError, in one line, when the file
+    cannot be written.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        binary: int = getattr(os, "O_BINARY", 0)  # without it Windows writes a carriage return before each line feed
+        binary: int = getattr(os, "O_BINARY", 0)  # without it, Windows would write "\r\n" for "\n"
         try:
             self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | binary, 0o666)
         except OSError as error:

@@ -142,7 +142,7 @@ class Speculation:
         expected = (len(self.drafted) + 1, self.sampler.n_vocab)
         if array.shape != expected:
             raise ArgumentError(
-                f"rows must have shape {expected}: one for each drafted token and one more, got {array.shape}"
+                f"rows must have shape {expected}: one row for each drafted token and one more, got {array.shape}"
             )
         return self.verify_at(ffi.from_buffer("float[]", array))
 
@@ -181,7 +181,7 @@ class Speculation:
 
     @one_thread
     def discard(self) -> None:
-        """Take the drafted tokens back. If the sampler was changed after the draft, it stays as it is."""
+        """Take the drafted tokens back. If the sampler was changed after the draft, the sampler stays as it is."""
         lib.lzs_undraft(self.handle)
 
     def _refuse(self, status: int, row: npt.NDArray[np.float32] | None, whose: str) -> None:

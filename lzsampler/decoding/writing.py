@@ -31,9 +31,9 @@ class Text(Begun):
     its tokens.
 
     The caller decodes the tokens, passes the logits after the prompt and after each token to `take`, and sets the
-    attributes that count seconds. The arguments and errors are those of `generate`. ``sampler``: a new sampler, used
-    instead of the sampler of ``config.params``, without a grammar and without actions on loops. Only `forward` adds
-    forced tokens without sampling.
+    attributes that count seconds. The arguments and errors are those of `generate`. ``sampler``: a new sampler
+    that replaces the sampler of ``config.params``. The text then has no grammar and no actions on loops. Only `forward`
+    adds forced tokens without sampling.
 
     After a cut, ``behind`` is the number of tokens of prompt and text that stay in the model's context. The caller
     first removes the later tokens from the context, then decodes the tokens of ``ahead``, and then the token that
@@ -170,7 +170,7 @@ class Text(Begun):
     def forward(self, token: int) -> list[int] | None:
         """Add the tokens that the grammar forces after ``token``. Return all tokens to decode now, ``token`` included.
 
-        Return None when the text has ended, and only the last token after a cut (see ``behind``).
+        Return None when the text has ended. After a cut, return only the last token (see ``behind``).
         """
         span, own = [token], self.own
         while self.forces and own is not None and self.behind is None:
@@ -226,8 +226,9 @@ class Text(Begun):
 
     @property
     def steady(self) -> bool:
-        """Whether the sampler's settings stay unchanged from token to token, so that several tokens can be taken at a
-        time.
+        """Whether the sampler's settings stay unchanged from token to token.
+
+        Only then can several tokens be taken at a time.
         """
         recovery, own = self._recovery, self.own
         acts = recovery is not None and (recovery.watching or recovery.forbidden)
@@ -236,7 +237,7 @@ class Text(Begun):
         return not (acts or found or steered) and self.on_explanation is None and self.behind is None
 
     def draft_room(self, n_past: int) -> int:
-        """Return how many tokens can be drafted after ``n_past`` tokens, within the limits of text, context, batch."""
+        """Return how many tokens can be drafted after ``n_past`` tokens: as many as text, context and batch allow."""
         model = self.model
         return min(self.max_tokens - len(self.tokens) - 1, model.n_ctx - n_past - 1, model.n_batch - 1)
 

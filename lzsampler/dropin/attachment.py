@@ -5,7 +5,7 @@ chain that `Llama` builds, before truncation. With the hooks, unlike in llama-cp
 
 - the prompt reaches the penalties when ``history="all"``;
 - a chain is freed when its text ends, not when the garbage collector runs;
-- no chain outlives its text to serve a later low-level `sample`;
+- a low-level `sample` never uses the chain of a text that has ended;
 - tokens given to `generate().send()`, which llama-cpp-python treats as drafts, cannot end the process;
 - `logit_bias` and `logits_processor` work together.
 """
@@ -87,13 +87,13 @@ class Attachment:
 
     @params.setter
     def params(self, params: Params) -> None:
-        if params is not None:  # here None would mean the default; the assignment below refuses None
+        if params is not None:  # None would mean the default penalties here; `Settings` refuses None
             penalties_from("attach", params, {}, ())  # warns if the params have no effect
         self._settings = dataclasses.replace(self._settings, params=params)
 
     @property
     def grammar(self) -> Grammar | None:
-        """The grammar for calls that give none; see `attach`."""
+        """The grammar of calls without a grammar of their own; see `attach`."""
         return self._settings.grammar
 
     @grammar.setter
@@ -341,7 +341,7 @@ class Hooks(OneThread):
         make = super()._init_sampler  # type: ignore[misc]
         bound = inspect.signature(make).bind(*arguments, **keywords)
         bound.apply_defaults()
-        own = dataclasses.replace(self.lz.current(), sampler="cpu")  # the graph is not for a caller's own chain
+        own = dataclasses.replace(self.lz.current(), sampler="cpu")  # only `generate` uses the graph
         text = self.lz.text or SampledText(own, ())
         return text.build(self, make, bound.arguments)
 
@@ -400,18 +400,18 @@ class Hooks(OneThread):
                 yield kept
             tokens, token = self._begun(begin, text)
             while token is not None:
-                text.check()  # so that the caller gets no token that the grammar forbids
+                text.check()  # after an error the grammar may forbid the token, so the caller must not get it
                 text.tokens.append(token)
                 stats.tokens += 1
                 at = self.n_tokens  # type: ignore[attr-defined]
                 sent = yield token
                 if lz.latest is not text or self.n_tokens != at:  # type: ignore[attr-defined]
-                    raise LzsError(  # llama.cpp would end the process
-                        "another call used this model between two tokens of a stream, which cannot continue: "
+                    raise LzsError(  # otherwise llama.cpp would end the process
+                        "another call used this model between two tokens of a stream, so the stream cannot continue: "
                         "read a stream to its end first, or use another model"
                     )
                 if sent and drafter is None and not self._logits_all:  # type: ignore[attr-defined]
-                    raise ArgumentError(  # llama.cpp would end the process
+                    raise ArgumentError(  # otherwise llama.cpp would end the process
                         "tokens sent to generate() are drafts, which a model can check only with logits_all=True"
                     )
                 ended, changed = text.step(self, stats)
@@ -536,14 +536,13 @@ def attach(
 ) -> Attachment:
     """Put penalties into a `llama_cpp.Llama`; all of its methods keep working, and apply the penalties.
 
-    ``params``: the LZ penalty and the others of `Params`, ``history``, ``exempt``, ``logit_bias`` and
+    ``params``: the LZ penalty and the other penalties of `Params`, ``history``, ``exempt``, ``logit_bias`` and
     ``repetition_detection``. ``penalties``: the same fields as keywords, which replace the fields of ``params``.
-    Without ``params`` these keywords replace fields of the default penalty (``PRESETS["default"]``;
-    ``**PRESETS["paper"]`` is the paper's). As keywords, ``exempt`` and ``dry_breakers`` may hold strings as well as
-    token ids. Unless you give others, LZ uses the separators of the model's vocabulary, and DRY uses llama.cpp's
-    sequence breakers. The settings that llama-cpp-python handles (temperature, top-k, top-p, min-p, seed) stay
-    arguments of its calls. lzsampler's chain sampler comes after llama-cpp-python's `penalties` and before grammar and
-    truncation.
+    Without ``params`` these keywords replace fields of the default penalty (``PRESETS["default"]``).
+    ``**PRESETS["paper"]`` gives the paper's penalty. As keywords, ``exempt`` and ``dry_breakers`` may hold strings as
+    well as token ids. By default LZ uses the separators of the model's vocabulary, and DRY uses llama.cpp's sequence
+    breakers. The settings that llama-cpp-python handles (temperature, top-k, top-p, min-p, seed) stay arguments of its
+    calls. lzsampler's chain sampler comes after llama-cpp-python's `penalties` and before grammar and truncation.
 
     The calls of the model (`__call__`, `create_completion`, `create_chat_completion`, `generate`) also take the
     keywords of this function for one call, except names that these methods already have.
@@ -577,8 +576,8 @@ def attach(
 
     ``sampler``: where lzsampler's penalties and masks are applied: on the "cpu", or in llama.cpp's "graph", with as
     many of the chain's later samplers as possible (docs/graph.md). "auto" is the graph if the model's last layer is on
-    a GPU and no option needs the logits on the CPU: ``logits_all``, ``fast_grammar`` or a logits processor. In the
-    graph, the first text with a draft makes a new context.
+    a GPU, unless ``logits_all``, ``fast_grammar`` or a logits processor needs the logits on the CPU. In the graph, the
+    first text with a draft makes a new context.
 
     Raises TypeError for an object that is not a `Llama`, for an unknown keyword and for a value of the wrong type;
     ValueError for a model that is already attached and for `Params` that cannot be used here; and like `generate` for a
@@ -615,7 +614,7 @@ def _attached(llm: Any, settings: Settings, draft: Draft | str | Path | None) ->
 
 
 def _reduced(llm: Any, protocol: object) -> tuple[Any, ...]:
-    """Return the data for pickle and copy: the state of the model and its original class, found by name."""
+    """Return the data for pickle and copy: the original class of the model, by its name, and the model's state."""
     handle: Attachment = llm.lz
     return _attached_again, (handle._restore, llm.__getstate__(), handle._settings)
 

@@ -33,12 +33,12 @@ from ..llama.binding import llama_cpp
 from ..llama.model import Model
 from .sampled import SampledText
 
-_AMONG = 10  # number of best tokens among which p_min is a probability, as in llama.cpp
+_AMONG = 10  # p_min is a probability among this many best tokens, as in llama.cpp
 _Tokens = Generator[int, Sequence[int] | None, None]
 
 
 def open_draft(llm: Any, path: str | Path) -> Draft:
-    """Return a draft with the model of a file, opened with the target's settings; the caller closes its model."""
+    """Open a file as a draft model, with the target's settings, and return the draft. The caller closes the model."""
     model = Model(
         path,
         n_ctx=llm.n_ctx(),
@@ -58,7 +58,7 @@ class Drafter:
 
     def __init__(self, llm: Any, draft: Draft) -> None:
         if llm.draft_model is not None:
-            raise ArgumentError("this Llama has a draft_model already: leave out one of the two")
+            raise ArgumentError("this Llama has a draft_model already: leave out draft_model or draft")
         header = gguf.read(Path(llm.model_path))
         opened = Opened(header, llm, llm.n_ctx(), llm.n_batch)
         refuse_draft(opened, draft)
@@ -78,7 +78,7 @@ class Drafter:
 
     @property
     def _closed(self) -> bool:
-        """Whether the draft model was closed, as by `detach` during a stream, which then continues without a draft."""
+        """Whether the draft model was closed, as by `detach` during a stream. The stream continues without a draft."""
         return self.draft.model is not None and self.draft.model.closed
 
     def tokens(
@@ -188,7 +188,7 @@ def _ended(llm: Any, criteria: Callable[..., bool] | None) -> bool:
 def _refuse_sent(sent: Sequence[int] | None) -> None:
     if sent:
         raise ArgumentError(
-            "tokens sent to generate() are drafts, and this model has a draft: leave out one of the two"
+            "tokens sent to generate() are drafts, but this model has a draft already: leave out one of the two drafts"
         )
 
 

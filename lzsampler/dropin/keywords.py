@@ -62,8 +62,9 @@ def taken_grammar(keywords: dict[str, Any]) -> dict[str, Any]:
 def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -> dict[str, Any]:
     """Return ``fields`` of `Params`, with token ids in place of strings, to replace fields of ``params``.
 
-    If ``fields`` switch DRY on and no sequence breakers are set, llama.cpp's breakers are added. If ``fields`` or,
-    without ``params``, the defaults switch the LZ penalty on, the separators of the vocabulary are added.
+    If ``fields`` switch DRY on and no sequence breakers are set, llama.cpp's breakers are added. If ``fields`` switch
+    the LZ penalty on, the separators of the vocabulary are added. Without ``params``, the separators are added unless
+    ``fields`` switch the LZ penalty off.
     """
     made = dict(fields)
     for name, tokens_of in TOKENS_OF.items():

@@ -349,7 +349,7 @@ def insert(sampler: Any, ours: Any) -> int:
 def _name(chain: Any, at: int) -> bytes:
     """Return the name of a sampler, without the "?" by which llama.cpp marks a disabled sampler.
 
-    For a sampler written in Python llama.cpp would crash.
+    Not for a sampler written in Python: llama.cpp would crash.
     """
     name: bytes = llama_cpp.llama_sampler_name(llama_cpp.llama_sampler_chain_get(chain, at))
     return name.lstrip(b"?")

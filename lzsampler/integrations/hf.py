@@ -1,7 +1,7 @@
 """`LZLogitsProcessor`: the penalties and ``logit_bias`` inside transformers' ``generate``.
 
-Facts about ``generate`` are from transformers 5.23.0. Its `LogitsProcessorList` calls any callable and does not check
-for the class `LogitsProcessor`. So this module imports torch, but not transformers.
+Facts about ``generate`` are from transformers 5.23.0. The `LogitsProcessorList` of transformers calls any callable and
+does not check for the class `LogitsProcessor`. So this module imports torch, but not transformers.
 """
 
 from collections.abc import Iterable
@@ -45,19 +45,19 @@ class LZLogitsProcessor:
     """The penalties as a logits processor: ``generate(..., logits_processor=[LZLogitsProcessor()])``.
 
     ``params``: a `Params` that sets only penalties (LZ, DRY, repetition, frequency, presence) and ``logit_bias``.
-    ``penalties``: fields of `Params` as keywords. They replace fields of ``params``, or else of ``PRESETS["default"]``
-    of `lzsampler.params`, as in `lzsampler.attach`. The other arguments:
+    ``penalties``: fields of `Params` as keywords. They replace fields of ``params``. Without ``params`` they replace
+    fields of ``PRESETS["default"]`` of `lzsampler.params`, as in `lzsampler.attach`. The other arguments:
 
-    - ``tokenizer``: the model's tokenizer. It gives LZ its separators (`lz_separators`), unless you set others. Without
-      separators, LZ penalizes tables, JSON and code more.
+    - ``tokenizer``: the model's tokenizer. It gives LZ its separators (`lz_separators`), unless you set other
+      separators. Without separators, LZ penalizes tables, JSON and code more.
     - ``prompt_length``: for ``history="generated"``, number of tokens of every row before the generated tokens,
       including left padding. None means the length of the first input of each ``generate``, see `reset`.
     - ``pad_token_id``: with ``history="all"``, tokens with this id at the beginning of a row do not count.
     - ``inplace``: edit the scores that `__call__` receives, which saves a copy. ``generate(output_logits=True)`` then
       returns the edited rows, because it returns the same tensor.
 
-    Use a processor for one ``generate`` at a time. Raises a ValueError that shows the value for bad arguments and for
-    settings that belong to ``generate`` (temperature, truncation, seed). Raises TypeError for an unknown keyword.
+    Use a processor for one ``generate`` at a time. Bad arguments, and settings that belong to ``generate``
+    (temperature, truncation, seed), raise a ValueError that shows the value. An unknown keyword raises TypeError.
     """
 
     supports_continuous_batching = False  # Continuous batching packs all requests into one row.
@@ -103,7 +103,7 @@ class LZLogitsProcessor:
         self._prompt = 0
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
-        """Return ``scores`` after penalties and ``logit_bias``, as a copy or, with ``inplace``, as the same tensor.
+        """Return ``scores`` after penalties and ``logit_bias``: the same tensor if ``inplace`` is set, else a copy.
 
         ``input_ids``: int[batch, length], each row a text that begins with its (padded) prompt. ``scores``: [batch,
         n_vocab] of any floating dtype on any device. float32 rows get the same bits as from `Sampler.process`. Rows of

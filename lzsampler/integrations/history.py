@@ -16,7 +16,7 @@ Edits = npt.NDArray[Any]  # array of EDIT
 
 
 def edits_of(sampler: Sampler) -> Edits:
-    """Return the edits of a sampler's next step, at most one per token, in any order. Some may change nothing."""
+    """Return the edits of a sampler's next step, at most one per token, in any order. Some edits may change nothing."""
     n = ffi.new("size_t *")
     with sampler.in_use:  # The array of C is valid until the next accept.
         edits = lib.lzs_edits(sampler.handle, n)
@@ -42,7 +42,7 @@ class Request:
         return len(self._tokens)
 
     def follow(self, tokens: Sequence[int]) -> bool:
-        """Make ``tokens`` the generated text. Stop before a token outside the vocabulary and return False, else True.
+        """Make ``tokens`` the generated text. Return False if a token outside the vocabulary stopped this, else True.
 
         Of the accepted tokens, the method compares only the last one. This is enough, because a server either adds
         tokens at the end of a text or removes tokens there.

@@ -16,8 +16,9 @@ def apply_edits(scores: Any, rows: Sequence[int], edits: Sequence[Edits], sign_a
 
     ``scores``: a floating-point torch tensor, [batch, n_vocab], on any device. float32 gets the bits of
     `Sampler.process`; narrower numbers are edited in float32 and rounded. ``rows``: for each item of ``edits`` and
-    ``sign_aware``, its row in ``scores``. ``sign_aware``: this field of each row's `Params`. NaN and infinities stay,
-    except that a bias of -inf forbids its token even if the score is NaN or infinite.
+    ``sign_aware``, its row in ``scores``. ``sign_aware``: for each item, the field ``sign_aware`` of its row's
+    `Params`. NaN and infinities stay, except that a bias of -inf forbids its token even if the score is NaN or
+    infinite.
 
     A single copy brings the edits of all rows to a device. Nothing is copied back, so the host does not wait.
     """
@@ -58,7 +59,7 @@ def _edit_on_device(
     packed[3], packed[4] = edits["repeat"].view(np.int32), edits["bias"].view(np.int32)
     host = torch.from_numpy(packed)
     if scores.device.type == "cuda":
-        host = host.pin_memory()  # A copy of unpinned memory would wait. torch keeps the memory until the copy ends.
+        host = host.pin_memory()  # A copy of other memory makes the host wait. torch keeps this until the copy ends.
     on_device = host.to(scores.device, non_blocking=True)
     index = on_device[0].long(), on_device[1].long()
     aware, (repeat, bias) = on_device[2].bool(), on_device[3:].view(torch.float32)

@@ -23,15 +23,15 @@ def request_params(
 ) -> Params | None:
     """Return the settings in the arguments of a request; None if no argument is for lzsampler.
 
-    ``arguments``: each name that begins with ``lz_`` is a field of `Params`. ``lzsampler`` is a dict of fields, such a
-    dict as JSON (for servers that accept only numbers and strings), or the name of a preset of
+    ``arguments``: each name that begins with ``lz_`` is a field of `Params`. ``lzsampler`` is a dict of fields, a
+    JSON text of a dict of fields (for servers that accept only numbers and strings), or the name of a preset of
     `lzsampler.params.PRESETS`. A request starts from ``PRESETS["default"]``, as in `lzsampler.attach`. The fields of
     ``lzsampler`` replace these values, and ``lz_`` arguments replace both. Other arguments are ignored. ``host``: the
     server's name, for messages. ``usual``: a function that returns the model's usual separators, as for
     `with_separators`.
 
-    Raises a ValueError of one line that names the field for values that `Params` refuses, for unknown names, and for
-    settings that belong to the server (temperature, truncation, seed, logit_bias).
+    Values that `Params` refuses, unknown names, and settings that belong to the server (temperature, truncation, seed,
+    logit_bias) raise a ValueError of one line that names the field.
     """
     arguments = arguments or {}
     flat = {name: value for name, value in arguments.items() if isinstance(name, str) and name.startswith(PREFIX)}
@@ -63,14 +63,13 @@ def _fields(value: object) -> dict[str, Any]:
             given = None
     if not isinstance(given, Mapping):
         raise ArgumentError(
-            f"{NAME} must be a dict of settings, such a dict as JSON, or one of {', '.join(PRESETS)}, "
-            f"got {shown(value)}"
+            f"{NAME} must be a dict of settings, a JSON object, or one of {', '.join(PRESETS)}, got {shown(value)}"
         )
     return dict(given)
 
 
 def with_separators(params: Params, arguments: Container[str], usual: Callable[[], TokenSets]) -> Params:
-    """Return ``params`` with the model's separators, if they have an effect and the caller gave none.
+    """Return ``params`` with the model's separators, if separators have an effect and the caller gave none.
 
     ``arguments``: names of the given settings. ``usual``: returns the separators; it is called only if needed.
     """

@@ -20,8 +20,8 @@ except ImportError as error:
 _REQUEST = "__req__"  # key in custom_params under which SGLang passes the request
 _NO_REQUEST = "SGLang shows lzsampler no request, so lzsampler applies no penalty: send custom_params, at least {}"
 _LATE = (
-    "SGLang picks a token before it shows lzsampler the previous one, so lzsampler applies no penalty: start it with "
-    "--disable-overlap-schedule, or with SGLANG_ENABLE_DELAY_SAMPLE=1"
+    "SGLang picks a token before it shows lzsampler the previous one, so lzsampler applies no penalty: start SGLang "
+    "with --disable-overlap-schedule, or with SGLANG_ENABLE_DELAY_SAMPLE=1"
 )
 _DRAFTS = "SGLang shows lzsampler no drafts, so lzsampler applies no penalty with speculative decoding"
 

@@ -30,11 +30,11 @@ def lz_separators(tokenizer: Any) -> dict[str, Any]:
 def separators_of_server(tokenizer: Any) -> Mapping[str, bytes]:
     """Return `lz_separators` of a server's tokenizer. If that is impossible, log a warning and return an empty dict.
 
-    A server without a tokenizer, or with one of another library, must not end because of that. Without separators, LZ
+    A server must not end because it has no tokenizer, or a tokenizer of another library. Without separators, LZ
     penalizes tables, JSON and code more.
     """
     if tokenizer is None:
-        warn_once("lzsampler has no tokenizer here, so LZ has no separators: tables, JSON and code cost more")
+        warn_once("lzsampler has no tokenizer here, so LZ has no separators and penalizes tables, JSON and code more")
         return {}
     try:
         return lz_separators(tokenizer)
@@ -44,7 +44,7 @@ def separators_of_server(tokenizer: Any) -> Mapping[str, bytes]:
 
 
 def fitted(params: Params, n_vocab: int) -> Params:
-    """Return ``params`` with bit sets for n_vocab logits, because a tokenizer may know fewer or more tokens."""
+    """Return ``params`` with bit sets for n_vocab logits, because a tokenizer may know another number of tokens."""
     size = (n_vocab + 31) // 32 * 4
     sets = {field: bits for field in SEPARATORS if (bits := getattr(params, field))}
     others = {field: bits[:size].ljust(size, b"\0") for field, bits in sets.items() if len(bits) != size}

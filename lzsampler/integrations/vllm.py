@@ -35,7 +35,7 @@ except ImportError:
 
 
 _UNKNOWN_TOKENS = (
-    "vLLM hides the last tokens from lzsampler, so lzsampler applies no penalty: start it with "
+    "vLLM hides the last tokens from lzsampler, so lzsampler applies no penalty: start vLLM with "
     "--logits-processors lzsampler.integrations.vllm:LZProcessor, or with --no-async-scheduling"
 )
 
@@ -53,7 +53,7 @@ class _Text:
 class LZProcessor(ForV1, ForV2):
     """The penalties of `lzsampler.Params` for the requests that ask for them in ``SamplingParams.extra_args``.
 
-    Over HTTP these arguments are ``vllm_xargs``; docs/engines.md lists them. A request without any of them gets no
+    Over HTTP these arguments are ``vllm_xargs``; docs/engines.md lists them. A request without these arguments gets no
     penalty. vLLM makes the object itself. If both an installed package and ``--logits-processors`` name the class, vLLM
     makes two objects; then only the last object of an engine changes logits.
     """
@@ -100,7 +100,7 @@ class LZProcessor(ForV1, ForV2):
                 continue
             if request.follow(text.output):
                 edits[row] = request, request.edits()
-            else:  # Asynchronous scheduling writes -1 for new tokens, except for processors named at start.
+            else:  # Asynchronous scheduling writes -1 for new tokens, unless start options name the processor.
                 warn_once(_UNKNOWN_TOKENS)
         return edits
 
@@ -125,7 +125,7 @@ class LZProcessor(ForV1, ForV2):
         table = torch.stack([ctx.expanded_idx_mapping.long(), ctx.pos.long(), ctx.input_ids.long()])
         slots, places, tokens = table.tolist()
         first = [row for row, slot in enumerate(slots) if slot in self._texts and (row == 0 or slots[row - 1] != slot)]
-        known: dict[int, int] = {}  # row -> index from which the tokens of its text must be fetched
+        known: dict[int, int] = {}  # row -> index from which the tokens of the row's text must be fetched
         for row in first:
             text, slot = self._texts[slots[row]], slots[row]
             prompt = int(self._states.prompt_len.np[slot])
@@ -203,7 +203,7 @@ class LZProcessor(ForV1, ForV2):
         """
         try:
             params = request_params(getattr(sampling_params, "extra_args", None), "vLLM", self._separators)
-        except ValueError as error:  # If vLLM calls validate_params, bad settings are refused before.
+        except ValueError as error:  # If vLLM calls validate_params, it has refused bad settings already.
             LOG.warning("lzsampler leaves a request alone: %s", error)
             return None
         return params if params is not None and reach(params) else None

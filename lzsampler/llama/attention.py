@@ -33,7 +33,7 @@ def flash_attention_of(llm: Any) -> FlashAttention:
 
 
 class AutoAttention:
-    """Lets a subclass of `llama_cpp.Llama` take ``flash_attn="auto"``, its default. List this base before `Llama`."""
+    """Gives subclasses of `llama_cpp.Llama` the default ``flash_attn="auto"``. List this base before `Llama`."""
 
     def __init__(self, *arguments: Any, flash_attn: FlashAttention = "auto", **keywords: Any) -> None:
         self._flash_attn_type = TYPES[check_flash_attention(flash_attn)]
@@ -43,7 +43,7 @@ class AutoAttention:
     def context_params(self) -> Any:
         """The settings of the context.
 
-        `Llama` can only set flash attention on or off, so this property sets it again.
+        The property sets flash attention at each access, because `Llama` sets it on or off, never to "auto".
         """
         params = self.__dict__["context_params"]
         params.flash_attn_type = self._flash_attn_type

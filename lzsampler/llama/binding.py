@@ -32,7 +32,7 @@ _LAYOUT = {  # struct of llama.h: (bytes, offset of each field), as c/llama/abi.
 
 
 def _check_binding(binding: Any) -> None:
-    """Raise MissingExtra if llama_cpp is too old or its structs differ from c/llama/abi.h; warn if it is newer."""
+    """Raise MissingExtra if llama_cpp is too old or its structs differ from c/llama/abi.h; warn if it is too new."""
     version = getattr(binding, "__version__", "?")
     number = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
     if number < OLDEST:
@@ -57,7 +57,7 @@ def _check_binding(binding: Any) -> None:
     if number > NEWEST:
         warnings.warn(
             f"llama-cpp-python {version} is newer than {_dotted(NEWEST)}, the newest that this lzsampler was tested "
-            "with: if something fails, install that one or a newer lzsampler",
+            "with: if something fails, install that version or a newer lzsampler",
             stacklevel=2,
         )
 

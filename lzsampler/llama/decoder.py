@@ -36,7 +36,7 @@ class Decoder:
     def decode(self, batch: Any) -> int:
         """Decode a batch, and return the status of llama_decode, 2 if it was stopped.
 
-        The caller then restores the context, and calls `check`.
+        If the status is not 0, the caller then restores the context. After each decode, the caller calls `check`.
         """
         given = ffi.cast("void *", ctypes.addressof(batch))
         several = batch.n_tokens > 1

@@ -22,7 +22,7 @@ _SHOWN = 200  # the most characters of llama.cpp's reason in an error message
 
 
 class LoadedVocabulary(Protocol):
-    """A `Vocabulary`. While a grammar uses the vocabulary, it must stay open, because llama.cpp reads it."""
+    """A `Vocabulary`. The vocabulary must stay open while a grammar uses it, because llama.cpp reads it."""
 
     n_vocab: int
 

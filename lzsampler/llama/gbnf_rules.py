@@ -44,9 +44,9 @@ def check(text: str) -> None:
     """Raise ValueError for a grammar with which llama.cpp would end the process or loop forever.
 
     The main case is left recursion: a rule that can begin with itself. llama.cpp finds some of these rules. llama.cpp
-    misses a rule that can begin with itself after a rule that is empty only through a third rule. An example: ``list
-    ::= ws list "," | "a"`` with ``ws ::= " "*``. This check ignores text that is not GBNF, because llama.cpp itself
-    refuses such text.
+    misses, for example, ``list ::= ws list "," | "a"`` with ``ws ::= " "*``: ``list`` begins with itself if ``ws`` is
+    empty, but ``ws`` is empty only through a third rule, which llama.cpp makes for the ``*``. This check ignores text
+    that is not GBNF, because llama.cpp itself refuses such text.
     """
     rules = _read(text)
     empty = _empty_in(rules)
@@ -60,7 +60,7 @@ def check(text: str) -> None:
         ways_of[name] = 1 + sum(ways_of[to] for to in left[name])
     if sum(ways_of.values()) > MOST_BEGINNINGS:
         raise ArgumentError(
-            f"text must be GBNF whose rules begin in at most {MOST_BEGINNINGS:,} ways, but these begin in more"
+            f"text must be GBNF whose rules begin in at most {MOST_BEGINNINGS:,} ways, but these begin in more ways"
         )
 
 

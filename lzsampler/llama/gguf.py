@@ -2,8 +2,8 @@
 
 Layout (little-endian, versions 2 and 3): magic, version, number of tensors, number of metadata pairs; the pairs (key,
 type, value); a record for each tensor (name, shape, type, offset); padding to `general.alignment`; the weights. The
-sizes in the header reveal an incomplete download before llama.cpp opens the file. The package gguf cannot read an
-incomplete file.
+sizes in the header reveal an incomplete download before llama.cpp opens the file. The package gguf is not
+used, because it cannot read an incomplete file.
 """
 
 import mmap
@@ -256,7 +256,7 @@ class _Reader:
                 (length,) = length_at(data, at)
                 at += 8 + length
                 texts.append(data[at - length : at].decode("utf-8", "replace"))
-        except (struct.error, OverflowError):  # a damaged file may give any length, past the end of the file
+        except (struct.error, OverflowError):  # a length in a damaged file may lie past the end of the file
             at = self.size + 1
         self.skip(at - self.at)
         return texts

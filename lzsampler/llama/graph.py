@@ -29,7 +29,7 @@ _SINCE = "0.3.35"
 UNSUPPORTED = "llama.cpp cannot run this sampler in the graph of this model's device: use sampler='cpu'"
 SEVERAL_OUTPUTS = (
     "llama.cpp cannot run its own penalties in the graph of a context with several outputs, which a draft needs: "
-    "give them to attach, make a new Llama, or use sampler='cpu'"
+    "give the penalties to attach, make a new Llama, or use sampler='cpu'"
 )
 _FUNCTIONS = [name for name in dir(ffi.new("lzs_graph_functions *")) if name != "size"]
 _NEEDED = ("llama_set_sampler", "llama_sampler_copy", *_FUNCTIONS)
@@ -147,8 +147,8 @@ class GraphSampler:
 def graph_sampler(source: Sampler, kind: int, max_history: int, masked: bool) -> Any:
     """Return a `llama_sampler *` (a ctypes pointer) for the beginning of a chain that `set_chain` sets.
 
-    ``kind``: an `lzs_graph_kind`; ``max_history``: tokens. Ownership is as for `penalties_sampler`. LzsError if
-    llama.cpp is too old.
+    ``kind``: an `lzs_graph_kind`; ``max_history``: the longest history, in tokens. Ownership is as for
+    `penalties_sampler`. LzsError if llama.cpp is too old.
     """
     refuse_old_llama()
     out = ffi.new("void **")
@@ -216,7 +216,7 @@ class Block:
 
     @contextmanager
     def of(self, tokens: Sequence[int]) -> Iterator[list[int]]:
-        """Within a ``with`` block, draft ``tokens``, which follow another token, for decodes. Yield the drafted tokens.
+        """Within a ``with`` block, draft ``tokens`` to decode after one other token. Yield the drafted tokens.
 
         If the grammar forbids a token, it is the last drafted token.
         """

@@ -30,8 +30,8 @@ _before: tuple[Any, Any] = None, None  # the callback and its data from before t
 
 @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
 def _collect(level: int, text: bytes, _: object) -> None:
-    """Add a message to the list of the thread that caused the message. This callback is never freed, since any thread
-    may run it.
+    """Add a message to the list of the thread that caused the message. This callback is never freed, because any
+    thread may run it.
     """
     if _thread.errors is None:
         callback, data = _before
@@ -71,7 +71,7 @@ def _begin() -> None:
         callback, data = _callback()
         if _address(callback) != _address(_collect):
             _before = callback, data
-            # The data stays that of the previous callback, because llama.cpp reads callback and data separately.
+            # The data of the previous callback stays set, because llama.cpp reads callback and data separately.
             llama_cpp.llama_log_set(_collect, data)
 
 

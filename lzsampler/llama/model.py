@@ -38,7 +38,7 @@ MAX_THREADS = 512  # GGML_MAX_N_THREADS
 # thread, one more thread saves no time, and costs much time on a busy machine. Measured with the embedded model (8 MB)
 # on 2 cores with other work: 0.8 ms a token with one thread, 9 to 50 ms with two.
 _BYTES_A_THREAD = 32 << 20
-_PIECE_BYTES = 64  # almost every piece is shorter; for a longer one `_piece` calls llama.cpp twice
+_PIECE_BYTES = 64  # almost every piece is shorter; for a longer piece `_piece` calls llama.cpp twice
 _OF_LLAMA = (
     "llm",
     "_vocab",
@@ -366,7 +366,7 @@ class Model:
         """Append tokens, int[n], to the context, and return the logits after each of them: float32[n, n_vocab].
 
         n is 1..`n_batch`. The result is a copy of 4 * n * n_vocab bytes, and llama.cpp needs as many bytes again.
-        Raises like `decode`, and ValueError for another n.
+        Raises like `decode`, and ValueError for n outside of this range.
         """
         array = token_array("tokens", tokens, self.n_vocab)
         pointer = self.decode_for_rows(array.tolist())
@@ -419,9 +419,9 @@ class Model:
 
     @one_thread
     def logits(self) -> npt.NDArray[np.float32]:
-        """Return the logits after the last decoded token: float32[n_vocab], llama.cpp's own memory, no copy.
+        """Return the logits after the last decoded token: float32[n_vocab].
 
-        The array is valid until the next `decode`. LzsError before the first `decode`.
+        The array is llama.cpp's own memory, and valid until the next `decode`. LzsError before the first `decode`.
         """
         pointer = self.logits_pointer()
         at = int(ffi.cast("uintptr_t", pointer))
@@ -556,7 +556,7 @@ def context_length(header: gguf.Header) -> int:
 def _refuse_beyond_memory(header: gguf.Header, n_ctx: int, trained: int) -> None:
     """Raise ValueError if ``n_ctx`` exceeds the trained context and its cache needs more than the machine's memory.
 
-    llama.cpp would try to allocate the cache. On a machine that overcommits memory, the machine would come to a halt.
+    llama.cpp would try to allocate the cache, and a machine that overcommits memory would come to a halt.
     """
     layers, width = header.of_architecture("block_count"), header.of_architecture("embedding_length")
     heads = header.of_architecture("attention.head_count")
@@ -568,7 +568,7 @@ def _refuse_beyond_memory(header: gguf.Header, n_ctx: int, trained: int) -> None
     if needed > memory:
         raise ArgumentError(
             f"a context of {n_ctx:,} tokens needs {needed / 1e9:,.0f} GB of memory, and this machine has "
-            f"{memory / 1e9:,.0f} GB: give a smaller one (the model was trained with {trained:,})"
+            f"{memory / 1e9:,.0f} GB: give a smaller context (the model was trained with {trained:,})"
         )
 
 

@@ -61,8 +61,8 @@ class PickFirst:
     """Replaces a `LlamaSampler`: a chain without a grammar, and a grammar beside it (c/llama/grammar.c).
 
     ``n_head``: the number of samplers at the beginning of the chain that only change logits. ``penalties``: lzsampler's
-    sampler among these ``n_head``, if the others of these change nothing, else None. ``n_best``: the number of
-    candidates that the sampler after these ``n_head`` keeps, 0 if unknown. `close` frees ``chain``. LzsError if
+    sampler among these ``n_head``, if the other samplers among them change nothing, else None. ``n_best``: the number
+    of candidates that the sampler after these ``n_head`` keeps, 0 if unknown. `close` frees ``chain``. LzsError if
     llama.cpp does not accept the grammar.
     """
 
@@ -100,7 +100,7 @@ class PickFirst:
         return int(lib.lzs_llama_grammar_refused(self._native))
 
     def sample(self, context: Any, index: int = -1) -> int:
-        """Pick and accept a token, as `LlamaSampler.sample` does; LzsError if the grammar allows none."""
+        """Pick and accept a token, as `LlamaSampler.sample` does; LzsError if the grammar allows no token."""
         status = lib.lzs_llama_grammar_sample(self._native, ffi.cast("void *", context.ctx), index, self._token)
         if status == lib.LZS_EMASKED:
             raise LzsError("the grammar allows no token of the vocabulary here")

@@ -1,9 +1,9 @@
 """`rounding`: how much a model's logits depend on the number of tokens that are decoded together.
 
-If the logits do not depend on this number, a text with a draft equals the text without a draft. llama.cpp has different
-kernels for one token and for several tokens, for some types of weights and for attention other than flash attention. If
-the context is longer than `FAR` tokens, the threads of a CPU split the work on the context only when a single token is
-decoded.
+If the logits do not depend on this number, a text with a draft equals the text without a draft. For some types
+of weights, and for attention without flash attention, llama.cpp has one kernel for one token and another for several
+tokens. If the context is longer than `FAR` tokens, the threads of a CPU split the work on the context only when a
+single token is decoded.
 """
 
 import ctypes
@@ -39,7 +39,7 @@ class Rounding(NamedTuple):
 
 
 class RoundingWarning(UserWarning, LzsError):  # noqa: N818
-    """Warns that a text with a draft may differ from the text without it. Raised as an exception, the warning is an
+    """Warns that a text with a draft may differ from the text without a draft. As an exception, this warning is an
     `LzsError`.
     """
 
@@ -73,7 +73,7 @@ def warn_of_rounding(
     else:
         if not may_differ(llm, found):
             return
-        said = f"texts with a draft may differ from those without one: {what_it_means(llm, name, found)}"
+        said = f"texts with a draft may differ from texts without a draft: {what_it_means(llm, name, found)}"
     warnings.warn(said, RoundingWarning, stacklevel=stacklevel + 1)
 
 
@@ -82,7 +82,8 @@ def may_differ(llm: Any, found: Rounding) -> bool:
 
     The result is true if `rounding` found a difference, or if flash attention is off.
 
-    With weights such as Q8_0, rounding can hide different sums for 180 tokens or more.
+    Without flash attention, equal bits are no proof: with weights such as Q8_0, rounding can hide different sums for
+    180 tokens or more.
     """
     return found.most > 0 or flash_attention_of(llm) is False
 
@@ -139,7 +140,7 @@ class _Context:
         llama_cpp.llama_free(self._context)
 
     def compare(self, tokens: list[int], at: int, lengths: list[int]) -> tuple[float, int]:
-        """Decode blocks of the given lengths from position ``at`` on; return the greatest difference and the end."""
+        """Decode blocks of the given lengths from position ``at`` on; return (greatest difference, last position)."""
         most = 0.0
         for length in lengths:
             block = tokens[at : at + length]

@@ -23,7 +23,7 @@ WORDS_OF: dict[str, Words] = {
     **dict.fromkeys(("qwen2", "stablelm2", "deepseek-r1-qwen"), "qwen2"),
 }
 WHOLE_WORDS = frozenset({"llama3", "llama-v3", "llama-bpe", "falcon3"})
-"""Pre-tokenizers for which llama.cpp writes a word that is a token as this token, whatever the merges say."""
+"""Pre-tokenizers for which llama.cpp writes a word as one token if the vocabulary has it, whatever the merges say."""
 
 N_PAIRS = 1500  # number of pairs of each kind that are compared with the tokenizer
 

@@ -158,7 +158,7 @@ def tokenizer(path: str | Path) -> Callable[[str], tuple[npt.NDArray[np.int32], 
 
 
 def token_bytes(source: Any) -> TokenBytes:
-    """Return the byte string of every token, for a `Grammar`: for SPM, BPE and the other tokenizers of llama.cpp.
+    """Return the byte string of every token, for a `Grammar`. All tokenizers of llama.cpp are supported.
 
     ``source``: a `llama_cpp.Llama`, a `Vocabulary`, or the path of a GGUF file, of which only the vocabulary is read.
     End tokens are llama.cpp's EOG tokens. Control, unknown and unused tokens are special. Raises TypeError for
@@ -322,7 +322,7 @@ _token_texts: WeakKeyDictionary[Any, _TokenTexts] = WeakKeyDictionary()
 
 
 def _piece(vocab: Any, token: int, buffer: Any, *, special: bool = True) -> bytes:
-    """Return a token's text, with special tokens by their names (or b"" if ``special`` is False).
+    """Return a token's text. The text of a special token is its name, or b"" if ``special`` is False.
 
     ``buffer``: a ctypes buffer, which the function uses if it is large enough.
     """

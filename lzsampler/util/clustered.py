@@ -1,7 +1,8 @@
 """Intervals and tests for records that come in clusters: messages of one conversation, or samples of one prompt.
 
-Records of one cluster resemble each other, so they say less than as many independent records. In simulations with 50
-conversations of 10 messages, an interval for independent records covered the true rate in 52 % of cases, not in 95 %.
+Records of one cluster resemble each other, so they say less than the same number of independent records. In simulations
+with 50 conversations of 10 messages, an interval for independent records covered the true rate in 52 % of cases, not in
+95 %.
 
 The formulas are implemented here, because statsmodels, which has some of them, needs pandas and scipy.
 """
@@ -43,7 +44,7 @@ def clustered(counts: npt.ArrayLike, sizes: npt.ArrayLike, confidence: float = C
     x, n = np.asarray(counts, np.float64), np.asarray(sizes, np.float64)
     if x.ndim != 1 or x.shape != n.shape or (n < 1).any() or (x < 0).any() or (x > n).any():
         raise ArgumentError(
-            f"counts must be from 0 to sizes, with one of each for every cluster, got {x.shape} and {n.shape}"
+            f"counts must be from 0 to sizes, one of each for every cluster, got {x.shape} and {n.shape}"
         )
     total, having = float(n.sum()), float(x.sum())
     if n.size == total:
@@ -76,7 +77,7 @@ def paired_difference(
     up, down, n = (np.asarray(values, np.float64) for values in (gained, lost, sizes))
     if up.ndim != 1 or not up.shape == down.shape == n.shape or (n < 1).any() or (np.minimum(up, down) < 0).any():
         raise ArgumentError(
-            f"gained, lost and sizes must be counts, with one of each for every cluster, got {up.shape} and {n.shape}"
+            f"gained, lost and sizes must be counts, one of each for every cluster, got {up.shape} and {n.shape}"
         )
     if (up + down > n).any():
         raise ArgumentError("gained + lost must be at most sizes")
@@ -101,7 +102,7 @@ def paired_difference(
 
 
 def _design_effect(spread: float, most: float, rarer: int) -> float:
-    """Return the weighted mean of ``spread``, limited to 1..``most``, and ``most``. See `clustered` for the weights."""
+    """Limit ``spread`` to 1..``most``, and return its weighted mean with ``most``. `clustered` gives the weights."""
     weight = rarer**2 / (rarer**2 + _RELIABLE)
     return weight * min(max(spread, 1.0), most) + (1 - weight) * most
 

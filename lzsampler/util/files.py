@@ -20,7 +20,7 @@ from .signals import uninterrupted
 
 try:
     import fcntl
-except ImportError:  # Windows has no fcntl. There, no process can remove an open file.
+except ImportError:  # Windows needs no locks for open files: no process can remove them.
     fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def replacing(path: str | Path, *, durable: bool = True) -> Iterator[BinaryIO]:
 
 
 def take_place(part: Path, target: Path, named: object = None) -> None:
-    """Rename an unfinished file to ``target``. If ``target`` exists, the new file gets its permissions.
+    """Rename an unfinished file to ``target``. If ``target`` exists, the file gets the permissions of ``target``.
 
     The new file also gets the owner and the group of ``target``, if this process may set them. If not, the new file
     loses the set-user-ID and set-group-ID bits, which would run the file as another user or group. If the file cannot
@@ -122,7 +122,7 @@ def unfinished(target: Path, named: object = None) -> Iterator[Path]:
 class TemporaryFolder:
     """A new folder ``path`` in the system's folder for temporary files, for this user only.
 
-    `close` removes the folder, as does the end of a ``with`` block, of this object, or of the process. The leftovers of
+    The folder is removed by `close`, or when the ``with`` block, this object or the process ends. The leftovers of
     killed processes are removed when the next folder is made. Raises LzsError if the folder cannot be made.
     """
 
@@ -157,7 +157,7 @@ class TemporaryFolder:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the unfinished files and folders of killed processes from a folder. Those of live processes are locked."""
+    """Remove the unfinished files and folders of killed processes from a folder. Locked files and folders stay."""
     if fcntl is None:
         return
     with suppress(OSError), os.scandir(folder) as entries:
@@ -175,7 +175,7 @@ def _remove_if_left(entry: "os.DirEntry[str]") -> None:
 
 
 def _remove(path: str | Path, owner: int) -> None:
-    if os.getpid() != owner:  # This process was forked, so the file is not its own.
+    if os.getpid() != owner:  # This process was forked; its parent made the file.
         return
     if os.path.isdir(path):
         shutil.rmtree(path, ignore_errors=True)
@@ -200,7 +200,7 @@ def _held(folder: Path, make: Callable[[Path], None]) -> Iterator[Path]:
                 if fcntl is not None:
                     with suppress(OSError):  # The file system may have no locks.
                         stack.enter_context(_locked_now(path, wait=True))
-                is_there = path.exists()  # Another process may have removed it before it was locked.
+                is_there = path.exists()  # Another process may have removed it before the lock.
             if is_there:
                 try:
                     yield path
@@ -212,8 +212,8 @@ def _held(folder: Path, make: Callable[[Path], None]) -> Iterator[Path]:
 
 @contextmanager
 def _locked_now(path: str | Path, *, wait: bool) -> Iterator[None]:
-    """Lock a file or folder. Raises OSError if that fails or, without ``wait``, if another process holds the lock."""
-    folder = os.path.isdir(path)  # Some systems lock only files opened for writing, as folders cannot be.
+    """Lock a file or folder. Raises OSError if that fails. ``wait``: wait for another process that holds the lock."""
+    folder = os.path.isdir(path)  # Some systems lock a file only if it is open for writing.
     descriptor = os.open(path, (os.O_RDONLY if folder else os.O_RDWR) | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)

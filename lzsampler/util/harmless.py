@@ -3,7 +3,7 @@
 import json
 import unicodedata
 
-_JOINERS = frozenset("\u200c\u200d")  # Persian and Sinhala words and many emoji need these.
+_JOINERS = frozenset("\u200c\u200d")  # Persian and Sinhala words and many emoji need these joiners.
 _CATEGORIES = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))  # controls, invisible characters, lone surrogates, line ends
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # characters that may begin a formula (OWASP, CSV Injection)
 

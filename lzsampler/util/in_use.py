@@ -25,7 +25,7 @@ class InUse:
         self._what, self._instead = what, instead
         self._lock = RLock()
         self._entered: list[InUse | None] = []  # value of ``also`` in each nested ``with``, outermost first
-        self._sharers: list[None] = []  # one element per sharer, since append and pop are atomic
+        self._sharers: list[None] = []  # one element per sharer, because append and pop are atomic
         self._ends = False
         self._late: list[Callable[[], object]] = []
 

@@ -15,7 +15,7 @@ def keyword(name: str, annotation: Any, default: Any = ...) -> inspect.Parameter
 def settings(names: Iterable[str], *, given: bool) -> list[inspect.Parameter]:
     """Return the parameters for some fields of `Params`.
 
-    ``given``: whether to show the defaults of `Params` with ``PRESETS["default"]``; otherwise ``...`` is shown.
+    ``given``: whether to show each default, from ``PRESETS["default"]`` or else `Params`. Otherwise ``...`` is shown.
     """
     fields = inspect.signature(Params).parameters
     defaults = {name: PRESETS["default"].get(name, fields[name].default) for name in names}
@@ -23,7 +23,7 @@ def settings(names: Iterable[str], *, given: bool) -> list[inspect.Parameter]:
 
 
 def with_keywords(function: Callable[..., Any], more: Iterable[inspect.Parameter]) -> inspect.Signature:
-    """Return a function's signature with ``more`` in place of ``**keywords``. Its own parameters take precedence."""
+    """Return a function's signature with ``more`` in place of ``**keywords``. Its own parameters are not replaced."""
     signature = inspect.signature(function)
     own = [parameter for parameter in signature.parameters.values() if parameter.kind != inspect.Parameter.VAR_KEYWORD]
     added = [parameter for parameter in more if parameter.name not in signature.parameters]

@@ -64,7 +64,7 @@ def records_needed(rate: float, limit: float, confidence: float = CONFIDENCE) ->
 def mcnemar(only_a: int, only_b: int, *, mid_p: bool = False) -> float:
     """Return the two-sided exact p of McNemar's test (1947), a sign test on the pairs that differ.
 
-    ``only_a``, ``only_b``: numbers of pairs in which only A's record loops, and only B's record. Returns 1.0 if both
+    ``only_a``, ``only_b``: numbers of pairs in which only A's, or only B's, record loops. Returns 1.0 if both
     numbers are equal. ``mid_p``: count only half of the probability of the observation itself (Lancaster, Journal of
     the American Statistical Association 56, 1961).
     """
@@ -91,8 +91,8 @@ def bootstrap_ratios(
     ``sums``: float[k, n], the sums of k figures over each of n clusters. ``sizes``: float[n], the number of values in
     each cluster, above 0. The ratio of a figure is its total sum divided by the total size: the mean of all values.
 
-    Whole clusters are drawn, since answers to one prompt are not independent. All figures use the same draws. The same
-    input always gives the same intervals. Raises ValueError for other shapes and for no clusters.
+    Whole clusters are drawn, because answers to one prompt are not independent. All figures use the same draws. The
+    same input always gives the same intervals. Raises ValueError for other shapes and for no clusters.
     """
     of = np.asarray(sums, np.float64)
     by = np.asarray(sizes, np.float64)

@@ -14,12 +14,12 @@ class LoopingText:
     """A text at the token that completes a loop.
 
     ``tokens``: the text so far. A place is a number of tokens from the beginning of the text. ``copy``: where the
-    second copy of the loop begins. ``line``: where the first line in the second copy begins, or else its first
-    sentence. ``word``: where the first word of this line or sentence begins. If no line or sentence begins in the copy,
-    ``line`` and ``word`` equal ``copy``. ``room``: the most tokens that the text can have. ``whole`` takes a place and
-    returns the first place, from the given place on, that is not inside a character. ``closing`` takes a place and
-    returns the tokens that end the thinking at this place. Outside of the thinking, ``closing`` returns no tokens.
-    ``spell`` takes a str and returns its tokens as a continuation of the text.
+    second copy of the loop begins. ``line``: where the first line in the second copy begins, or else the first
+    sentence in it. ``word``: where the first word of this line or sentence begins. If no line or sentence begins in the
+    copy, ``line`` and ``word`` equal ``copy``. ``room``: the most tokens that the text can have. ``whole`` takes a
+    place and returns the first place, from the given place on, that is not inside a character. ``closing`` takes a
+    place and returns the tokens that end the thinking at this place. Outside of the thinking, ``closing`` returns no
+    tokens. ``spell`` takes a str and returns its tokens as a continuation of the text.
     """
 
     tokens: Sequence[int]
@@ -32,7 +32,7 @@ class LoopingText:
     spell: Callable[[str], Sequence[int]]
 
     def cut_at(self, place: int) -> int:
-        """Return how many tokens stay if the text is cut at a place: at least one, and whole characters only."""
+        """Return how many tokens stay if the text is cut at a place: at least one, and no half characters."""
         return min(len(self.tokens), self.whole(max(1, place)))
 
 
@@ -51,7 +51,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Draw:
-    """How an action has the next token drawn: at another ``temperature``, among the ``top_k`` likeliest tokens."""
+    """How the next token is drawn after an action: at another ``temperature``, among the ``top_k`` likeliest tokens."""
 
     temperature: float
     top_k: int
@@ -59,7 +59,8 @@ class Draw:
     def params(self, params: Params) -> Params:
         """Return the given settings with this temperature and this top-k.
 
-        The temperature comes before the truncation, which would otherwise leave only the token that continues the loop.
+        The temperature is applied before the truncation. A truncation before the temperature would leave only the
+        token that continues the loop.
         """
         top_k = min(params.top_k or self.top_k, self.top_k)
         return replace(params, temperature=self.temperature, temperature_last=False, top_k=top_k)
@@ -135,7 +136,7 @@ class LoopAction:
         self.forbids = False
 
     def decide(self, text: LoopingText) -> Decision | None:
-        """Return what to do about a loop; None if the action can do nothing, which ends the text."""
+        """Return what to do about a loop; None if the action can do nothing. The text then ends."""
         return None
 
     def follow(self, tokens: Sequence[int]) -> bool:

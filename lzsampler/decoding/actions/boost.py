@@ -7,9 +7,9 @@ from .action import ActionTaken, Decision, Draw, LoopAction, LoopingText
 # A boost ends after this many consecutive new tokens. A token is new if the n-gram that it completes did not occur
 # before.
 _NEW_TOKENS, _NGRAM = 16, 4
-_LONGEST = 256  # the most tokens of a boost; after a longer one the text ends
+_LONGEST = 256  # the most tokens of a boost; the text ends if the boost has not ended by then
 _COLDEST, _WARMER, _HOTTEST = 1.0, 0.25, 4.0  # lowest temperature, step for each repeated token, highest temperature
-_TOP_K = 40  # even a draw at the highest temperature then gives a plausible word
+_TOP_K = 40  # so few that a draw at the highest temperature still gives a plausible word
 
 
 class Boost(LoopAction):
@@ -34,7 +34,7 @@ class Boost(LoopAction):
         self._seen: set[tuple[int, ...]] = set()
 
     def decide(self, text: LoopingText) -> Decision:
-        """Begin to draw at the higher temperature."""
+        """Begin to draw at a higher temperature."""
         tokens = text.tokens
         self._n = self._new = 0
         self._seen = {tuple(tokens[i : i + _NGRAM]) for i in range(len(tokens) - _NGRAM + 1)}

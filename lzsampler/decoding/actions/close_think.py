@@ -6,8 +6,8 @@ from .action import ActionTaken, Decision, LoopAction, LoopingText
 class CloseThink(LoopAction):
     """Cuts the text where a line or sentence begins in the second copy, and writes the mark that ends the thinking.
 
-    This action acts only once in a text: if the model shows no text for the mark, the text still looks like thinking
-    afterwards.
+    Acts only once in a text. If the mark's tokens have no text, the text still looks like thinking after the mark, and
+    the action would act again.
     """
 
     name = "close-think"

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 
 from .action import ActionTaken, Decision, LoopAction, LoopingText
 
-_CONTEXT = 8  # after the same 8 tokens the word stays forbidden, or the loop would return one copy later
+_CONTEXT = 8  # the word stays forbidden after the same 8 tokens, because the loop might return in the next copy
 
 
 class Rewind(LoopAction):
-    """Cuts the text before the first word of the first line, or else sentence, that begins in the second copy.
+    """Cuts the text before the first word of the first line that begins in the second copy, and forbids that word.
 
-    The text continues without that word. The word stays forbidden wherever the same 8 tokens precede it.
+    If no line begins there, the first sentence takes the place of the line. The word stays forbidden wherever the
+    same 8 tokens precede it.
     """
 
     name = "rewind"
