@@ -4,8 +4,7 @@
 
 #include <stdbool.h>
 
-/* If the compiler has no <stdatomic.h>: MSVC has its own functions for both operations; with any other compiler the
- * build stops. */
+/* MSVC has its own functions for both operations. Any other compiler needs <stdatomic.h>. */
 #if defined(_MSC_VER)
 #include <intrin.h>
 typedef volatile long lzs_flag;
@@ -44,7 +43,7 @@ static inline void lzs_users_begin(lzs_users *users) {
 static inline void lzs_users_add(lzs_users *users) {
     atomic_fetch_add_explicit(users, 1, memory_order_relaxed);
 }
-/* Removes a user. Returns whether it was the last: then no other thread uses the object. */
+/* Removes a user. Returns whether no user is left. */
 static inline bool lzs_users_leave(lzs_users *users) {
     return atomic_fetch_sub_explicit(users, 1, memory_order_acq_rel) == 1;
 }

@@ -1,8 +1,8 @@
 /* hash.h - keyed hashes, for tables whose contents an attacker may choose, and fingerprints of strings. Both
- * liblzsampler and liblzsampler_text use them.
+ * liblzsampler and liblzsampler_text use this file.
  *
  * The key is made from addresses of the running process, which the author of an input does not know. Without the key,
- * nobody can find words that share a place of a table more often than by chance.
+ * nobody can find elements that collide in a table more often than by chance.
  */
 #ifndef LZS_HASH_H
 #define LZS_HASH_H
@@ -37,14 +37,14 @@ static inline uint64_t lzs_fold(uint64_t a, uint64_t b) {
 #endif
 }
 
-/* A key for lzs_fold, from a block of the heap and the stack. */
+/* Makes a key for lzs_fold from an address on the heap and an address on the stack. */
 static inline uint64_t lzs_hash_key(const void *heap) {
     const char stack = 0;
     return lzs_fold((uint64_t)(uintptr_t)heap ^ UINT64_C(0xA0761D6478BD642F),
                     (uint64_t)(uintptr_t)&stack ^ UINT64_C(0x9E3779B97F4A7C15)) | 1;
 }
 
-/* A keyed hash of n bytes. */
+/* Returns a keyed hash of n bytes. */
 static inline uint32_t lzs_hash_bytes(const uint8_t *bytes, size_t n, uint64_t key) {
     uint64_t hash = n, word = 0;
     for (size_t at = 0; at + sizeof word < n; at += sizeof word) {
@@ -52,7 +52,7 @@ static inline uint32_t lzs_hash_bytes(const uint8_t *bytes, size_t n, uint64_t k
         hash = lzs_fold(hash ^ word, key);
     }
     if (n >= sizeof word) {
-        /* the last 8 bytes; unless n is a multiple of 8, some of them were hashed before */
+        /* hash the last 8 bytes; unless n is a multiple of 8, some of these bytes were hashed before */
         memcpy(&word, bytes + n - sizeof word, sizeof word);
     } else if (n) {
         memcpy(&word, bytes, n);
@@ -60,8 +60,8 @@ static inline uint32_t lzs_hash_bytes(const uint8_t *bytes, size_t n, uint64_t k
     return (uint32_t)lzs_fold(hash ^ word, key);
 }
 
-/* ---- fingerprints (Karp and Rabin 1987): the units of a string as the digits of a number modulo 2^61 - 1, in a base
- * that is a key ---- */
+/* ---- fingerprints (Karp and Rabin 1987): numbers modulo 2^61 - 1 whose digits are the bytes of a string, in a base
+ * made from a key ---- */
 
 #define LZS_PRINT_MODULUS ((UINT64_C(1) << 61) - 1)
 
@@ -70,12 +70,12 @@ static inline uint64_t lzs_print_reduced(uint64_t x) {
     return x >= LZS_PRINT_MODULUS ? x - LZS_PRINT_MODULUS : x;
 }
 
-/* A base greater than any byte. */
+/* Returns a base for fingerprints, greater than any byte. */
 static inline uint64_t lzs_print_base(uint64_t key) {
     return 256 + key % (LZS_PRINT_MODULUS - 256);
 }
 
-/* a * b modulo 2^61 - 1, from 64-bit products of halves: 2^61 is 1 and 2^62 is 2 there. */
+/* a * b modulo 2^61 - 1, from 64-bit products of halves. Modulo 2^61 - 1, 2^61 is 1 and 2^62 is 2. */
 static inline uint64_t lzs_print_times(uint64_t a, uint64_t b) {
     const uint64_t mask31 = (UINT64_C(1) << 31) - 1, mask30 = (UINT64_C(1) << 30) - 1;
     uint64_t high_a = a >> 31, low_a = a & mask31, high_b = b >> 31, low_b = b & mask31;
@@ -83,7 +83,7 @@ static inline uint64_t lzs_print_times(uint64_t a, uint64_t b) {
     return lzs_print_reduced(2 * high_a * high_b + (middle >> 30) + ((middle & mask30) << 31) + low_a * low_b);
 }
 
-/* The fingerprint of a string and one more byte. */
+/* The fingerprint of a string with one more byte; `print` is the fingerprint without this byte. */
 static inline uint64_t lzs_print_on(uint64_t print, uint64_t base, uint8_t byte) {
     return lzs_print_reduced(lzs_print_times(print, base) + byte);
 }

@@ -1,4 +1,5 @@
-/* llama_example.c - llama.cpp decodes greedily, with the LZ penalty as a sampler of its chain. C11 and C++.
+/* llama_example.c - llama.cpp decodes greedily, with the LZ penalty as a sampler of its chain. This file is valid C11
+ * and C++.
  *
  *     llama_example MODEL PROMPT [LZ_PENALTY]
  *
@@ -11,7 +12,7 @@
 #include <llama.h>
 #include <lzsampler_llama.h>
 
-enum { N_PREDICT = 256 }; /* most new tokens */
+enum { N_PREDICT = 256 }; /* greatest number of new tokens */
 
 /* The objects that are freed at the end, also after an error. */
 typedef struct state {
@@ -28,7 +29,7 @@ static lzs_status add_lz_penalty(state *s, float strength, int32_t n_vocab, int3
     params.lz_penalty = strength;
     lzs_sampler *sampler;
     lzs_status status = lzs_sampler_new(n_vocab, &params, &sampler);
-    /* llama.cpp gives a chain no prompt. So we give the prompt to lzs_prime. Penalties look at it only with
+    /* llama.cpp gives a chain no prompt, so we give the prompt to lzs_prime. Penalties look at the prompt only with
      * params.history = LZS_HISTORY_ALL. */
     if (status == LZS_OK) status = lzs_prime(sampler, s->prompt, (size_t)n_prompt);
     if (status == LZS_OK) {

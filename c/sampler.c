@@ -1,5 +1,6 @@
 /* sampler.c - a sampler: the state of one sequence, settings, a backend, and the steps. Read this file first, then
- * backend/cpu.c.
+ * backend/cpu.c. In comments on pointers, (n) is the number of items. (n of capacity) means n items in use and memory
+ * for `capacity` items.
  */
 #include "sampler.h"
 
@@ -29,10 +30,10 @@ const char *lzs_strerror(int status) {
     case LZS_EINVAL: return "an argument or parameter is out of range";
     case LZS_ENOMEM: return "out of memory";
     case LZS_EMASKED:
-        return "no token is allowed: every logit is -inf or masked, or a mask is not known after a rewind";
+        return "no token is allowed: every logit is -inf or masked, or a rewind went back to a lost mask";
     case LZS_ENAN: return "a logit is NaN";
-    case LZS_ESPACE: return "the output arrays, or those of the backend, are too small";
-    case LZS_EFULL: return "the sequence has 2^31 - 1 tokens and takes no more";
+    case LZS_ESPACE: return "the output arrays or the backend's arrays are too small";
+    case LZS_EFULL: return "the sequence is full: it has 2^31 - 1 tokens";
     case LZS_ELIMIT: return "a step of the grammar reached a limit";
     case LZS_EDEVICE: return "the CUDA device, its driver or its code failed";
     case LZS_EBUSY: return "another thread is using the sampler";
@@ -40,7 +41,7 @@ const char *lzs_strerror(int status) {
     }
 }
 
-/* ---- life ---- */
+/* ---- creating and freeing ---- */
 
 size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab) {
     lzs_params p;
@@ -53,9 +54,9 @@ size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab) {
     return most < (size_t)n_vocab ? most : (size_t)n_vocab;
 }
 
-/* Makes a sampler from whole and valid settings, with the lists and sets of `classes`. The sampler takes over the
- * caller's use of `classes`; on failure this use is ended. If `classes` is NULL, because there was not enough memory
- * for it, fails with LZS_ENOMEM. */
+/* Makes a sampler from complete and valid settings, with the lists and sets of `classes`. The sampler takes over the
+ * caller's use of `classes`; on failure this use is ended. Returns LZS_ENOMEM if `classes` is NULL, which says that its
+ * allocation failed. */
 static lzs_status make(int32_t n_vocab, const lzs_params *params, lzs_token_classes *classes, lzs_backend *shared,
                        lzs_sampler **sampler) {
     *sampler = NULL;
@@ -165,7 +166,8 @@ lzs_status lzs_sampler_params(const lzs_sampler *s, lzs_params *params) {
 lzs_status lzs_sampler_set_params(lzs_sampler *s, const lzs_params *params) {
     lzs_params next;
     if (!lzs_params_whole(params, &next)) return LZS_EINVAL;
-    lzs_token_classes_put(NULL, &next); /* the sampler's own lists are valid, and long to check */
+    lzs_token_classes_put(NULL, &next); /* the sampler's own lists are valid, and a check of these lists would be
+                                         * slow */
     if (lzs_params_invalid(&next, s->n_vocab) || lzs_params_fixed(&next, &s->params)) return LZS_EINVAL;
     lzs_token_classes_put(s->classes, &next);
     lzs_edit_list_settings(&s->edits, &s->params, &next, s->log2_vocab);
@@ -268,7 +270,7 @@ lzs_status lzs_sampler_set_grammar(lzs_sampler *s, lzs_grammar *grammar) {
 
 /* ---- a step ---- */
 
-/* The settings of penalties under a grammar. There lz_run_allowance is multiplied by LZS_GRAMMAR_ALLOWANCE. */
+/* Returns the settings of penalties under a grammar, where lz_run_allowance is multiplied by LZS_GRAMMAR_ALLOWANCE. */
 static lzs_params under_grammar(const lzs_params *params) {
     lzs_params wider = *params;
     wider.lz_run_allowance *= LZS_GRAMMAR_ALLOWANCE;
@@ -280,7 +282,7 @@ static lzs_status make_edits(lzs_sampler *s) {
     lzs_grammar *grammar = s->state.cursor.grammar;
     int32_t place = LZS_DEAD;
     lzs_status status = LZS_OK;
-    if (s->state.free_text) { /* lzs_state_look may add tokens to it only now */
+    if (s->state.free_text) { /* lzs_state_look may now add tokens to free_text */
         status = lzs_state_look(&s->state);
         if (status == LZS_OK) status = reserve_edits(s);
         looked_at = lzs_state_looked_at(&s->state);
@@ -306,7 +308,6 @@ const lzs_edit *lzs_edits(lzs_sampler *s, size_t *n) {
     return made ? s->edits.edits : NULL;
 }
 
-/* Makes a plan, all but its mask. */
 static lzs_status plan_without_mask(lzs_sampler *s, lzs_plan *plan) {
     lzs_plan_settings(plan, s->n_vocab, &s->params);
     plan->position = s->state.position;
@@ -340,8 +341,9 @@ lzs_status lzs_forced(lzs_sampler *s, int32_t *token) {
     return LZS_OK;
 }
 
-/* For a grammar engine with picks_first at temperature 0. Picks the best token without the grammar. If the grammar
- * allows this token, it is also the best allowed token, and is returned. Otherwise, and after any error, returns -1. */
+/* Picks the best token without the grammar, for temperature 0 and a grammar engine that sets picks_first. If the
+ * grammar allows this token, it is also the best allowed token, and is returned. Otherwise, and after any error,
+ * returns -1. */
 static int32_t picked_first(lzs_sampler *s, const float *logits) {
     lzs_grammar *grammar = s->state.cursor.grammar;
     if (!grammar || !grammar->engine.picks_first || s->params.temperature > 0.0f) return -1;
@@ -488,7 +490,7 @@ lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_
             if (edits[i].bias == 0.0f) continue;
             if (*n_written < capacity) {
                 tokens[*n_written] = edits[i].token;
-                bits[*n_written] = -edits[i].bias; /* the bits, as the strength is 1 */
+                bits[*n_written] = -edits[i].bias; /* the number of bits, since the strength is 1 */
             }
             ++*n_written;
         }

@@ -1,9 +1,9 @@
 /* table.h - a hash table of numbers of elements. The user keeps the elements themselves elsewhere. Both liblzsampler
- * and liblzsampler_text use it.
+ * and liblzsampler_text use this file.
  *
  * A slot holds the number of an element and 32 bits of the element's hash, the tag. The user compares the elements
- * themselves, so different elements with equal hashes are never confused. Hashes are keyed (hash.h), so no input can be
- * made to crowd one place of a table.
+ * themselves, so different elements with equal hashes are never confused. Hashes are keyed (hash.h), so nobody can
+ * construct an input whose elements collide.
  */
 #ifndef LZS_TABLE_H
 #define LZS_TABLE_H
@@ -18,7 +18,7 @@ enum { LZS_LEAST_SLOTS = 64 };
 
 typedef struct lzs_slot {
     uint32_t tag;   /* 32 bits of the hash; its low bits are the index of the slot where a search begins */
-    uint32_t index; /* the number of the element plus 1, or 0 if the slot is free */
+    uint32_t index; /* number of the element plus 1; 0 if the slot is free */
 } lzs_slot;
 
 typedef struct lzs_table {
@@ -47,15 +47,15 @@ static inline size_t lzs_table_memory(const lzs_table *t) {
     return t->n_slots * sizeof *t->slots;
 }
 
-/* The first free slot for a tag. */
+/* Returns the first free slot for a tag. */
 static inline lzs_slot *lzs_table_free_slot(const lzs_table *t, uint32_t tag) {
     size_t at = tag & (t->n_slots - 1);
     while (t->slots[at].index) at = (at + 1) & (t->n_slots - 1);
     return &t->slots[at];
 }
 
-/* Continues a search after the slot `last` that it returned before; NULL begins a search. Returns the next slot with
- * this tag. If there is none, returns a free slot, which ends the search. */
+/* Returns the next slot with this tag after the slot `last`. To begin a search, pass NULL as `last`. If no further slot
+ * has the tag, returns a free slot, which ends the search. */
 static inline lzs_slot *lzs_table_next(const lzs_table *t, lzs_slot *last, uint32_t tag) {
     size_t mask = t->n_slots - 1, at = last ? (size_t)(last - t->slots + 1) & mask : tag & mask;
     while (t->slots[at].index && t->slots[at].tag != tag) at = (at + 1) & mask;
@@ -74,7 +74,7 @@ static inline lzs_status lzs_table_grow(lzs_table *t) {
     return LZS_OK;
 }
 
-/* Puts a number into the free slot at which a search ended. After LZS_ENOMEM the table is as before. */
+/* Puts the number of an element into the free slot at which a search ended. After LZS_ENOMEM the table is as before. */
 static inline lzs_status lzs_table_add(lzs_table *t, lzs_slot *free_slot, uint32_t tag, size_t number) {
     if (2 * (t->used + 1) > t->n_slots) {
         lzs_status status = lzs_table_grow(t);

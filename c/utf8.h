@@ -1,12 +1,12 @@
-/* utf8.h - code points and their bytes. */
+/* utf8.h - encodes and decodes code points as UTF-8. */
 #ifndef LZS_UTF8_H
 #define LZS_UTF8_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Decodes the well-formed character at the beginning of n > 0 bytes. Returns its number of bytes, with the code point
- * in *code. Returns 0 if there is no well-formed character. */
+/* Decodes the character at the beginning of n > 0 bytes. *code gets the code point. Returns the character's number of
+ * bytes, or 0 if the character is not well-formed. */
 static inline size_t lzs_utf8_decode(const uint8_t *bytes, size_t n, uint32_t *code) {
     uint32_t lead = bytes[0];
     if (lead < 0x80) {
@@ -26,8 +26,8 @@ static inline size_t lzs_utf8_decode(const uint8_t *bytes, size_t n, uint32_t *c
     return length;
 }
 
-/* Characters of several bytes (RFC 3629): the range of the first byte, how many bytes follow, and the range of the
- * second byte. */
+/* A group of characters of several bytes (RFC 3629): the range of the first byte, the number of further bytes, and the
+ * range of the second byte. */
 typedef struct lzs_lead {
     uint8_t first, last, more, second_first, second_last;
 } lzs_lead;

@@ -1,1 +1,1 @@
-"""The command line ``lzs``: one file for each command, which parses, calls one library function and prints."""
+"""The command line ``lzs``. The file of a command parses options, calls a library function and prints its result."""

@@ -1,4 +1,4 @@
-"""`lzs audit`: finds loops in models' output: how many records loop, where, how badly."""
+"""`lzs audit`: finds repetition loops in saved model output."""
 
 import glob
 import os
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 READ, COUNTS, _OUTPUT, _WORK = "What is read", "What counts as a loop", "Output", "Work"
 _RATES = ("loop_rate", "stuck_rate", "literal_rate", "bad_rate", "turn_loop_rate")
-_BAD = Limit("bad_rate=10%", None, "bad_rate", "=", 0.1)  # the limit for unreadable records if --fail-over sets none
-_ENOUGH = 0.01  # the loop rate that a result without loops should rule out
+_BAD = Limit("bad_rate=10%", None, "bad_rate", "=", 0.1)  # applies unless --fail-over limits bad_rate
+_ENOUGH = 0.01  # If no record loops, `_table` names the number of records that would rule out this loop rate.
 _WITHOUT_GROUP = {"bad_rate": "bad records", "turn_loop_rate": "loops over turns"}
 
 
@@ -47,26 +47,30 @@ class ReadOptions:
     )
     field: str | None = opt(
         READ, "--field", metavar="PATH",
-        help="path of the text in files of another form, as choices[*].text or messages[role=assistant].content",
+        help="path of the text in files of other formats: choices[*].text, messages[role=assistant].content",
     )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class CountOptions:
-    """What counts as a loop; most fields are those of `Rules`."""
+    """What counts as a loop. Most fields are named after arguments of `Rules`."""
 
     levels: tuple[str, ...] = opt(
         COUNTS, "--level", callback=_listed, metavar="LIST",
-        help="units to look at, of char,word,line,token (default: all)",
+        help="units that are searched for repeats, of char,word,line,token (default: all)",
     )  # fmt: skip
-    copies: int | None = opt(COUNTS, "--copies", help="copies that make a loop, whatever its length (default: 20)")
-    length: int | None = opt(COUNTS, "--length", help="characters that make a loop with --length-copies (default: 100)")
-    length_copies: int | None = opt(COUNTS, "--length-copies", help="copies required at that length (default: 3)")
-    no_near: bool = opt(
-        COUNTS, "--no-near", help="leave out near loops, which differ in digits, case or white space only"
+    copies: int | None = opt(COUNTS, "--copies", help="copies that make a loop, however short (default: 20)")
+    length: int | None = opt(
+        COUNTS, "--length", help="characters that --length-copies copies must have together to be a loop (default: 100)"
     )
-    near_copies: int | None = opt(COUNTS, "--near-copies", help="copies required of a near loop (default: 8)")
-    select: tuple[str, ...] = opt(COUNTS, "--select", callback=_listed, metavar="CODES", help="apply these rules only")
+    length_copies: int | None = opt(
+        COUNTS, "--length-copies", help="copies that make a loop of --length characters (default: 3)"
+    )
+    no_near: bool = opt(
+        COUNTS, "--no-near", help="leave out near loops, whose copies differ only in digits, case or white space"
+    )
+    near_copies: int | None = opt(COUNTS, "--near-copies", help="copies that make a near loop (default: 8)")
+    select: tuple[str, ...] = opt(COUNTS, "--select", callback=_listed, metavar="CODES", help="apply only these rules")
     ignore: tuple[str, ...] = opt(
         COUNTS, "--ignore", callback=_listed, metavar="CODES", help="apply all rules but these"
     )
@@ -87,7 +91,7 @@ class CountOptions:
 class WorkOptions:
     """How to do the work."""
 
-    workers: int | None = opt(_WORK, "--workers", low=1, help="processes (default: one per CPU core)")
+    workers: int | None = opt(_WORK, "--workers", low=1, help="number of processes (default: one per CPU core)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,29 +100,29 @@ class AuditOptions:
 
     read: ReadOptions
     by: tuple[str, ...] = opt(
-        READ, "--by", callback=_listed, metavar="LIST", help="group by model,temperature,file,..."
+        READ, "--by", callback=_listed, metavar="LIST", help="group the results by model,temperature,file,..."
     )
     count: CountOptions
     turns: bool = opt(
-        COUNTS, "--turns", help="also find loops over the turns of a conversation, answers and calls of tools"
+        COUNTS, "--turns", help="also find conversations in which a model repeats whole answers or tool calls"
     )
     lz_bits: bool = opt(
-        COUNTS, "--lz-bits", help="also measure bits a token under the LZ compressor of the paper; needs --tokenizer"
+        COUNTS, "--lz-bits", help="also measure bits per token under the paper's LZ compressor; needs --tokenizer"
     )
     outputs: tuple[Path, ...] = opt(
         _OUTPUT, "-o", "--output", metavar="FILE",
-        help=f"write a report, chosen by the file's ending: {described(AUDIT)}; repeatable",
+        help=f"write a report, whose type follows from the file's ending: {described(AUDIT)}; repeatable",
     )  # fmt: skip
     as_json: bool = opt(_OUTPUT, "--json", help="print the summary as JSON")
     fail_over: tuple[Limit, ...] = opt(
         _OUTPUT, "--fail-over", callback=limits(_RATES), metavar="LIMIT",
-        help='exit with status 1 if a measured rate exceeds a limit: loop_rate=1% or "stuck_rate > 0.02", with --by '
-        'also "GROUP.loop_rate > 0.01"; repeatable (default: bad_rate=10%, of records that cannot be read)',
+        help='exit with status 1 if a rate exceeds its limit, such as loop_rate=1% or "stuck_rate > 0.02"; with --by '
+        'also "GROUP.loop_rate > 0.01"; repeatable (default: bad_rate=10%, the rate of records that cannot be read)',
     )  # fmt: skip
     exit_zero: bool = opt(_OUTPUT, "--exit-zero", help="exit with status 0 even if a limit is exceeded")
     work: WorkOptions
     resume: Path | None = opt(
-        _WORK, "--resume", metavar="FOLDER", help="keep finished work in FOLDER; the same command continues it"
+        _WORK, "--resume", metavar="FOLDER", help="save finished work in FOLDER; the same command continues the audit"
     )
 
 
@@ -126,7 +130,7 @@ class _AuditCommand(GroupedCommand):
     """A command whose help ends with the rules, which are loaded only for the help."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the definitions of a loop and the rules."""
+        """Write the definition of a loop, and the rules."""
         from lzsampler.auditing.records import RULES
 
         self.epilog = _EPILOG.format(rules="\n".join(f"  {code} {name}" for code, name in RULES.items()))
@@ -134,11 +138,12 @@ class _AuditCommand(GroupedCommand):
 
 
 _EPILOG = """\b
-A record loops (the loop rate counts these) if a unit repeats 20 times in a
-row, or 3 times over 100 characters or more. A single character, such as "!"
-or a line break, needs 100. The literal rate (--json) is for comparison only:
-it counts any unit that repeats 20 times (arXiv 2504.20131, footnote 7, taken
-literally), and most source code has such a repeat.
+The loop rate is the share of records that loop. A record loops if a unit
+repeats 20 times in a row, or 3 times over 100 characters or more. A single
+character, such as "!" or a line break, must repeat 100 times.
+The literal rate (--json) is only for comparison: any unit that repeats 20
+times counts, as in arXiv 2504.20131, footnote 7, taken literally. Most source
+code has such a repeat.
 \b
 Rules:
 {rules}
@@ -152,11 +157,11 @@ Exit status: 0 success; 1 a limit of --fail-over is exceeded; 2 an error;
 @takes(AuditOptions)
 @general_options(quiet="print no table and no progress")
 def audit(options: AuditOptions, paths: tuple[str, ...]) -> None:
-    """Find loops in saved model output: files, folders and patterns of transcripts (- is stdin)."""
+    """Find loops in saved model output. PATH is a file, folder or glob pattern of transcripts; - is stdin."""
     check_paths(paths)
     _check_outputs(paths, options)
     if not options.turns and any(limit.rate == "turn_loop_rate" for limit in options.fail_over):
-        raise click.UsageError("turn_loop_rate is measured with --turns only: add it")
+        raise click.UsageError("turn_loop_rate is measured only with --turns: add it")
     _check_codes(options)
     for limit in options.fail_over:
         check_counted(f"--fail-over {limit.text}", limit.rate, options.count)
@@ -211,7 +216,10 @@ def audited(
     kept: str = "nothing is saved",
     **more: Any,
 ) -> Iterator["Audit"]:
-    """Yield the audit of some paths. ``kept``: what remains after Ctrl-C; ``more``: arguments of `audit_files`."""
+    """Yield the audit of some paths.
+
+    ``kept``: what the message after Ctrl-C says about saved work. ``more``: further arguments of `audit_files`.
+    """
     from lzsampler.auditing.audit_files import audit_files
 
     start = monotonic()
@@ -261,11 +269,11 @@ def check_paths(paths: Sequence[str]) -> None:
 
 
 def _check_codes(options: AuditOptions) -> None:
-    """Raise a usage error for LZR012 without --turns, or --turns without LZR012."""
+    """Raise a usage error for rule LZR012 without --turns, or --turns without rule LZR012."""
     if options.turns and "LZR012" in options.count.ignore:
-        raise click.UsageError("--ignore LZR012 leaves out all that --turns looks for: leave out one of them")
+        raise click.UsageError("--ignore LZR012 turns off the only rule of --turns: leave out one of them")
     if not options.turns and "LZR012" in options.count.select:
-        raise click.UsageError("LZR012 is looked for with --turns only: add --turns")
+        raise click.UsageError("LZR012 is found only with --turns: add --turns")
 
 
 def check_tokens(count: CountOptions) -> None:
@@ -276,16 +284,14 @@ def check_tokens(count: CountOptions) -> None:
 
 
 def check_counted(what: str, rate: str, count: CountOptions) -> None:
-    """Raise a usage error for a limit that cannot be exceeded, because none of the rules that its rate counts is
-    applied.
-    """
+    """Raise a usage error if none of the rules that ``rate`` counts is applied: the rate would always be 0."""
     from lzsampler.auditing.records import LOOPING
     from lzsampler.auditing.rules import Rules
 
     codes = {"loop_rate": LOOPING, "stuck_rate": ("LZR011",)}.get(rate)
     if codes is not None and Rules(**count.rules).reported.isdisjoint(codes):
         said = " to ".join(dict.fromkeys((codes[0], codes[-1])))
-        raise click.UsageError(f"{what} counts {said}, of which --select, --ignore, --level or --no-near leave none")
+        raise click.UsageError(f"{what} counts {said}, but --select, --ignore, --level or --no-near turn them off")
 
 
 def _check_outputs(paths: Sequence[str], options: AuditOptions) -> None:
@@ -332,7 +338,7 @@ def _warn(summary: "Summary", *, turns: bool) -> None:
 
 
 def too_many_bad(summary: "Summary") -> str | None:
-    """Return in words that more than 10 % of the input could not be read; None if less."""
+    """Return a message if more than 10 % of the records could not be read; else None."""
     if not _BAD.is_exceeded(summary.bad_rate):
         return None
     read = summary.total.records + summary.bad_records
@@ -340,7 +346,7 @@ def too_many_bad(summary: "Summary") -> str | None:
 
 
 def refuse_nothing(summary: "Summary") -> None:
-    """Raise LzsError for an audit without records, with the first reason if there is one."""
+    """Raise an LzsError: no record was audited. If there are bad records, it has the reason of the first."""
     from lzsampler import LzsError
 
     why = "no text written by a model was found"
@@ -359,7 +365,7 @@ def _exceeds(summary: "Summary", limit: Limit) -> bool:
     if limit.rate in _WITHOUT_GROUP:
         what = _WITHOUT_GROUP[limit.rate]
         raise click.UsageError(f"--fail-over {limit.text}: {what} belong to no group; leave out {limit.group}.")
-    return max([_group_exceeds(summary, group, limit) for group in groups])  # not any(): each group prints its message
+    return max([_group_exceeds(summary, group, limit) for group in groups])  # a list, so that every group is reported
 
 
 def _group_exceeds(summary: "Summary", group: "Group", limit: Limit) -> bool:
@@ -382,7 +388,9 @@ def _group_exceeds(summary: "Summary", group: "Group", limit: Limit) -> bool:
         low, high = group.interval(of)
         needed = records_needed(rate, limit.number)
         if low <= limit.number <= high and needed is not None:
-            there = group.conversations  # if there are few, the formula may ask for no more than these
+            there = (
+                group.conversations
+            )  # For few conversations, the formula is too low: ``needed`` may be below ``there``.
             more = f"{needed:,} {_kind(group, needed)}" if needed > there else f"more {_kind(group, there + 1)}"
             console.note(
                 f"the 95 % interval of {name}, {low:.3g} to {high:.3g}, includes the limit {limit.number:g}; "
@@ -392,15 +400,15 @@ def _group_exceeds(summary: "Summary", group: "Group", limit: Limit) -> bool:
 
 
 def _kind(group: "Group", n: int) -> str:
-    """Return, in words, what kind of further records would decide whether a limit is exceeded."""
+    """Return "records", or "independent records" if some conversation has several records."""
     records = noun(n, "record")
     return records if group.conversations == group.records else f"independent {records}"
 
 
 def _groups(summary: "Summary", limit: Limit) -> list["Group"]:
-    """Return the groups that a limit names as the table does: by their values of --by, with " / " between them.
+    """Return the groups that a limit names. The name of a group joins its values of --by with " / ", as in the table.
 
-    Groups with different values may share a name: the table shows both an absent value and the value "-" as "-".
+    Two groups may share a name, because an absent value and the value "-" are both shown as "-".
     """
     names: dict[str, list[Group]] = {}
     for values, group in summary.groups.items():

@@ -1,7 +1,6 @@
-"""`lzs bench`: what sampling costs on a model and what the LZ penalty adds, or what MXFP4 and a draft gain.
+"""`lzs bench`: measures the time of sampling and of the LZ penalty, or the speedup by MXFP4 and a draft.
 
-Each row is printed as soon as it is measured. A rich table needs all its rows before it can print one, so this table
-has fixed widths.
+The table has fixed widths, because each row is printed as soon as it is measured.
 """
 
 import json
@@ -39,11 +38,11 @@ _COMMON = (
 def bench(options: BenchOptions) -> None:
     """Time decoding and sampling on a model, with and without the LZ penalty and with llama.cpp's own sampler chain.
 
-    The slowdown is that of a whole token, decoding and sampling, as in Table 1 of arXiv 2504.20131; latency and tokens
-    a second are those with LZ. The three ways of sampling take turns at every token.
+    The slowdown is measured over a whole token (decoding and sampling), as in Table 1 of arXiv 2504.20131. Latency and
+    tokens per second are measured with LZ. Sampling without LZ, with LZ and by llama.cpp alternate at every token.
 
-    With --four, lzs compares the model as it is, in four bits, with a draft, and with both. The four take turns, for
-    as many texts each as --rounds says.
+    With --four, lzs compares four configurations: the model as it is, in MXFP4, with a draft, and with both. They
+    alternate, and each writes as many texts as --rounds says.
     """
     params = params_from(options.sampling)
     check_options(options)
@@ -51,7 +50,7 @@ def bench(options: BenchOptions) -> None:
         measure(params, options)
         return
     if not (params.lz_penalty or params.lz_run_penalty):
-        raise click.UsageError("--lz-penalty must be above 0, because the runs are compared with those without it")
+        raise click.UsageError("--lz-penalty must be above 0, because lzs compares runs with and without the penalty")
 
     from lzsampler.decoding.benchmark import benchmark
     from lzsampler.params import to_json

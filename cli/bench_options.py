@@ -12,7 +12,7 @@ from .options import ModelOptions
 from .sampling import SamplingOptions
 
 _RUNS, _FOUR = "Runs", "Speculative decoding and microscaling (docs/speculative.md)"
-_MOST = 256  # texts decoded together
+_MOST = 256  # largest number of texts decoded together
 
 
 def _sizes(_: click.Context, __: click.Parameter, given: str) -> tuple[int, ...]:
@@ -28,26 +28,26 @@ class BenchOptions:
 
     model: ModelOptions
     prompt: str = opt(
-        _RUNS, "-p", "--prompt", default="Once upon a time there was", metavar="TEXT", help="how every text begins"
+        _RUNS, "-p", "--prompt", default="Once upon a time there was", metavar="TEXT", help="prompt of every text"
     )
-    max_tokens: int = opt(_RUNS, "-n", "--n-predict", low=1, default=128, help="tokens of a text in a round")
-    rounds: int = opt(_RUNS, "--rounds", low=2, default=10, help="how often the same is measured")
+    max_tokens: int = opt(_RUNS, "-n", "--n-predict", low=1, default=128, help="tokens per text in each round")
+    rounds: int = opt(_RUNS, "--rounds", low=2, default=10, help="number of measurements")
     sizes: tuple[int, ...] = opt(
         _RUNS, "--batch", multiple=False, type=str, default="1", callback=_sizes, metavar="N,N,...",
-        help="texts decoded together, 1 to 256; a row of figures for each number",
+        help="numbers of texts decoded together, 1 to 256; each number gets a row of figures",
     )  # fmt: skip
     as_json: bool = opt(_RUNS, "--json", help="print a JSON object for each batch size instead of text")
     four: bool = opt(
         _FOUR, "--four",
-        help="measure the model as it is (BF16 or F16), in MXFP4, with a draft, and with both; lzs quantizes it",
+        help="measure a BF16 or F16 model as it is, in MXFP4 (lzs quantizes it), with a draft, and with both",
     )  # fmt: skip
     model_draft: Path | None = opt(
         _FOUR, "-md", "--model-draft", type=ModelFile(), metavar="FILE",
-        help="the draft: a smaller GGUF model of the same vocabulary, or the name tale-1m",
+        help="draft model: a smaller GGUF model with the same vocabulary, or the name tale-1m",
     )  # fmt: skip
-    n_max: int | None = opt(_FOUR, "--spec-draft-n-max", low=1, help="tokens proposed at a time, 1 to 32 (default: 3)")
+    n_max: int | None = opt(_FOUR, "--spec-draft-n-max", low=1, help="tokens drafted at a time, 1 to 32 (default: 3)")
     prompts: Path | None = opt(
-        _FOUR, "--prompts", metavar="FILE", help="prompts of the texts in JSON Lines, as for lzs eval, in place of -p"
+        _FOUR, "--prompts", metavar="FILE", help="JSON Lines file of prompts, as for lzs eval; replaces -p"
     )
-    output: Path | None = opt(_FOUR, "-o", "--output", metavar="FILE", help="also write a picture, FILE.svg")
+    output: Path | None = opt(_FOUR, "-o", "--output", metavar="FILE", help="also draw the figures, into FILE.svg")
     sampling: SamplingOptions

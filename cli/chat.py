@@ -34,7 +34,7 @@ _HELP = (
 
 
 def converse(params: "Params", policy: "LoopPolicy", options: "GenerateOptions", first: str | None) -> None:
-    """Answer ``first``, if it is given, and then the messages on stdin, until they end."""
+    """Answer the message ``first``, if it is given, and then each message on stdin."""
     from lzsampler import LzsError
     from lzsampler.decoding.draft import warn_of_change
     from lzsampler.decoding.transcript import TranscriptFile
@@ -44,7 +44,7 @@ def converse(params: "Params", policy: "LoopPolicy", options: "GenerateOptions",
         model = stack.enter_context(open_model(options.model))
         params = with_tokens(params, model.llm, options.sampling)
         draft = open_draft(stack, model, options.draft, n_threads=options.model.n_threads)
-        if draft is not None:  # before the first message, since an error would then come too late
+        if draft is not None:  # A refused draft must raise its error before the first message.
             warn_of_change(model, draft, model.n_ctx, stacklevel=1)
         grammar = grammar_from(model, options.grammar)
         chat = _chat(model, options.config(params, policy, grammar, draft), options.prompt.system)
@@ -72,13 +72,13 @@ def converse(params: "Params", policy: "LoopPolicy", options: "GenerateOptions",
             try:
                 with prompt_progress(model):
                     generation = chat.say(message, on_text=output.write)
-            except LzsError as error:  # such as a full context: /reset may help
+            except LzsError as error:  # /reset may help, for example if the context is full.
                 console.error(f"{error} (/reset begins a new conversation)")
                 continue
             figures = figures_of(generation)
             turn = chat.turn
             try:
-                if file is not None:  # before printing, which may wait for a reader
+                if file is not None:  # The transcript is saved first, because printing may wait for a reader.
                     breakers = options.sampling.breakers
                     file.append(transcript_of(model, turn.messages, turn.config, generation, figures, breakers))
             finally:

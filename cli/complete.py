@@ -1,4 +1,4 @@
-"""`lzs completion`: the script that completes commands, options and files in a shell; `lzs help`: help by name."""
+"""`lzs completion` prints a shell's completion script. `lzs help` prints the help of a command."""
 
 import click
 
@@ -7,7 +7,7 @@ from .help import GroupedCommand
 SHELLS = ("bash", "zsh", "fish")
 
 _COMPLETION_EPILOG = """\b
-To complete in every new shell, add the line for yours to its start-up file:
+To complete in every new shell, add the line of your shell to its start-up file:
   bash  ~/.bashrc                   eval "$(lzs completion bash)"
   zsh   ~/.zshrc, after compinit    eval "$(lzs completion zsh)"
   fish  ~/.config/fish/config.fish  lzs completion fish | source"""
@@ -36,7 +36,7 @@ def _names(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
 @click.argument("command", nargs=-1, shell_complete=_names)
 @click.pass_context
 def help_command(ctx: click.Context, command: tuple[str, ...]) -> None:
-    """Show the help of COMMAND, the same as `lzs COMMAND --help`; without COMMAND, that of lzs."""
+    """Show the help of COMMAND, like `lzs COMMAND --help`. Without COMMAND, show the help of lzs."""
     group = ctx.find_root()
     if not command:
         click.echo(group.get_help())

@@ -1,4 +1,4 @@
-"""What all commands share on a terminal: -q, -v, --color, and the lines on stderr."""
+"""The terminal output of all commands, and the options -q, -v and --color."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from .help import option, options
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_WHOLE = 10_000  # columns without a terminal: no line is cut or wrapped there
+_WHOLE = 10_000  # columns if there is no terminal; no line reaches this width
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,8 +47,8 @@ class Console:
     def colored(self, stream: TextIO) -> bool:
         """Return whether to write colours to a stream.
 
-        --color decides first, then NO_COLOR (no-color.org) and FORCE_COLOR (force-color.org) if they are set and not
-        empty, and then whether the stream is a terminal that can show colours.
+        --color decides first. NO_COLOR (no-color.org) and FORCE_COLOR (force-color.org) decide next, if they are set
+        and not empty. Else colours are written if the stream is a terminal that can show them.
         """
         if self.color != "auto":
             return self.color == "always"
@@ -71,7 +71,7 @@ class Console:
     @property
     def columns(self) -> int:
         """The width of a line: COLUMNS, or the width of the terminal; without a terminal there is no limit."""
-        from shutil import get_terminal_size  # imported here, as few commands need it
+        from shutil import get_terminal_size  # imported here because few commands need it
 
         return get_terminal_size((_WHOLE, 0)).columns
 
@@ -119,6 +119,6 @@ def general_options(
             expose_value=False,
             callback=_color,
             metavar="WHEN",
-            help="auto, always or never; NO_COLOR and FORCE_COLOR are respected",
+            help="use colours: auto, always or never; auto respects NO_COLOR and FORCE_COLOR",
         ),
     )

@@ -1,4 +1,4 @@
-"""`lzs cost`: what penalties cost on reference texts."""
+"""`lzs cost`: measures what penalties cost on reference texts."""
 
 import json
 import os
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 RATES = ("cost", "lost")
 _WHAT, _HOW, _OUTPUT = "What is measured", "How", "Output"
-_BAD_FILES = 5  # most bad files that are named
+_BAD_FILES = 5  # largest number of bad files that messages name
 _TABLES = tuple(f"{ending}{packed}" for ending in (".csv", ".tsv") for packed in ("", ".gz", ".zst"))
-_STRANGE = 5.0  # nats a token; good models of prose have 2 to 4
+_STRANGE = 5.0  # A model that needs more nats per token does not know the text; 2 to 4 are usual for prose.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,34 +41,35 @@ class CostOptions:
     model: Path | None = opt(_WHAT, "-m", "--model", type=ModelFile(), metavar="FILE", help=MODEL_HELP)
     sets: tuple[str, ...] = opt(
         _WHAT, "--set", type=click.Choice([*SETS, ALL]), metavar="NAME",
-        help=f"measure on a set of reference texts of the package: {', '.join(SETS)}, or all of them; repeatable",
+        help=f"measure on a set of reference texts in the package: {', '.join(SETS)}, or all of them; repeatable",
     )  # fmt: skip
     grid: str = opt(
         _WHAT, "--grid", default="presets", metavar="GRID",
-        help="settings: presets, quick, paper, everyday, long, or a TOML file",
+        help="settings to measure: presets, quick, paper, everyday, long, or a TOML file",
     )  # fmt: skip
     format: str | None = opt(
         _WHAT, "--format", metavar="NAME",
-        help="read all files by this format of lzs audit (default: only JSON Lines, Parquet, .zip and .eval hold "
-        "several texts)",
+        help="read all files in this format of lzs audit (default: JSON Lines, Parquet, .zip and .eval files hold "
+        "several texts, any other file holds one text)",
     )  # fmt: skip
     skip: int = opt(_WHAT, "--skip", low=0, default=64, help="leave out the first N tokens of each text")
     max_tokens: int | None = opt(_WHAT, "--max-tokens", low=2, help="read at most N tokens of each text (default: all)")
     n_ctx: int | None = opt(
         _HOW, "-c", "--ctx-size", low=0,
-        help="context, tokens; longer texts are cut in pieces; 0 is all that the model was trained with "
-        "(default: up to 4096)",
+        help="context size in tokens; longer texts are cut into pieces; 0 is the size that the model was trained with "
+        "(default: this size, but at most 4096)",
     )  # fmt: skip
     n_threads: int | None = opt(_HOW, "-t", "--threads", low=1, help=THREADS_HELP)
     outputs: tuple[Path, ...] = opt(
         _OUTPUT, "-o", "--output", metavar="FILE",
-        help=f"write a report, chosen by the file's ending: {described(COSTS)}; repeatable",
+        help=f"write a report, whose type follows from the file's ending: {described(COSTS)}; repeatable",
     )  # fmt: skip
     as_json: bool = opt(_OUTPUT, "--json", help="print all figures as JSON instead of a table")
     fail_over: tuple[Limit, ...] = opt(
         _OUTPUT, "--fail-over", metavar="LIMIT", callback=limits(RATES),
-        help='exit with status 1 if a setting exceeds a limit: "cost > 0.05" (extra nats a token), "lost > 2%", '
-        '"lz.cost > 0.1" (settings of kind lz), "json.cost > 0.1" (texts of kind json); repeatable',
+        help='exit with status 1 if a setting exceeds a limit, such as "cost > 0.05" (extra nats per token), "lost > '
+        '2%" (tokens that are no longer the first choice), "lz.cost > 0.1" (settings of kind lz) or "json.cost > 0.1" '
+        "(texts of kind json); repeatable",
     )  # fmt: skip
 
 
@@ -89,8 +90,8 @@ done."""
 def cost(options: CostOptions, paths: tuple[str, ...]) -> None:
     """Measure what penalties cost on reference texts: answers, code, JSON, logs.
 
-    lzs scores each text as if the model had written it. The cost of a setting is the extra negative log likelihood
-    (NLL) of a token with the penalties, in nats.
+    lzs scores each text as if the model had written it. The cost of a setting is how much its penalties raise the mean
+    negative log likelihood (NLL) of a token, in nats.
     """
     from lzsampler.evaluation.grid import read_grid
     from lzsampler.reports.cost_terminal import costs_table
@@ -119,7 +120,7 @@ def cost(options: CostOptions, paths: tuple[str, ...]) -> None:
         console.error(str(bad))
     if len(made.bad) > _BAD_FILES:
         console.error(f"... and {len(made.bad) - _BAD_FILES:,} more (--json and -o cost.json list all)")
-    for output in options.outputs:  # after the table, so that a full disk does not prevent the table
+    for output in options.outputs:  # after the table, because the disk may be full
         save(made, output)
     if made.interrupted:
         n = counted(len(made.texts), "text")
@@ -146,9 +147,9 @@ def check_groups(
     sets: Sequence[str] = (),
     format: str | None = None,
 ) -> None:
-    """Raise a usage error, before the work, for a cost limit of a group that will not exist.
+    """Raise a usage error, before the measurement, if a cost limit names a group that will not exist.
 
-    A group is a kind of settings or of texts; the texts are read only if it is not a kind of settings.
+    A group is a kind of settings or a kind of texts. The texts are read only if a group is not a kind of settings.
     """
     from lzsampler.evaluation.cost_texts import read_texts
 
@@ -167,17 +168,17 @@ def check_groups(
 
 
 def say_if_unfit(made: "Costs", *, model: Path | None, format: str | None = None) -> None:
-    """Warn if the cost may be misleading: because of the model, of texts that it does not know, or of tables."""
+    """Warn if the cost may mislead: with the embedded model, for texts that the model does not know, and for CSV."""
     if model is None:
-        console.note("this is the cost for the embedded model, which knows only stories; use -m FILE for yours")
+        console.note("this is the cost for the embedded model, which knows only stories; use -m FILE for your model")
     tables = [text.name for text in made.texts if text.name.lower().endswith(_TABLES)]
     if tables and format is None:
         which = tables[0] if len(tables) == 1 else f"{tables[0]} and {counted(len(tables) - 1, 'more file')}"
         console.note(f"{which}: CSV is read as one text, not row by row (docs/cost.md, How texts are read)")
     if (nats := made.base().nats) > _STRANGE:
         console.note(
-            f"without a penalty a token costs {nats:.1f} nats: the model does not know such texts, so the cost says "
-            "little about a model that does"
+            f"without a penalty a token costs {nats:.1f} nats: the model does not know such texts, so for a model "
+            "that knows them the cost may be quite different"
         )
 
 

@@ -1,4 +1,4 @@
-"""`lzs demo`: three prompts decoded greedily without and with the LZ penalty, side by side.
+"""`lzs demo`: shows the greedy texts of three prompts without and with the LZ penalty, side by side.
 
 The texts are laid out by hand, because a rich table cannot limit the lines of a cell.
 """
@@ -25,22 +25,22 @@ from .output import figures_of, repeats
 if TYPE_CHECKING:
     from lzsampler.decoding.generation import Generation
 
-# Sentences of the books that the embedded model was trained on (public domain), held out; it loops on each of them.
+# The embedded model loops on each of these sentences. It was trained on other parts of the same books.
 PROMPTS = (
     "From the ship's bows, nearly all the seamen now hung inactive;",
     "Still Sunday said nothing, but only",
     "Instantly she was whirling through the",
 )
-# Questions for models made for chat; SmolLM2 loops on each of them.
+# Questions for chat models. SmolLM2 loops on each.
 QUESTIONS = (
     "Tell me a long story about a letter to a friend about summer.",
     "Tell me a long story about a locked garden.",
     "Explain how soap cleans step by step, in as much detail as you can.",
 )
-_LINES = 10  # of each text
+_LINES = 10  # lines shown of each text
 _MARGIN = " | "
-_WIDEST = 120  # columns
-_LEAST = 30  # columns of a text; on a narrower terminal the second text is below the first
+_WIDEST = 120  # largest number of columns of the output
+_LEAST = 30  # columns of a text; if the terminal is narrower, the second text is below the first
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class DemoOptions:
 def demo(options: DemoOptions) -> None:
     """Show three texts of a model without and with the LZ penalty, decoded greedily.
 
-    The embedded model and models without a chat template continue sentences; others are asked questions.
+    The embedded model and models without a chat template continue sentences; other models are asked questions.
     """
     from lzsampler.decoding.config import GenerationConfig
     from lzsampler.decoding.generate import generate

@@ -1,4 +1,4 @@
-"""`lzs diff`: two audits of answers to the same prompts, compared record by record."""
+"""`lzs diff`: compares two audits of answers to the same prompts, record by record."""
 
 import json
 import sys
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lzsampler.auditing.summary import Summary
 
 _OUTPUT = "Output"
-_NAMED = 20  # most records of each kind that are listed
+_NAMED = 20  # largest number of records listed under each title
 _EPILOG = """\b
 Exit status: 0 no significant difference, or B is better; 1 B is worse, more
 than 10 % of A or B could not be read, or fewer than half of A or B was
@@ -58,7 +58,7 @@ class DiffOptions:
         _OUTPUT, "--alpha", callback=_alpha, default=0.05, metavar="P",
         help="significance level: a difference counts if p is below P, 0 to 1",
     )  # fmt: skip
-    exit_zero: bool = opt(_OUTPUT, "--exit-zero", help="exit with status 0 in place of 1")
+    exit_zero: bool = opt(_OUTPUT, "--exit-zero", help="exit with status 0 instead of 1")
     work: WorkOptions
 
 
@@ -68,13 +68,14 @@ class DiffOptions:
 @takes(DiffOptions)
 @general_options(quiet="print nothing; the exit status gives the result")
 def diff(options: DiffOptions, a: str, b: str) -> None:
-    """Say whether the answers in B loop more than those in A to the same prompts.
+    """Say whether the answers in B loop more than the answers in A to the same prompts.
 
-    A and B are each a file, a folder or a pattern of transcripts, or the --resume folder of a finished audit. lzs pairs
-    records by id, and by the name of their file if there are several. It pairs rows without an id by line number, and
-    evaluations of one setting each by prompt and seed, and says so. If no record is in both, lzs compares A and B as
-    two groups. B is worse if a permutation test over whole conversations says so (its mid-p). With one record in each
-    conversation, that is McNemar's test.
+    A and B are each a file, folder or glob pattern of transcripts, or the --resume folder of a finished audit. lzs
+    pairs records by id and, if there are several files, by file name. If rows have no id, lzs pairs them by line
+    number. If two evaluations have one setting each, lzs pairs them by prompt and seed. A note tells you when lzs pairs
+    records in one of these two ways. If no record is in both, lzs compares A and B as two groups. A permutation test
+    over whole conversations (mid-p) decides whether B is worse. If each conversation has one record, this is McNemar's
+    test.
     """
     from lzsampler.auditing.diff import compare
 
@@ -151,7 +152,7 @@ def _lengths(path: str) -> dict[str, object]:
 
     try:
         grid = RunFolder(path).manifest().get("grid")
-    except LzsError:  # there is no run.json of an evaluation
+    except LzsError:  # ``path`` has no run.json, so it is not the folder of an evaluation.
         return {}
     if not isinstance(grid, dict):
         return {}
@@ -172,32 +173,33 @@ def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[st
     yield side("B", b, made.looping_b, made.records_b, made.stuck_b)
     if not made.paired:
         yield (
-            "No record of A has the id of one of B, so all are compared as two groups; pairs would tell more: write "
-            "both sides with lzs generate --prompts FILE, which keeps ids, or with lzs eval and grids that have one "
-            "setting each, or a setting in common"
+            "No record of A has the id of a record of B, so A and B are compared as two groups. Pairs would tell more: "
+            "write both sides with lzs generate --prompts FILE, which keeps ids, or with lzs eval and grids that have "
+            "one setting each or share a setting"
         )
     elif made.only_a or made.only_b:
         yield f"not compared: {counted(made.only_a, 'record')} only in A, {made.only_b:,} only in B"
     if made.by_number:
         yield (
-            f"Paired by line number, since the rows have no id: {made.by_number:,} of {counted(made.records, 'pair')}. "
-            "That is right only if both sides hold the answers to the same prompts in the same order"
+            f"Paired by line number, because the rows have no id: {made.by_number:,} of "
+            f"{counted(made.records, 'pair')}. That is right only if both sides hold the "
+            "answers to the same prompts in the same order"
         )
     for name, repeated in (("A", made.repeated_a), ("B", made.repeated_b)):
         if repeated:
             yield (
-                f"{name} has {counted(repeated, 'record')} with the id of one before: records with one id count as one "
-                "conversation in the test"
+                f"{name} has {counted(repeated, 'record')} with the id of an earlier record: the test counts records "
+                "with the same id as one conversation"
             )
     if made.by_order:
         yield (
-            f"Paired by order, since several records of a file have their id: {made.by_order:,} of "
+            f"Paired by order, because several records of a file have the same id: {made.by_order:,} of "
             f"{counted(made.records, 'pair')}. That is right only if both sides hold these records in the same order; "
             "otherwise give each an id of its own"
         )
     if made.by_prompt:
         yield (
-            f"Paired by prompt and seed, since the two evaluations have different settings: "
+            f"Paired by prompt and seed, because the two evaluations have different settings: "
             f"{counted(made.by_prompt, 'pair')}"
         )
     low, high = made.interval

@@ -1,4 +1,4 @@
-"""The options of all commands with a draft: their checks, and the `Draft` that they make."""
+"""The options of speculative decoding, their checks, and the `Draft` that they describe."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -21,36 +21,37 @@ if TYPE_CHECKING:
 SpecMode = Literal["gumbel", "mrs", "match"]
 
 _DRAFT = "Speculative decoding (docs/speculative.md)"
-_LOOKUP = 3  # tokens: the shortest match of --draft lookup
+_LOOKUP = 3  # length, in tokens, of the shortest match of --draft lookup
 _NAMES = {"flash_attn=True": "-fa on", "n_threads=1": "-t 1"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class DraftOptions:
-    """What proposes tokens, and how many."""
+    """What proposes tokens, and how many tokens it proposes."""
 
     model_draft: Path | None = opt(
         _DRAFT, "-md", "--model-draft", type=ModelFile(), metavar="FILE",
-        help="smaller GGUF model of the same vocabulary that proposes tokens, or the name tale-1m, the embedded draft",
+        help="draft model, which proposes tokens: a smaller GGUF model with the same vocabulary, or the name tale-1m, "
+        "the embedded draft",
     )  # fmt: skip
     draft_source: Literal["lookup"] | None = opt(
         _DRAFT, "--draft", metavar="lookup",
-        help="propose the tokens that followed when the end of the text occurred before, in it or in the prompt: for "
-        "copies and edits; with -md, only if that promises more than the draft model",
+        help="find an earlier place of the last tokens in prompt or text, and propose the tokens that followed there; "
+        "suits copies and edits; with -md, used only where it promises more than the draft model",
     )  # fmt: skip
     n_max: int | Literal["auto"] = opt(
         _DRAFT, "--spec-draft-n-max", type=AutoWhole(0), metavar="K", default="auto",
-        help="most tokens proposed at a time, 0 to 32; auto chooses what is fastest, 0 included",
+        help="propose at most K tokens at a time, 0 to 32; auto chooses the fastest number, which may be 0",
     )  # fmt: skip
-    n_min: int = opt(_DRAFT, "--spec-draft-n-min", low=0, default=0, help="do not use proposals of fewer tokens")
+    n_min: int = opt(_DRAFT, "--spec-draft-n-min", low=0, default=0, help="ignore proposals of fewer than N tokens")
     p_min: float = opt(
         _DRAFT, "--spec-draft-p-min", metavar="P", default=0.0,
-        help="stop proposing when the draft is less sure than P of its best token, 0 to 1",
+        help="end a proposal when the draft gives its likeliest token a probability below P, 0 to 1",
     )  # fmt: skip
     require_exact: bool = opt(
         _DRAFT, "--require-exact",
-        help="refuse a draft that may change the text, because the model's logits depend on how many tokens are "
-        "decoded together (default: a line says so)",
+        help="refuse a draft if the model's logits depend on how many tokens are decoded together, because the "
+        "draft may then change the text (default: print a warning)",
     )  # fmt: skip
 
     @property
@@ -61,11 +62,12 @@ class DraftOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedDraftOptions(DraftOptions):
-    """A draft, and how its proposals are judged."""
+    """The options of a draft, and how its proposals are accepted."""
 
     spec_mode: SpecMode = opt(
         _DRAFT, "--spec-mode", default="gumbel",
-        help="how a proposal is judged; only in mrs, rejection sampling, does the text of a seed depend on the draft",
+        help="how proposals are accepted. gumbel, match: a seed gives the same text as without a draft. mrs: by "
+        "rejection sampling, with which the draft changes the text of a seed",
     )  # fmt: skip
 
 
@@ -75,7 +77,9 @@ def check_draft(options: DraftOptions) -> None:
         refuse_given(tuple(vars(options)), "without a draft: add -md FILE or --draft lookup")
         return
     if options.require_exact and isinstance(options, JudgedDraftOptions) and options.spec_mode == "mrs":
-        raise click.UsageError("--require-exact and --spec-mode mrs exclude each other: in mrs other tokens are drawn")
+        raise click.UsageError(
+            "--require-exact and --spec-mode mrs exclude each other: with mrs, the draft changes texts"
+        )
     if options.model_draft is None:
         refuse_given(("p_min",), "without a draft model: add -md FILE, or leave it out")
 
@@ -121,7 +125,7 @@ def _draft(stack: ExitStack, options: DraftOptions, settings: Mapping[str, Any],
 
 
 def in_flags(text: str) -> str:
-    """Return a message about rounding with flags in place of arguments of `Model`."""
+    """Replace the names of arguments of `Model` by flags, in a message about rounding."""
     for argument, flag in _NAMES.items():
         text = text.replace(argument, flag)
     return text
@@ -170,6 +174,6 @@ def say_if_large(target: "Header", draft: "Model") -> None:
 
 
 def settings_of(model: "Model", n_threads: int | None) -> dict[str, Any]:
-    """Return the arguments of `Model` that open the draft of a target."""
+    """Return the arguments of `Model` for the draft of the target ``model``."""
     same = ("n_ctx", "n_batch", "n_gpu_layers", "flash_attn")
     return {**{name: getattr(model, name) for name in same}, "n_threads": n_threads}

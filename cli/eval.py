@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lzsampler import Results
 
 _WHAT, _HOW, _OUTPUT = "What to run", "How to run it", "Output"
-_BAD_ROWS = 5  # most bad rows of a file that are named
+_BAD_ROWS = 5  # largest number of bad rows that messages name for a file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,17 +34,17 @@ class EvalOptions:
     """The options of `lzs eval`."""
 
     model: Path | None = opt(_WHAT, "-m", "--model", type=ModelFile(), metavar="FILE", help=MODEL_HELP)
-    tasks: Path | None = opt(_WHAT, "--tasks", metavar="FILE", help="JSON Lines: questions with answers")
-    prompts: Path | None = opt(_WHAT, "--prompts", metavar="FILE", help="JSON Lines: prompts without answers")
+    tasks: Path | None = opt(_WHAT, "--tasks", metavar="FILE", help="JSON Lines file of questions with answers")
+    prompts: Path | None = opt(_WHAT, "--prompts", metavar="FILE", help="JSON Lines file of prompts without answers")
     allow_code: bool = opt(
         _WHAT, "--allow-code", help='let tasks with "compare": "module:function" import and call that function'
     )
     grid: str = opt(
         _WHAT, "--grid", default="quick", metavar="GRID",
-        help="settings: quick, presets, paper, everyday, long, or a TOML file",
+        help="settings to compare: quick, presets, paper, everyday, long, or a TOML file",
     )  # fmt: skip
     max_tokens: int | None = opt(
-        _WHAT, "-n", "--n-predict", low=1, help="most tokens of a text (default: as in the grid)"
+        _WHAT, "-n", "--n-predict", low=1, help="write at most N tokens per text (default: as in the grid)"
     )
     limit: int | None = opt(_WHAT, "--limit", low=1, help="use only N rows of each file, spread evenly over it")
     judge: Path | None = opt(
@@ -58,28 +58,28 @@ class EvalOptions:
     out: Path = opt(
         _HOW, "-o", "--out", default=Path("lzs-eval"), metavar="FOLDER", help="folder for transcripts and results"
     )
-    resume: bool = opt(_HOW, "--resume", help="continue the evaluation in that folder, and try again what failed")
-    so_far: bool = opt(_HOW, "--so-far", help="write no new text; print and report what the folder has now")
+    resume: bool = opt(_HOW, "--resume", help="continue the evaluation in the folder of -o, and retry failed texts")
+    so_far: bool = opt(_HOW, "--so-far", help="write no new text; print and report the results so far in the folder")
     n_ctx: int | None = opt(
         _HOW, "-c", "--ctx-size", low=0,
-        help="context of each text, tokens; 0 is that of the model's training (default: up to 4096, or more if the "
-        "grid has longer texts)",
+        help="context size of each text in tokens; 0 is the size that the model was trained with (default: up to 4096, "
+        "or more if the grid has longer texts)",
     )  # fmt: skip
-    n_parallel: int = opt(_HOW, "-np", "--parallel", low=1, default=16, help="texts decoded at a time")
+    n_parallel: int = opt(_HOW, "-np", "--parallel", low=1, default=16, help="number of texts decoded together")
     n_threads: int | None = opt(_HOW, "-t", "--threads", low=1, help=THREADS_HELP)
     flash_attn: FlashAttention = flash_attn_option(_HOW)
     fail_over: tuple[Limit, ...] = opt(
         _OUTPUT, "--fail-over", metavar="LIMIT", callback=limits(("loop_rate", "accuracy", *RATES)),
-        help='exit with status 1 if a measured rate exceeds a limit: loop_rate=1%, "lz.loop_rate > 0.01" (settings of '
-        'kind lz only), "accuracy < 50%", and with --texts "lz.cost > 0.05" (for a setting); repeatable',
+        help='exit with status 1 if a rate exceeds its limit, such as loop_rate=1%, "lz.loop_rate > 0.01" (settings of '
+        'kind lz), "accuracy < 50%" or, with --texts, "lz.cost > 0.05" (any setting of kind lz); repeatable',
     )  # fmt: skip
     as_json: bool = opt(_OUTPUT, "--json", help="print results.json instead of a table")
     draft: DraftOptions
 
 
 _EPILOG = """\b
-Exit status: 0 success; 1 a limit of --fail-over is exceeded, or given for a
-run that is not finished, or a row or text failed; 2 an error; 130 Ctrl-C.
+Exit status: 0 success; 1 a limit of --fail-over is exceeded or cannot be
+decided yet, or a row or text failed; 2 an error; 130 Ctrl-C.
 docs/evaluate.md describes grids, tasks and the folder."""
 
 
@@ -88,14 +88,14 @@ docs/evaluate.md describes grids, tasks and the folder."""
 @refused_download
 @general_options(
     quiet="print the table and errors only",
-    verbose="also print a table in the terms of other work, settings, times and the traceback of an error",
+    verbose="also print settings, times, the traceback of an error and a second table, in the terms of other work",
 )
 def evaluate_command(options: EvalOptions) -> None:
     """Generate a text for every setting of a grid and every task and prompt, and print loop rates and accuracy.
 
-    Without --tasks and --prompts, the embedded model gets those made for it, and any other model the everyday ones.
-    lzs saves every text in FOLDER when it ends, and --resume continues after any interruption. FOLDER/report.html
-    shows the results.
+    Without --tasks and --prompts, the embedded model gets tasks and prompts made for it, and other models get everyday
+    ones. lzs saves each text in FOLDER as soon as the text ends, and --resume continues after an interruption.
+    FOLDER/report.html shows the results.
     """
     from lzsampler import Results, save
     from lzsampler.reports.eval_markdown import markdown_table
@@ -114,7 +114,7 @@ def evaluate_command(options: EvalOptions) -> None:
         click.echo(f"\n{harmless(str(results.judged))}")
     done = f"{len(results.outcomes):,} of {counted(results.expected or 0, 'text')}"
     if results.missing:
-        console.note(f"the evaluation is not finished: {done}, so that settings may have different prompts")
+        console.note(f"the evaluation is not finished: {done}. Settings may have different prompts")
     for name, rows in results.bad.items():
         file = {"tasks": options.tasks, "prompts": options.prompts}.get(name) or name
         for row in rows[:_BAD_ROWS]:
@@ -126,7 +126,7 @@ def evaluate_command(options: EvalOptions) -> None:
         say_if_unfit(results.costs, model=options.model)
     if results.speculated is not None:
         console.note(f"speculation: {results.speculated}")
-    save(results, options.out / "report.html")  # after the table, so that a full disk does not prevent it
+    save(results, options.out / "report.html")  # after the table, because the disk may be full
     console.note(f"report: {options.out / 'report.html'}")
     if results.failed:
         console.error(f"{visible(results.failure, 1000)}; --resume tries again")
@@ -142,7 +142,7 @@ def evaluate_command(options: EvalOptions) -> None:
         raise click.exceptions.Exit(1)
 
 
-# Words in errors of `evaluate` about its arguments -> the words of this command.
+# Phrases in errors of `evaluate`, which name its arguments -> phrases that name options.
 _FLAGS = {
     "give resume=True to": "give --resume to",
     "another folder as out=": "another folder as -o",
@@ -167,7 +167,7 @@ def _run(options: EvalOptions) -> "Results":
     grid = read_grid(options.grid)
     if options.max_tokens is not None:
         grid = replace(grid, max_tokens=options.max_tokens)
-    for limit in options.fail_over:  # limits that can never be decided are refused before the work
+    for limit in options.fail_over:  # A limit that can never be decided is refused before the evaluation.
         if limit.group is not None and limit.rate not in RATES:
             try:
                 grid.of_kind(limit.group)
@@ -241,7 +241,7 @@ def _saved(out: Path) -> str:
 
 
 def _rows_for(model: Path) -> tuple[Path, Path]:
-    """Return tasks and prompts that suit a model. Tale models, known by the name in their file, know only tales."""
+    """Return packaged tasks and prompts that suit a model: tales if its name has the word tale, else everyday ones."""
     from lzsampler import models
     from lzsampler.llama import gguf
 
@@ -251,7 +251,7 @@ def _rows_for(model: Path) -> tuple[Path, Path]:
 
 
 def _held(results: "Results", limit: Limit) -> list[str]:
-    """Return a line with the measured rate if it exceeds a limit; empty if it does not, or if it is not known yet."""
+    """Return a line for each excess over a limit. If the rate is not known yet, the list is empty."""
     if limit.rate in RATES:
         if results.costs is None and (results.missing or results.unscored):
             return []
@@ -264,7 +264,7 @@ def _held(results: "Results", limit: Limit) -> list[str]:
         raise click.UsageError(f"--fail-over {limit.text}: {error}") from error
     rate = counts.loop_rate if limit.rate == "loop_rate" else counts.accuracy
     if rate is None:
-        if results.failed or results.missing:  # other lines report these, with the same exit status
+        if results.failed or results.missing:  # Other messages report failed and missing texts.
             return []
         raise click.UsageError(f"--fail-over {limit.text}: there are no tasks with answers")
     name = limit.rate if limit.group is None else f"{limit.group}.{limit.rate}"

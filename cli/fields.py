@@ -41,10 +41,10 @@ class Declared:
 
 
 def opt(group: str, *names: str, help: str, low: int | None = None, **settings: Any) -> Any:
-    """Return a field whose value is that of an option, listed under the title ``group``.
+    """Return a dataclass field for the value of an option. The help lists the option under the title ``group``.
 
-    The type of the field determines what the option takes: bool is a flag, int a whole number (at least ``low``), a
-    Literal one of its words, and a tuple makes the option repeatable. ``settings``: those of `click.option`.
+    The type of the field determines the option: bool makes a flag, int takes a whole number (at least ``low``), Literal
+    takes one of its values, and tuple makes the option repeatable. ``settings``: further arguments of `click.option`.
     """
     return field(metadata={_OPTION: Declared(group, names, low, {"help": help, **settings})})
 
@@ -57,7 +57,10 @@ def same_as(kind: Any, name: str) -> Any:
 def takes(
     kind: type[Options],
 ) -> Callable[[Callable[Concatenate[Options, Given], Result]], Callable[Given, Result]]:
-    """Return a decorator that adds the options of a dataclass to a command, which gets them as its first argument."""
+    """Return a decorator that adds the options of the dataclass ``kind`` to a command.
+
+    The command gets an instance of ``kind`` as its first argument.
+    """
 
     def decorate(function: Callable[Concatenate[Options, Given], Result]) -> Callable[Given, Result]:
         @wraps(function)
@@ -74,7 +77,7 @@ def takes(
 
 
 def declared_options(kind: Any) -> Iterator[tuple[str, Any, Declared]]:
-    """Yield name, type and declaration of each field that is an option, including those of nested dataclasses."""
+    """Yield name, type and declaration of each field that is an option, including the fields of nested dataclasses."""
     hints = get_type_hints(kind)
     for row in fields(kind):
         if is_dataclass(hints[row.name]):
@@ -84,7 +87,7 @@ def declared_options(kind: Any) -> Iterator[tuple[str, Any, Declared]]:
 
 
 def _made(kind: type[Options], given: dict[str, Any]) -> Options:
-    """Return the dataclass with its options' values, which are removed from ``given``."""
+    """Return an instance of the dataclass ``kind``. The values of its options are removed from ``given``."""
     hints = get_type_hints(kind)
     values = {
         row.name: _made(hints[row.name], given) if is_dataclass(hints[row.name]) else given.pop(row.name)
@@ -97,7 +100,7 @@ def _settings(hint: Any, declared: Declared) -> dict[str, Any]:
     """Return the settings of `click.option` for the type of a field."""
     if get_origin(hint) in (Union, UnionType):
         others = [part for part in get_args(hint) if part is not type(None)]  # None: the option was not given
-        if len(others) > 1:  # such as a number or a word: then the declaration names the type
+        if len(others) > 1:  # For a union such as int | str, the call of `opt` gives the type.
             return {}
         (hint,) = others
     if get_origin(hint) is tuple:

@@ -1,4 +1,4 @@
-"""`lzs bench --four`: a model as it is, in MXFP4, with a draft, and with both."""
+"""`lzs bench --four`: times a model as it is, in MXFP4, with a draft, and with both."""
 
 import json
 from collections.abc import Iterator
@@ -46,12 +46,12 @@ def check_options(options: BenchOptions) -> None:
 
 
 def measure(params: "Params", options: BenchOptions) -> None:
-    """Measure the four ways and print them."""
+    """Time the four configurations and print the figures."""
     from lzsampler.decoding.draft import N_MAX
     from lzsampler.quantizing.four import four
     from lzsampler.reports.save import FOUR, write
 
-    assert options.model_draft is not None  # `check_options` made sure
+    assert options.model_draft is not None  # `check_options` refuses None.
     prompts = [options.prompt] if options.prompts is None else _prompts(options.prompts)
     with open_model(options.model) as model:
         params = with_tokens(params, model.llm, options.sampling)
@@ -108,7 +108,7 @@ def described(four: "Four", *, brief: bool) -> "Iterator[RenderableType]":
     converted = ", converted for this" if four.converted else ""
     about = (
         f"{four.target}: base {four.type}{converted}, {base:,.0f} MB of weights, MXFP4 {scaled:,.0f} MB; draft "
-        f"{four.draft}, {draft:,.0f} MB, blocks of {four.n_max}; {threads}; {four.texts} texts in each way"
+        f"{four.draft}, {draft:,.0f} MB, blocks of {four.n_max}; {threads}; {four.texts} texts in each configuration"
     )
     yield harmless(about)
     yield _table(four)
@@ -116,14 +116,14 @@ def described(four: "Four", *, brief: bool) -> "Iterator[RenderableType]":
 
 
 _FOOT = """\
-times the base: median and quartiles. at most: what {:.1f} GB/s from memory allow,
-if a call reads every weight once. the article: of Figures 7 and 8, about;
-7 billion weights, MXFP6, FP16 as the base, blocks of 7, an accelerator
-(docs/speculative.md)"""
+"times the base" is a median over pairs of texts. "at most" is what {:.1f} GB/s
+from memory allow if a call reads every weight once. "the article" has
+approximate values of Figures 7 and 8, for an accelerator, 7 billion weights,
+MXFP6, FP16 as the base and blocks of 7 (docs/speculative.md)"""
 
 
 def _table(four: "Four") -> "Table":
-    """Return a table with a column for each way, so that it fits into 80 columns."""
+    """Return a table, at most 80 characters wide, with a column for each configuration."""
     from lzsampler.reports.terminal import table
 
     rows = table()

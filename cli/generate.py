@@ -67,9 +67,10 @@ Examples:
 @accepted_already
 @general_options(quiet="print the text only, and errors")
 def generate(options: GenerateOptions, prompt: str | None) -> None:
-    """Continue PROMPT (or -p, -f, stdin; - is stdin, too), by default greedily and with the LZ penalty against loops.
+    """Continue PROMPT, by default greedily and with the LZ penalty against loops.
 
-    lzs prints the text to stdout as it comes, and a line of figures to stderr. Ctrl-C ends the text and keeps it.
+    The prompt may also come from -p, -f or stdin (-). lzs prints the text to stdout while the model writes it, and a
+    line of figures to stderr. Ctrl-C ends the text and keeps it.
     """
     params = params_from(options.sampling, structure=options.grammar.structure, detection=detection_from(options.loops))
     policy = policy_from(options.loops)
@@ -111,14 +112,14 @@ def generate(options: GenerateOptions, prompt: str | None) -> None:
         figures = figures_of(generation)
         transcript = transcript_of(model, asked, config, generation, figures, options.sampling.breakers)
         try:
-            if file is not None:  # before printing, which may wait for a reader
+            if file is not None:  # The transcript is saved first, because printing may wait for a reader.
                 file.append(transcript)
         finally:
             output.finish(to_line(transcript) if options.output.as_json else generation.text)
     _say_what_happened(model, generation, options)
     say_what_is_missing(grammar, generation, options.grammar.scope)
     if options.output.explain and explainer.silent:
-        console.note(f"no penalty changed a token that the model liked; {_unpenalized(params)}")
+        console.note(f"no penalty changed a likely token; {_unpenalized(params)}")
     if generation.speculated is not None:
         console.note(f"speculation: {generation.speculated}")
     if generation.forced:
@@ -143,7 +144,7 @@ def _unescaped(options: GenerateOptions) -> GenerateOptions:
 
 
 class _Explainer:
-    """Prints to stderr what penalties did to the token of each `Explanation`, and to other likely tokens."""
+    """Prints each `Explanation` to stderr: how penalties changed the logits of the chosen and other likely tokens."""
 
     def __init__(self) -> None:
         self.silent = True
@@ -159,9 +160,9 @@ def _unpenalized(params: "Params") -> str:
     if params.lz_rule == "paper" and params.lz_penalty:
         return f"the LZ penalty begins after {counted(params.lz_buffer or 0, 'token')} (--lz-buffer)"
     if params.lz_penalty:
-        return f"the LZ penalty is for repetitions of {params.lz_min_match} tokens or more (--lz-min-match)"
+        return f"the LZ penalty acts on repetitions of {params.lz_min_match} tokens or more (--lz-min-match)"
     if params.lz_run_penalty:
-        return f"the text may copy itself for {counted(params.lz_run_allowance, 'token')} (--lz-run-allowance)"
+        return f"the text may copy itself for {counted(params.lz_run_allowance, 'token')} freely (--lz-run-allowance)"
     return "the LZ penalty is off"
 
 
@@ -174,7 +175,9 @@ def _check_modes(prompt: str | None, options: GenerateOptions) -> None:
     check_draft(options.draft)
     asked, output = options.prompt, options.output
     if options.sampler == "graph" and output.explain:
-        raise click.UsageError("--explain needs the model's logits, which --sampler graph keeps: leave one of them out")
+        raise click.UsageError(
+            "--explain needs the model's logits, which --sampler graph does not return: leave one of them out"
+        )
     if options.sampler == "graph" and asked.prompts is not None:
         raise click.UsageError("--sampler graph is for one text at a time, not for --prompts: leave one of them out")
     if asked.prompts is None:
@@ -218,7 +221,7 @@ def _check_texts(prompt: str | None, options: GenerateOptions) -> None:
 
 
 def _check_save(path: Path, options: GenerateOptions) -> None:
-    """Raise a usage error for a name that is not one of JSON Lines, and for a file that lzs also reads."""
+    """Raise a usage error if --save names a file that is not JSON Lines, or a file that lzs also reads."""
     if str(path) == "-":
         raise click.UsageError("--save needs the name of a file; on standard output --json writes the same lines")
     if path.suffix.lower() in _NOT_LINES:
@@ -254,7 +257,7 @@ def _say_what_happened(model: "Model", generation: "Generation", options: Genera
 
 
 def _prompt(*sources: str | None) -> str:
-    """Return the prompt from the one source that was given: argument, option or file; stdin if there is none."""
+    """Return the prompt from its only source: argument, option or file, or stdin if none of them was given."""
     given = [source is not None for source in sources]
     if sum(given) > 1:
         raise click.UsageError("give the prompt once: as PROMPT, with -p or with -f")
@@ -264,7 +267,7 @@ def _prompt(*sources: str | None) -> str:
         if file is None and sys.stdin.isatty():
             raise click.UsageError('there is no prompt: lzs generate "Once upon a time", or use -p, -f, a pipe or -cnv')
         text = text_of(bytes_of(file), "stdin" if file in (None, "-") else file)
-        text = text.removesuffix("\n").removesuffix("\r")  # the last line's end; llama.cpp drops it too
+        text = text.removesuffix("\n").removesuffix("\r")  # llama.cpp drops the last line end, too
     if not text:
         raise click.UsageError("the prompt is empty: give the beginning of a text")
     return text

@@ -32,20 +32,21 @@ class PromptOptions:
     )  # fmt: skip
     conversation: bool = opt(
         _PROMPT, "-cnv/-no-cnv", "--conversation/--no-conversation", default=False,
-        help="chat on the terminal: a line is a message, an empty prompt waits for the first",
+        help="chat on the terminal, one line per message; PROMPT, if given, is the first message",
     )  # fmt: skip
     system: str | None = opt(
         _PROMPT, "-sys", "--system-prompt", metavar="TEXT", help="system message; implies --chat unless -cnv is given"
     )
     escape: bool = opt(
         _PROMPT, "-e", "--escape/--no-escape", default=False,
-        help=r"replace \n, \t, \r, \", \', \\ and \xHH in prompt, system message and -r",
+        help=r"replace the escapes \n, \t, \r, \", \', \\ and \xHH in prompt, system message and -r",
     )  # fmt: skip
     prompts: Path | None = opt(
         _PROMPT, "--prompts", metavar="FILE",
-        help='continue many prompts together: JSON Lines with "prompt" or "messages"; needs --save or --json',
+        help='continue all prompts of a JSON Lines file together; each line has "prompt" or "messages"; needs --save '
+        "or --json",
     )  # fmt: skip
-    n_parallel: int = opt(_PROMPT, "-np", "--parallel", low=1, default=16, help="texts at a time with --prompts")
+    n_parallel: int = opt(_PROMPT, "-np", "--parallel", low=1, default=16, help="texts decoded together with --prompts")
 
     def asked_with(self, text: str) -> str | list[dict[str, str]]:
         """Return the input of the model: the text, or a conversation if --chat or a system message is given."""
@@ -63,7 +64,7 @@ class PromptOptions:
 class OutputOptions:
     """Where to write the text."""
 
-    explain: bool = opt(_OUTPUT, "--explain", help="say on stderr which tokens the penalties changed, and why")
+    explain: bool = opt(_OUTPUT, "--explain", help="print on stderr which tokens the penalties changed, and why")
     as_json: bool = opt(_OUTPUT, "--json", help="print a JSON object (docs/transcript.md) instead of text")
     save: Path | None = opt(_OUTPUT, "--save", metavar="FILE", help="append the transcript to a JSON Lines file")
 
@@ -80,8 +81,8 @@ class GenerateOptions:
     sampling: SamplingOptions
     sampler: Literal["auto", "cpu", "graph"] = opt(
         _SAMPLING, "--sampler", default="auto",
-        help="where penalties and masks are applied: on the CPU, or in llama.cpp's graph, on the device that has the "
-        "logits (docs/graph.md); auto is the graph if the model's last layer is on a GPU",
+        help="where penalties and grammar masks are applied. cpu: on the CPU. graph: in llama.cpp's compute graph, on "
+        "the device of the logits (docs/graph.md). auto: graph if the model's last layer is on a GPU, else cpu",
     )  # fmt: skip
     loops: LoopOptions
     draft: JudgedDraftOptions

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lzsampler.constraint.grammar import Grammar
 
 _OUTPUT = "Output"
-_SHOWN = 40  # characters of a text
+_SHOWN = 40  # largest number of characters of a text that are printed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class GrammarCommandOptions:
         "Model", "-m", "--model", type=ModelFile(), metavar="FILE",
         help="GGUF file of the vocabulary, or the name smollm2 (default: the embedded model)",
     )  # fmt: skip
-    file: Path | None = opt("Texts", "-f", "--file", metavar="FILE", help="check the text of a file, too; - is stdin")
+    file: Path | None = opt("Texts", "-f", "--file", metavar="FILE", help="also check the text of a file; - is stdin")
     output: Path | None = opt(_OUTPUT, "-o", "--output", metavar="FILE", help="draw a small automaton into FILE.svg")
     as_json: bool = opt(_OUTPUT, "--json", help="print one JSON object")
 
@@ -46,12 +46,12 @@ class GrammarCommandOptions:
 def grammar(options: GrammarCommandOptions, action: str, given: tuple[str, ...]) -> None:
     """Check a grammar and texts, or show what the grammar is.
 
-    check says whether the vocabulary can spell the grammar and whether each TEXT matches. A text matches, is the
-    beginning of a match, or is wrong from a character on. For a match, check counts its longest tokens, and those
-    that the grammar forces. The exit status is 1 if a text does not match.
+    check says whether the vocabulary can spell the grammar. It also says whether each TEXT matches, is the beginning of
+    a match, or is wrong from some character on. It cuts a match into the longest tokens, and counts the tokens and the
+    forced tokens. The exit status is 1 if a text does not match.
 
-    show prints how many states the automaton has, how many tokens its masks allow, and in how many states it forces
-    a token. -o draws a small automaton.
+    show prints how many states the automaton has, how many tokens the states allow, and how many states allow only one
+    token. -o draws a small automaton.
     """
     _check(action, given, options)
     from lzsampler.llama.vocabulary import Vocabulary
@@ -88,7 +88,7 @@ def _check(action: str, given: tuple[str, ...], options: GrammarCommandOptions) 
     if action == "show" and (given or options.file is not None):
         raise click.UsageError("lzs grammar show takes no texts: lzs grammar check does")
     if action == "check" and options.output is not None:
-        raise click.UsageError("-o draws what lzs grammar show shows: use it there")
+        raise click.UsageError("-o draws an automaton: use it with lzs grammar show")
     if options.output is not None:
         check(options.output, AUTOMATON)
 
@@ -122,7 +122,7 @@ def _line(row: dict[str, Any]) -> str:
         rest = _quoted(row["text"][row["wrong_at"] :], 20)
         return f"no         {text}: wrong at character {row['wrong_at']}, {rest}"
     if "tokens" not in row:
-        return f"yes        {text}: not counted, since its longest tokens are not those of the tokenizer"
+        return f"yes        {text}: tokens not counted, because the grammar does not allow its longest tokens"
     share = 100 * row["forced"] / max(row["tokens"], 1)
     return f"yes        {text}: {counted(row['tokens'], 'token')}, {row['forced']:,} forced ({share:.0f} %)"
 

@@ -1,4 +1,4 @@
-"""The options of all commands with a grammar: their checks, and the `Grammar` that they make."""
+"""The options that give a grammar, their checks, and the `Grammar` that they describe."""
 
 import os
 import sys
@@ -28,11 +28,11 @@ ANY = "--regex, --choice, -j, -jf, --yaml-schema, --grammar or --grammar-file"
 
 
 def _one(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> str | None:
-    """Return the one pattern, if any. An empty one is refused: it may come from a shell variable that is not set."""
+    """Return the only pattern, if any. An empty pattern is refused: it may come from an unset shell variable."""
     if len(given) > 1:
         raise click.UsageError("--regex can be given once: join the patterns with |")
     if given == ("",):
-        raise click.UsageError("--regex is empty, so that it matches an empty text only: give a pattern")
+        raise click.UsageError("--regex is empty, and matches only an empty text: give a pattern")
     return given[0] if given else None
 
 
@@ -47,26 +47,26 @@ class GrammarOptions:
     texts: tuple[str, ...] = opt(GRAMMAR, "--choice", metavar="TEXT", help="write one of these texts; repeatable")
     schema: str | None = opt(
         GRAMMAR, "-j", "--json-schema", metavar="SCHEMA",
-        help="write JSON that meets this JSON Schema, or the one in a file of this name",
+        help="write JSON that meets SCHEMA, which is a JSON Schema or the name of its file",
     )  # fmt: skip
     schema_file: Path | None = opt(
         GRAMMAR, "-jf", "--json-schema-file", metavar="FILE", help="write JSON that meets the JSON Schema in a file"
     )
     yaml: str | None = opt(
         GRAMMAR, "--yaml-schema", metavar="SCHEMA",
-        help="write YAML whose values meet this JSON Schema, or the one in a file of this name",
+        help="write YAML whose values meet SCHEMA, which is a JSON Schema or the name of its file",
     )  # fmt: skip
     gbnf: str | None = opt(
         GRAMMAR, "--grammar", metavar="GBNF",
-        help="write what this grammar of llama.cpp allows, whose rule root is the whole text",
+        help="write what this llama.cpp grammar allows; its rule root is the whole text",
     )  # fmt: skip
     gbnf_file: Path | None = opt(
-        GRAMMAR, "--grammar-file", metavar="FILE", help="write what the grammar of llama.cpp in a file allows"
+        GRAMMAR, "--grammar-file", metavar="FILE", help="write what the llama.cpp grammar in a file allows"
     )
     tokenization: Literal["any", "forced", "proper"] = opt(
         GRAMMAR, "--tokenization", default="any",
-        help="any allows all tokens that spell the text; forced, those of the model's tokenizer if the grammar leaves "
-        "no choice; proper, only those of the tokenizer",
+        help="tokens that may spell the text. any: all tokens. forced: only the tokenizer's tokens where the grammar "
+        "leaves one choice. proper: only the tokenizer's tokens everywhere",
     )  # fmt: skip
 
     @property
@@ -97,9 +97,8 @@ class TextGrammarOptions(GrammarOptions):
 
     grammar_scope: tuple[Part, ...] = opt(
         GRAMMAR, "--grammar-scope", metavar="PART",
-        help="constrain only thinking, answer or tool (tool calls); repeatable; answer must be among them; without "
-        "thinking the grammar begins after the thinking that the chat template opens, and holds to the end "
-        "(default: all parts)",
+        help="part to constrain: thinking, answer or tool (tool calls); repeatable; answer must be one of the parts. "
+        "Without thinking, the grammar begins after the thinking that the chat template opens (default: all parts)",
     )  # fmt: skip
     structure: Structure = opt(
         GRAMMAR, "--structure", default="scale", metavar="WHAT",
@@ -127,14 +126,14 @@ def check_grammar(options: TextGrammarOptions, *, on_loop: str, ignore_eos: bool
         raise click.UsageError(f"--ignore-eos forbids the tokens that end a text, which {name} needs: leave it out")
     scope = options.scope
     if scope and "answer" not in scope:
-        raise click.UsageError("--grammar-scope must have answer, with which the text ends: add --grammar-scope answer")
+        raise click.UsageError("--grammar-scope must include answer, which ends the text: add --grammar-scope answer")
     action = ACTIONS[on_loop]
     if action.writes and (scope is None or "thinking" in scope or not action.needs_template):
         raise click.UsageError(f"--on-loop {on_loop} writes what {name} may forbid: use {names('writes', False)}")
 
 
 def say_what_is_missing(grammar: "Grammar | None", generation: "Generation", scope: tuple[Part, ...] | None) -> None:
-    """Report that a text ends before it matches its grammar, or that the text, or a part of it, is thinking."""
+    """Report that a text ends before it matches its grammar, or that its beginning or all of it is thinking."""
     if grammar is None:
         return
     if generation.reasoning and scope is None:
@@ -145,10 +144,10 @@ def say_what_is_missing(grammar: "Grammar | None", generation: "Generation", sco
         )
     waits = scope is not None and "thinking" not in scope
     if waits and generation.constrained == generation.text != "":
-        console.note("the chat template opens no thought, so the grammar held from the first token")
+        console.note("the chat template opens no thought, so the grammar applied from the first token")
     if grammar.match(generation.constrained or "") != "yes":
         longer = ": -n N lets it be longer" if generation.finish_reason == "length" else ""
-        console.note(f"the text ends before it matches what was asked for{longer}")
+        console.note(f"the text ends before it matches the grammar{longer}")
 
 
 def grammar_from(vocabulary: "HasTokenBytes", options: GrammarOptions) -> "Grammar | None":
@@ -182,14 +181,14 @@ def grammar_from(vocabulary: "HasTokenBytes", options: GrammarOptions) -> "Gramm
 
 
 def bytes_of(path: object) -> bytes:
-    """Return the bytes of a file, or of stdin for "-" and None. OSError; LzsError if they do not end within 1 GiB."""
+    """Return the bytes of a file, or of stdin for "-" and None. Raises OSError, and LzsError for more than 1 GiB."""
     if path is None or str(path) == "-":
         return whole_of(sys.stdin.buffer, "stdin")
     return whole(str(path))
 
 
 def text_of(data: bytes, where: object) -> str:
-    """Return the text of a file or of stdin, without a byte order mark; an error that names ``where`` if not UTF-8."""
+    """Return bytes as text, without a byte order mark. If they are not UTF-8, raise an error that names ``where``."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

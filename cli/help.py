@@ -1,4 +1,4 @@
-"""Commands whose help lists options in named groups, and types of options with errors in plain words."""
+"""Commands whose help lists options in titled groups, and the types of the options' values."""
 
 import re
 from collections.abc import Callable
@@ -14,9 +14,9 @@ from lzsampler.errors import ArgumentError
 F = TypeVar("F", bound=Callable[..., Any])
 
 GENERAL = "General"  # the title of the options that every command has
-_ONLY_COMMON = "lzsampler.cli.only_common"  # in the meta of a context: whether the help is that of -h
+_ONLY_COMMON = "lzsampler.cli.only_common"  # key in the meta of a context, set for the short help of -h
 _NO_BREAK = "\xa0"  # a space where help is not wrapped; it is printed as a plain space
-_LIKE = 0.7  # how similar an option's name must be to be suggested for an unknown one
+_LIKE = 0.7  # smallest similarity, 0..1, of the options suggested for an unknown option
 _FIELD = re.compile(r"(\w+)(?= (?:must|takes)\b)")
 
 
@@ -27,7 +27,7 @@ def _likeness(a: str, b: str) -> float:
 
 
 class GroupedOption(click.Option):
-    """An option that knows the title it is listed under."""
+    """An option that the help lists under the title ``group``."""
 
     def __init__(self, *names: Any, group: str, **settings: Any) -> None:
         super().__init__(*names, **settings)
@@ -35,10 +35,10 @@ class GroupedOption(click.Option):
 
 
 class GroupedCommand(click.Command):
-    """A command that lists its options under their titles and names them in errors of the library.
+    """A command that lists its options under titles. In errors of the library, the command replaces parameters by
+    options.
 
-    ``common``: names of the options that -h lists, for a command with many options; --help lists all. Without it both
-    list all.
+    If ``common`` is given, -h lists only the options with these names. --help always lists all options.
     """
 
     def __init__(self, *given: Any, common: tuple[str, ...] = (), **settings: Any) -> None:
@@ -113,10 +113,10 @@ def _show_common(ctx: click.Context, _: click.Parameter, given: bool) -> None:
 
 
 def with_flags(message: str, command: click.Command) -> str | None:
-    """Return an error of the library with flags in place of parameters; None if it does not begin with a parameter.
+    """Replace parameters by flags in an error message of the library.
 
-    After the first word, only words with an underscore count as parameters, since "history" or "seed" may be ordinary
-    words.
+    Return None if the message does not begin with a parameter. After the first word, only words with an underscore
+    count as parameters, because "history" or "seed" may be ordinary words.
     """
     flags = {p.name: flag_of(p) for p in command.params if isinstance(p, click.Option)}
     first = _FIELD.match(message)
@@ -127,12 +127,12 @@ def with_flags(message: str, command: click.Command) -> str | None:
 
 
 def flag_of(param: click.Parameter) -> str:
-    """Return the name of an option for errors: the first long one."""
+    """Return the name of an option for error messages: its first long name, or else its first name."""
     return next((name for name in param.opts if name.startswith("--")), param.opts[0])
 
 
 def refuse_given(names: tuple[str, ...], why: str) -> None:
-    """Raise a usage error for the first of some parameters that the command line gives although it has no effect."""
+    """Raise a usage error if the command line gives a parameter in ``names``. ``why``: why it has no effect."""
     context = click.get_current_context()
     for param in context.command.params:
         given = context.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE
@@ -141,13 +141,13 @@ def refuse_given(names: tuple[str, ...], why: str) -> None:
 
 
 class _Checked(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic in new versions of click only
-    """A checked number; its errors name the flag."""
+    """The type of a number that is at least ``low``. Its errors name the flag."""
 
     def __init__(self, low: int | None = None) -> None:
         self.low = low
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number. A usage error for a value that is not a number, or too small."""
+        """Return the number, or raise a usage error if the value is no number or is too small."""
         flag = "the number" if param is None else flag_of(param)
         try:
             number = self.number(value)
@@ -193,7 +193,7 @@ class Number(_Checked):
 
 
 class ModelFile(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic in new versions of click only
-    """A GGUF file, or the name of a model (`lzsampler.models`), which becomes the path of its file."""
+    """The type of a GGUF file or model name (`lzsampler.models`). A name becomes the path of the model's file."""
 
     name = "model"
 
@@ -204,13 +204,13 @@ class ModelFile(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # ge
         return find_model(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Return the names that match, and files."""
+        """Return the names of models and files that begin with ``incomplete``."""
         from lzsampler.models import NAMED_MODELS
 
         names = [CompletionItem(name) for name in NAMED_MODELS if incomplete and name.startswith(incomplete)]
         if not names:
-            return [CompletionItem(incomplete, type="file")]  # the shell completes files itself
-        # If names are returned, bash offers no files of its own.
+            return [CompletionItem(incomplete, type="file")]  # The shell completes file names itself.
+        # If this function returns names, bash adds no file names.
         return names + [CompletionItem(path.name) for path in sorted(Path().glob(f"{incomplete}*"))]
 
 

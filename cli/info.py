@@ -1,4 +1,4 @@
-"""`lzs info`: shows a GGUF file's description of itself. It needs neither llama.cpp nor the weights."""
+"""`lzs info`: shows what the header of a GGUF file says. It needs neither llama.cpp nor the weights."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +12,8 @@ from .console import console, general_options
 from .fields import opt, takes
 from .help import GroupedCommand, ModelFile
 
-_TEMPLATE_SHOWN = 100  # characters
-_LONGEST = 2000  # most characters of a value that are shown
+_TEMPLATE_SHOWN = 100  # largest number of characters of a chat template that are shown
+_LONGEST = 2000  # largest number of characters of any value that are shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +30,8 @@ class InfoOptions:
 def info(options: InfoOptions, model: Path | None) -> None:
     """Show architecture, size, vocabulary, special tokens and chat template of a GGUF file.
 
-    MODEL is a file or the name smollm2 (docs/install.md); without it, the embedded model is shown. A vocabulary without
-    weights and a truncated file are shown, too.
+    MODEL is a file or the name smollm2 (docs/install.md). Without MODEL, lzs shows the embedded model. The file may be
+    truncated, or a vocabulary without weights.
     """
     from lzsampler.llama.gguf import describe, read
     from lzsampler.models import default_model

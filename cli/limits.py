@@ -1,4 +1,4 @@
-"""Limits that end a command with status 1: the syntax of --fail-over."""
+"""The limits of --fail-over. If a result exceeds a limit, the command ends with status 1."""
 
 import math
 import operator
@@ -14,7 +14,7 @@ from .help import flag_of
 
 RATES = ("loop_rate", "stuck_rate", "literal_rate", "bad_rate", "turn_loop_rate", "accuracy", "cost", "lost")
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
-    "=": operator.gt,  # a limit: loop_rate=1% is exceeded above 1 %
+    "=": operator.gt,  # loop_rate=1% is exceeded above 1 %
     ">": operator.gt,
     ">=": operator.ge,
     "<": operator.lt,
@@ -28,7 +28,10 @@ _LIMIT = re.compile(
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit: its ``text``, the name of a ``rate``, a ``group`` (None: everything), ``number`` as 0..1 or nats."""
+    """A limit of --fail-over, as in "GROUP.loop_rate > 0.01".
+
+    ``text``: the limit as it was given. ``group``: a group, or None for everything. ``number``: 0..1, or nats for cost.
+    """
 
     text: str
     group: str | None
@@ -37,7 +40,7 @@ class Limit:
     number: float
 
     def is_exceeded(self, rate: float) -> bool:
-        """Return whether a measured rate, 0..1 or in nats, is on the wrong side."""
+        """Return whether a measured rate, 0..1 or in nats, exceeds the limit."""
         return _COMPARISONS[self.sign](rate, self.number)
 
     def said(self, rate: float, name: str) -> str:
@@ -60,11 +63,11 @@ def _limit(text: str, rates: Sequence[str], flag: str) -> Limit:
     try:
         if match is None or match["rate"] not in rates:
             raise ValueError
-        number = float(Decimal(match["number"]) / (100 if match["percent"] else 1))  # so that 0.7 % is exactly 0.007
+        number = float(Decimal(match["number"]) / (100 if match["percent"] else 1))  # Decimal makes 0.7 % exactly 0.007
         if not 0 <= number <= (sys.float_info.max if match["rate"] == "cost" else 1):
             raise ValueError
     except (ValueError, ArithmeticError):
-        nats = ", for cost in nats a token" if "cost" in rates else ""
+        nats = " (cost: in nats a token)" if "cost" in rates else ""
         share = next(rate for rate in rates if rate != "cost")
         raise click.UsageError(
             f'{flag} takes a limit from 0 to 1 or in percent{nats}, such as {share}=1% or "{rates[0]} > 0.01" '

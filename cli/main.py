@@ -1,4 +1,4 @@
-"""The command `lzs`: its subcommands, and the only place that turns exceptions into a line and an exit status."""
+"""The command `lzs`: loads its subcommands, and turns exceptions into error messages and exit statuses."""
 
 import errno
 import io
@@ -18,10 +18,10 @@ from lzsampler.errors import ArgumentError
 from lzsampler.util.harmless import harmless
 from lzsampler.util.signals import end_by_signals, ended_by, uninterrupted
 
-_DONE, _TROUBLE = 0, 2  # 1 is for findings: a limit exceeded, more loops than before
-_SIGNALLED = 128  # plus the number of the signal
+_DONE, _TROUBLE = 0, 2  # Status 1 means that a command found something, such as an exceeded limit.
+_SIGNALLED = 128  # The exit status after a signal is this plus the signal's number.
 _CAN_WAIT = os.name != "nt"  # whether `select` can wait until a file takes more bytes
-_AT_ONCE = select.PIPE_BUF if _CAN_WAIT else 512  # bytes
+_AT_ONCE = select.PIPE_BUF if _CAN_WAIT else 512  # number of bytes that a pipe with room takes without waiting
 _STDOUT = "stdout"  # the file name in errors of writing standard output
 _COMPLETE = "_LZS_COMPLETE"  # the environment variable by which a shell asks for completions
 
@@ -33,10 +33,10 @@ COMMANDS = {
     "eval": ("eval", "evaluate_command", "Measure a model's loop rate and accuracy over many settings."),
     "run": ("run", "run", "Start a program of llama.cpp, such as llama-server, with the LZ penalty in it."),
     "serve": ("serve", "serve", "Start an OpenAI-compatible server with the LZ penalty."),
-    "probe": ("probe", "probe_command", "Check a server: does it apply penalties, to what, does a seed repeat?"),
+    "probe": ("probe", "probe_command", "Check how a server applies penalties, defaults and seeds."),
     "cost": ("cost", "cost", "Measure what penalties cost on reference texts."),
-    "spec-check": ("spec_check", "spec_check_command", "Check that a draft leaves a model's texts as they are."),
-    "quantize": ("quantize", "quantize_command", "Write a model with fewer bits a weight, such as MXFP4."),
+    "spec-check": ("spec_check", "spec_check_command", "Check that a draft does not change a model's texts."),
+    "quantize": ("quantize", "quantize_command", "Write a model with fewer bits per weight, such as MXFP4."),
     "grammar": ("grammar", "grammar", "Check what a grammar allows, or show its automaton."),
     "info": ("info", "info", "Show what a GGUF file says about itself."),
     "bench": ("bench", "bench", "Measure the time that sampling and the LZ penalty take."),
@@ -50,7 +50,7 @@ class Commands(click.Group):
     """The group `lzs`, which loads the module of a command only when needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order of the table above."""
+        """Return the names in the order of `COMMANDS`."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -75,7 +75,7 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands with their lines of help."""
+        """Write each command with its line of help."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
 
@@ -104,7 +104,7 @@ lzs serve end with the status of their program."""
 def lzs(ctx: click.Context) -> None:
     """Run local GGUF models without repetition loops, and find loops in what models wrote.
 
-    The LZ penalty is that of arXiv 2504.20131.
+    The LZ penalty comes from arXiv 2504.20131.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)
@@ -112,23 +112,23 @@ def lzs(ctx: click.Context) -> None:
 
 
 class _Stream(io.BufferedIOBase):
-    """A standard stream. `write` keeps bytes, and `flush` writes them; Ctrl-C ends a flush that waits for a reader.
+    """A standard stream. `write` buffers bytes, and `flush` writes them. Ctrl-C ends a flush that waits for a reader.
 
-    Ctrl-C loses no byte and writes none twice: the next `flush` begins with the remaining bytes.
+    Ctrl-C loses no byte and writes none twice, because the next `flush` begins with the remaining bytes.
     """
 
     def __init__(self, number: int, name: str) -> None:
         self.name = name
-        self.waits = True  # whether `flush` waits for a reader; otherwise it keeps bytes for which there is no room
+        self.waits = True  # whether `flush` waits for a reader; if not, it keeps the bytes for which there is no room
         self._number = number
         self._left = bytearray()
 
     def fileno(self) -> int:
-        """Return the number of the file."""
+        """Return the file descriptor."""
         return self._number
 
     def isatty(self) -> bool:
-        """Return whether it is a terminal."""
+        """Return whether the stream is a terminal."""
         return os.isatty(self._number)
 
     def writable(self) -> bool:
@@ -136,19 +136,19 @@ class _Stream(io.BufferedIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        """Keep bytes."""
+        """Buffer bytes."""
         self._left += data
         return memoryview(data).nbytes
 
     def flush(self) -> None:
-        """Write the kept bytes. An OSError names the stream as its file, so that `status_of` recognizes it."""
+        """Write the buffered bytes. An OSError names the stream as its file, so that `status_of` recognizes it."""
         try:
             while self._left:
-                # This waits for Ctrl-C as well as for room. A pipe with room takes _AT_ONCE bytes without waiting.
+                # `select` waits until the stream has room. Ctrl-C can end this wait, while it could not end `os.write`.
                 ready = _CAN_WAIT and select.select([], [self._number], [], None if self.waits else 0)[1]
                 if not (ready or self.waits):
                     return
-                with uninterrupted(), suppress(BlockingIOError):  # another process may have taken the room
+                with uninterrupted(), suppress(BlockingIOError):  # Another process may have filled the pipe.
                     del self._left[: os.write(self._number, self._left[:_AT_ONCE])]
         except OSError as error:
             self._left.clear()
@@ -160,15 +160,15 @@ class _Stderr(_Stream):
     """Standard error. It drops what it cannot write: messages must not change a command's work or exit status."""
 
     def flush(self) -> None:
-        """Write the kept bytes if possible."""
-        with suppress(OSError):  # the disk is full, or the reader is gone
+        """Write the buffered bytes if possible."""
+        with suppress(OSError):  # The disk may be full, or the reader gone.
             super().flush()
 
 
 def main() -> None:
     """Run `lzs` with the arguments of the process and exit: 0 done, 1 found, 2 trouble, 130 Ctrl-C, 143 SIGTERM."""
     end_by_signals()
-    if sys.stdin is None:  # the parent process closed it, as it may close the two others
+    if sys.stdin is None:  # The parent process may have closed any standard stream.
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
     sys.stdout = _stream(sys.stdout, _Stream, _STDOUT)
     sys.stderr = _stream(sys.stderr, _Stderr, "stderr")
@@ -176,20 +176,20 @@ def main() -> None:
 
 
 def _stream(given: TextIO | None, kind: type[_Stream], name: str) -> TextIO:
-    """Return a standard stream over our class for its bytes, which can write any character of a model.
+    """Return a text stream over the class ``kind``. It can write any character, even if the locale cannot.
 
-    A closed stream is replaced by a stream that cannot be written. The new stream takes the file number of the closed
-    stream. Otherwise another file could get this number, and with it the output of native code.
+    A closed stream is replaced by a stream that cannot be written. The new stream takes the file descriptor of the
+    closed stream. Otherwise another file could get this descriptor, and with it the output of native code.
     """
     if given is None:
         number, encoding = os.open(os.devnull, os.O_RDONLY), "utf-8"
     else:
         buffer = getattr(given, "buffer", None)
-        raw = getattr(buffer, "raw", buffer)  # unbuffered Python has no buffer around it
-        if type(raw) is not io.FileIO:  # a Windows console
+        raw = getattr(buffer, "raw", buffer)  # With python -u, ``buffer`` is the raw file itself.
+        if type(raw) is not io.FileIO:  # The stream is a Windows console.
             return given
         number = raw.fileno()
-        encoding = given.encoding if raw.isatty() else "utf-8"  # programs read UTF-8, whatever the locale
+        encoding = given.encoding if raw.isatty() else "utf-8"  # A program that reads the output expects UTF-8.
     return io.TextIOWrapper(
         kind(number, name),
         encoding=encoding,
@@ -202,7 +202,7 @@ def _run(arguments: list[str]) -> None:
     if _COMPLETE in os.environ:
         _complete(os.environ[_COMPLETE])
         return
-    # Not lzs.main(): click would handle a closed pipe and Ctrl-C before status_of can.
+    # lzs.main() is not used, because click would handle a closed pipe and Ctrl-C before `status_of` can.
     with lzs.make_context("lzs", arguments) as context:
         lzs.invoke(context)
     sys.stdout.flush()
@@ -232,7 +232,7 @@ def status_of(run: Callable[[], None]) -> int:
         return _status_of(run)
     except (KeyboardInterrupt, click.Abort):
         for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream.buffer, _Stream):  # a signal may have interrupted a flush that has a reader
+            if isinstance(stream.buffer, _Stream):  # completes a flush that the signal interrupted
                 stream.buffer.waits = False
                 with suppress(OSError):
                     stream.flush()
@@ -253,7 +253,7 @@ def _status_of(run: Callable[[], None]) -> int:
     except OSError as error:
         if error.filename == _STDOUT:
             _discard(sys.stdout)
-            if isinstance(error, BrokenPipeError):  # the reader has read enough
+            if isinstance(error, BrokenPipeError):  # The reader has read enough, so this is no error.
                 return _DONE
         return _complain(error, _reason(error))
     except (LzsError, ArgumentError, MemoryError) as error:
@@ -265,7 +265,7 @@ def _status_of(run: Callable[[], None]) -> int:
 
 
 def _of_a_grid(error: click.UsageError) -> str:
-    """Return how to set a sampler option for a command with a grid; "" for any other error."""
+    """Return a hint if a command with --grid was given a sampler option; "" for any other error."""
     if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return ""
     if "--grid" not in (name for parameter in error.ctx.command.params for name in parameter.opts):
@@ -279,7 +279,7 @@ def _of_a_grid(error: click.UsageError) -> str:
 
 
 def _reason(error: OSError) -> str:
-    """Return what failed and why. An error without a file is about a temporary file, whose folder may be full."""
+    """Return what failed and why. An error that names no file is about a temporary file, whose folder may be full."""
     if error.filename == _STDOUT and error.errno == errno.EBADF:
         return "stdout is closed: send the output to a file, or to /dev/null"
     if error.filename is not None:
@@ -293,7 +293,7 @@ def _reason(error: OSError) -> str:
 
 
 def _discard(stream: TextIO) -> None:
-    """Redirect a stream to nothing: Python flushes it again at exit, and must not complain or wait for a reader."""
+    """Redirect a stream to the null device, so that Python's flush at exit can neither fail nor wait for a reader."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

@@ -1,4 +1,4 @@
-"""The options that several commands share, named as in llama.cpp if it has them; sampling.py has those of samplers."""
+"""The options that several commands share, with llama.cpp's names if llama.cpp has them."""
 
 import re
 from collections.abc import Callable
@@ -30,11 +30,11 @@ Part = Literal["thinking", "answer", "tool"]
 
 
 def flash_attn_option(group: str) -> Any:
-    """Return the field of -fa, whose value is an argument ``flash_attn`` of `Model`."""
+    """Return the field of the option -fa. Its value is the argument ``flash_attn`` of `Model`."""
     return opt(
         group, "-fa", "--flash-attn", type=click.Choice(["auto", "on", "off"]), default="auto",
         callback=lambda _, __, given: given if given == "auto" else given == "on",
-        help="flash attention; auto is on wherever model and device support it",
+        help="flash attention; auto turns it on if model and device support it",
     )  # fmt: skip
 
 
@@ -45,9 +45,10 @@ class ModelOptions:
     path: Path | None = opt(_MODEL, "-m", "--model", type=ModelFile(), metavar="FILE", help=MODEL_HELP)
     n_ctx: int | None = opt(
         _MODEL, "-c", "--ctx-size", low=0,
-        help="context, tokens; 0 is all that the model was trained with (default: the same, up to 4096)",
+        help="context size in tokens; 0 is the size that the model was trained with (default: this size, but at most "
+        "4096)",
     )  # fmt: skip
-    n_batch: int = opt(_MODEL, "-b", "--batch-size", low=1, default=512, help="prompt tokens decoded at once")
+    n_batch: int = opt(_MODEL, "-b", "--batch-size", low=1, default=512, help="prompt tokens decoded together")
     n_threads: int | None = opt(_MODEL, "-t", "--threads", low=1, help=THREADS_HELP)
     n_gpu_layers: int = opt(
         _MODEL, "-ngl", "--n-gpu-layers", low=-1, default=-1,
@@ -61,7 +62,9 @@ class ModelOptions:
 class LimitOptions:
     """What ends a text: arguments of `generate`."""
 
-    max_tokens: int = opt(_OUTPUT, "-n", "--n-predict", low=-1, default=512, help="most new tokens; -1 is no limit")
+    max_tokens: int = opt(
+        _OUTPUT, "-n", "--n-predict", low=-1, default=512, help="write at most N tokens; -1 is no limit"
+    )
     stop: tuple[str, ...] = opt(
         _OUTPUT, "-r", "--reverse-prompt", metavar="TEXT", help="end the text before TEXT; repeatable"
     )
@@ -78,29 +81,29 @@ class LoopOptions:
     )  # fmt: skip
     loop_rule: Literal["period", "stuck", "both"] | None = opt(
         _ACTION, "--loop-rule", metavar="RULE",
-        help="what counts: period, copies of one pattern; stuck, a long stretch with almost no new text; or both "
-        "(default: period)",
+        help="what counts as a loop. period: copies of one pattern. stuck: a long stretch with almost no new text. "
+        "both: either of them (default: period)",
     )  # fmt: skip
-    max_pattern_size: int | None = opt(_ACTION, "--loop-max-pattern", help="longest pattern, tokens (default: 512)")
-    min_pattern_size: int | None = opt(_ACTION, "--loop-min-pattern", help="shortest pattern, tokens (default: 8)")
+    max_pattern_size: int | None = opt(_ACTION, "--loop-max-pattern", help="longest pattern, in tokens (default: 512)")
+    min_pattern_size: int | None = opt(_ACTION, "--loop-min-pattern", help="shortest pattern, in tokens (default: 8)")
     min_count: int | None = opt(_ACTION, "--loop-min-count", help="copies that make a loop (default: 8)")
     loop_scope: tuple[Part, ...] = opt(
         _ACTION, "--loop-scope", metavar="PART",
-        help="act on loops only in thinking, answer or tool (a tool call); repeatable (default: everywhere)",
+        help="act on loops only in thinking, answer or tool (tool calls); repeatable (default: everywhere)",
     )  # fmt: skip
     penalty_scope: tuple[Part, ...] = opt(
         _ACTION, "--penalty-scope", metavar="PART",
-        help="apply penalties only in thinking, answer or tool; repeatable (default: everywhere)",
+        help="apply penalties only in thinking, answer or tool (tool calls); repeatable (default: everywhere)",
     )  # fmt: skip
 
     @property
     def cuts(self) -> bool:
-        """Whether a text may be cut, so that it cannot be printed as it grows."""
+        """Whether a text may be cut. Such a text is printed only after its end."""
         return ACTIONS[self.on_loop].cuts
 
 
 def open_model(options: ModelOptions) -> "Model":
-    """Return the model that the options describe, loaded."""
+    """Load and return the model that the options describe."""
     from time import perf_counter
 
     from lzsampler.llama.model import Model
@@ -126,7 +129,7 @@ def open_model(options: ModelOptions) -> "Model":
 
 
 def policy_from(options: LoopOptions) -> "LoopPolicy":
-    """Return the loop policy of the options; a usage error for an option that has no effect."""
+    """Return the loop policy that the options describe. Raise a usage error for an option that has no effect."""
     from lzsampler.decoding.policy import LoopPolicy
 
     if options.on_loop == Off.name:
@@ -150,7 +153,7 @@ _DETECTION = {
 
 
 def detection_from(options: LoopOptions) -> "RepetitionDetection | None":
-    """Return the loop detector that the options describe; None for the policy's default."""
+    """Return the loop detector that the options describe, or None for the default of the loop policy."""
     from lzsampler.detection import STOP_ON_LOOP
 
     given: dict[str, int] = {name: size for name in _DETECTION if (size := getattr(options, name)) is not None}
@@ -162,7 +165,7 @@ def detection_from(options: LoopOptions) -> "RepetitionDetection | None":
     if options.loop_rule == "stuck":
         raise click.UsageError(f"{first} has no effect with --loop-rule stuck: use --loop-rule period or both")
     longest = given.get("max_pattern_size", STOP_ON_LOOP.max_pattern_size)
-    if longest == 0:  # 0 would mean off, as in vLLM
+    if longest == 0:  # In `RepetitionDetection`, 0 would turn the detection off.
         raise ArgumentError("max_pattern_size must be at least 1, got 0")
     return replace(STOP_ON_LOOP, **{"min_pattern_size": min(STOP_ON_LOOP.min_pattern_size, longest), **given})
 
@@ -171,7 +174,7 @@ def detection_from(options: LoopOptions) -> "RepetitionDetection | None":
 
 
 def _refused(*names: str, message: str) -> Callable[[Any], Any]:
-    """Return a decorator that adds a hidden option of llama.cpp that lzs lacks; its error says what to do instead."""
+    """Return a decorator that adds a hidden option of llama.cpp that lzs lacks. The option raises ``message``."""
 
     def refuse(ctx: click.Context, _: click.Parameter, given: Any) -> None:
         if given and not ctx.resilient_parsing:
@@ -196,7 +199,7 @@ refused_samplers = options(
     _refused("--mirostat", message="lzs has no mirostat: use --temp with --top-p or --min-p"),
 )
 refused_lora = _refused("--lora", message="lzs loads no LoRA adapters: merge the adapter into the GGUF file first")
-accepted_already = click.option(  # lzs always does this; command lines for llama-cli have these options
+accepted_already = click.option(  # Command lines for llama-cli may have these options. lzs always behaves as they ask.
     "--jinja", "--no-display-prompt", hidden=True, is_flag=True, expose_value=False
 )
 
@@ -205,7 +208,7 @@ accepted_already = click.option(  # lzs always does this; command lines for llam
 
 
 def is_broken(text: str) -> bool:
-    """Return whether a text has lone surrogates, as from bytes that are not UTF-8; no model accepts it."""
+    """Return whether a text has lone surrogates, which come from bytes that are not UTF-8. No model accepts them."""
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 

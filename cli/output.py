@@ -1,4 +1,4 @@
-"""The output of `lzs generate`: the text as it grows, and the line of figures at the end."""
+"""The output of `lzs generate`: the text, printed while the model writes it, and a line of figures."""
 
 import sys
 from typing import TYPE_CHECKING, Any
@@ -16,49 +16,49 @@ if TYPE_CHECKING:
 
 
 class Output:
-    """Text on stdout; if it cannot be written (``error``), the generation ends, but no text is lost."""
+    """Prints a text to stdout in pieces. If that fails, it sets ``error``, and the generation ends without loss."""
 
     def __init__(self, *, live: bool) -> None:
         self.live = live
         self.error: OSError | None = None
-        self._printed = 0  # characters
+        self._printed = 0  # number of printed characters
         self._is_stuck = False  # whether Ctrl-C came while stdout accepted no more bytes
 
     def write(self, text: str) -> bool:
-        """Print a piece as it comes; return True if it cannot be printed."""
+        """Print a piece if ``live``. Return True if stdout cannot be written."""
         if self.live:
             self._print(text)
         return self.error is not None
 
     def finish(self, text: str) -> None:
-        """Print the rest of the text, and end the line; Ctrl-C may have come between two pieces."""
+        """Print what is not printed yet of the whole ``text``, and a line break."""
         self._print(text[self._printed :] + "\n")
 
     def _print(self, text: str) -> None:
-        with uninterrupted():  # so that printed text is always counted
+        with uninterrupted():  # Ctrl-C must not come between writing and counting.
             sys.stdout.write(text)
             self._printed += len(text)
         if self._is_stuck:
             return
         try:
             sys.stdout.flush()
-        except OSError as error:  # the reader is gone, or the disk is full
+        except OSError as error:  # The reader is gone, or the disk is full.
             self.error = error
-        except KeyboardInterrupt:  # there is no reader: the end of the text must not wait again
+        except KeyboardInterrupt:  # Nobody reads stdout, so `finish` must not wait for a reader.
             self._is_stuck = True
             raise
 
 
 def for_chat(what: str, how: str) -> str:
-    """Return the hint that a model got plain text although it has a chat template, which ``how`` would use."""
+    """Return a hint that a chat model got plain text. ``how``: what the user can do to use the chat template."""
     return f"{what}; it is made for chat: {how} to ask it a question"
 
 
 def repeats(figures: "Repetition") -> str:
-    """Return whether a text loops, and the stretch that is repeated most."""
+    """Return, in words, whether a text loops, and its most repeated stretch."""
     run = figures.run
     if figures.loops:
-        # A near loop has no exact repeat, because its copies differ a little.
+        # The copies of a near loop differ a little, so there may be no exact repeat.
         return "near loop" if run is None else f"LOOP: {run.count:,} copies of {counted(run.period, 'character')}"
     return "no loop" if run is None else f"no loop ({run.count:,} copies of {counted(run.period, 'character')})"
 
@@ -78,7 +78,7 @@ def transcript_of(
     figures: "Repetition | None",
     dry_breakers: tuple[str, ...],
 ) -> dict[str, Any]:
-    """Return the transcript of a generation, or of a request that failed, which has no figures."""
+    """Return the transcript of a generation or of a failed request. A failed request has no figures."""
     from lzsampler.decoding.transcript import record
 
     repetition = None if figures is None else figures.to_json()
@@ -86,7 +86,7 @@ def transcript_of(
 
 
 def summary(generation: "Generation", params: "Params", figures: "Repetition") -> str:
-    """Return a generation's figures in one line; the seed is included only if the text depends on it."""
+    """Return a generation's figures in one line, with the seed only if the text depends on the seed."""
     zlib = "" if figures.zlib_ratio is None else f", zlib {figures.zlib_ratio:.2f}"
     from lzsampler.decoding.actions import ACTIONS
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SERVER, _OUTPUT = "Server", "Output"
 _KEY = "OPENAI_API_KEY"
 _SHOWN = 500  # characters of a request or an answer that -v shows
-_LONGEST = 400  # characters of a line of evidence
+_LONGEST = 400  # characters of evidence that a row of the table shows
 _COLOURS = {"yes": "green", "no": "yellow", "cannot tell": "cyan"}
 
 _EPILOG = """\b
@@ -47,10 +47,10 @@ class ProbeOptions:
     """The options of `lzs probe`."""
 
     model: str | None = opt(
-        _SERVER, "--model", metavar="NAME", help="model to ask for (default: the first that the server lists)"
+        _SERVER, "--model", metavar="NAME", help="model to request (default: the first that the server lists)"
     )
     api_key: str | None = opt(
-        _SERVER, "--api-key", metavar="KEY", help=f"key to send (default: that of {_KEY}); it is never printed"
+        _SERVER, "--api-key", metavar="KEY", help=f"key to send (default: the variable {_KEY}); it is never printed"
     )
     timeout: float = opt(_SERVER, "--timeout", default=60.0, metavar="SECONDS", help="the longest wait for an answer")
     endpoint: Literal["completions", "chat", "both"] = opt(
@@ -59,7 +59,7 @@ class ProbeOptions:
     )  # fmt: skip
     require: tuple[str, ...] = opt(
         _OUTPUT, "--require", callback=_required, metavar="CHECK",
-        help="exit with status 1 unless the answer of this check is yes: dry_multiplier, window; repeatable",
+        help="exit with status 1 unless the answer of CHECK is yes, such as dry_multiplier or window; repeatable",
     )  # fmt: skip
     as_json: bool = opt(_OUTPUT, "--json", help="print one JSON object instead of a table")
 
@@ -71,8 +71,9 @@ class ProbeOptions:
 def probe_command(options: ProbeOptions, url: str) -> None:
     """Check what the OpenAI-compatible server at URL does with penalties, defaults and seeds.
 
-    lzs asks the server a few hundred short questions and compares its texts. Does the server apply each penalty, and
-    does that count the prompt? How many tokens does it look back? Does a seed repeat its text? What are the defaults?
+    lzs sends a few hundred short requests and compares the texts. It checks whether the server applies each penalty,
+    whether a penalty counts the prompt, and how many tokens the penalties look back. It also checks whether a seed
+    repeats its text, and what the defaults are.
     """
     from lzsampler import probe
 
@@ -94,7 +95,7 @@ def probe_command(options: ProbeOptions, url: str) -> None:
     else:
         console.draw(*_parts(found, console.quiet))
     if missing:
-        console.error(f"--require {', '.join(missing)}")
+        console.error(f"--require: the answer is not yes for {', '.join(missing)}")
     if missing or not found.ok:
         raise click.exceptions.Exit(1)
     if not found.told:
@@ -109,7 +110,7 @@ def _is_met(found: "Probe", name: str) -> bool:
 
 
 def _tell(finding: "Finding") -> None:
-    """Print that a check has ended, if no terminal shows the progress."""
+    """Print the answer of a check. It is called only if no progress bar is shown."""
     console.note(f"{finding.endpoint}, {finding.check}: {_answer(finding)}")
 
 

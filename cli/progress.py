@@ -1,4 +1,4 @@
-"""A progress bar on stderr for long work: audit, eval, generate --prompts, and a long prompt."""
+"""A progress bar on stderr for commands that take long, and for long prompts."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from lzsampler.llama.model import Model
 
 _PAUSE = 0.05  # seconds between two drawings; a drawing takes about a millisecond
-_LONG = 2.0  # seconds; prompts that take longer get a bar
+_LONG = 2.0  # seconds; a prompt whose decoding takes longer gets a bar
 
 
 class Bar:
-    """A bar with share and time left, drawn from the first `update` on; without a ``progress`` it draws nothing."""
+    """A bar with the share done and the time left. If ``progress`` is None, it draws nothing."""
 
     def __init__(self, progress: "Progress | None", unit: str) -> None:
         self._progress = progress
@@ -45,7 +45,7 @@ class Bar:
 def progress(unit: str) -> Iterator[Bar]:
     """Yield a bar that counts things called ``unit``; it is cleared at the end.
 
-    It is drawn only on a terminal, and not with -q. No thread refreshes it, because workers and llama.cpp are busy.
+    It is drawn only on a terminal, and not with -q. No thread refreshes it, because the CPU cores are busy.
     """
     if not console.shows_progress:
         yield Bar(None, unit)
@@ -72,14 +72,14 @@ def progress(unit: str) -> Iterator[Bar]:
 
 @contextmanager
 def prompt_progress(model: "Model") -> Iterator[None]:
-    """Show how much of a prompt a model has decoded, if that takes longer than two seconds, as `progress` does."""
+    """Show a bar while a model decodes a prompt, if that takes longer than two seconds."""
     start = monotonic()
     with ExitStack() as drawn:
         bar: Bar | None = None
 
         def show(done: int, total: int) -> None:
             nonlocal bar
-            if done == total:  # the next output on the terminal is text
+            if done == total:  # The bar is cleared, because the text is printed next.
                 drawn.close()
                 bar = None
             elif bar is None and (monotonic() - start) * total / done > _LONG:

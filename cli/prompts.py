@@ -1,4 +1,4 @@
-"""`lzs generate --prompts`: many prompts from a JSON Lines file, decoded together, with a transcript for each."""
+"""`lzs generate --prompts`: continues the prompts of a JSON Lines file together and writes a transcript of each."""
 
 import json
 from contextlib import ExitStack
@@ -26,12 +26,15 @@ if TYPE_CHECKING:
     from .generate_options import GenerateOptions, PromptOptions
 
 _HALF = "half of a surrogate pair, such as \\ud800, which is not a character: remove it"
-_MAX_NAMES = 5  # most names in a message
+_MAX_NAMES = 5  # largest number of ids in a message
 
 
 @dataclass(frozen=True)
 class Row:
-    """A prompt: its number among the rows, from 0, the line of its file, from 1, its id, and the text or messages."""
+    """A prompt of the file.
+
+    ``number``: index of the prompt, from 0. ``line``: line number in the file, from 1. ``prompt``: text or messages.
+    """
 
     number: int
     line: int
@@ -40,10 +43,10 @@ class Row:
 
 
 def write_all(params: "Params", policy: "LoopPolicy", options: "GenerateOptions", path: Path) -> None:
-    """Write a text for every row of the file at ``path``; transcripts have the rows' order and ids.
+    """Write a text for every row of the file at ``path``. The transcripts have the rows' order and ids.
 
-    Each prompt has its own seed, which its transcript names. After Ctrl-C the complete texts are kept. The transcript
-    of a row that fails says why, and the exit status is then 1.
+    Each row has its own seed, which its transcript names. After Ctrl-C the complete texts are kept. If a row fails, its
+    transcript says why, and the exit status is 1.
     """
     from lzsampler.decoding.draft import Speculated
     from lzsampler.decoding.many import Request, generate_many
@@ -53,16 +56,16 @@ def write_all(params: "Params", policy: "LoopPolicy", options: "GenerateOptions"
     rows = _rows(path, options.prompt)
     save_to = options.output.save
     where = "" if save_to is None else f" to {save_to}"
-    waiting: dict[int, dict[str, Any]] = {}  # transcripts that ended before those of earlier rows
-    saved: dict[int, dict[str, Any]] = {}  # transcripts that are not shown yet
-    n_texts = 0  # number of texts that were written
+    waiting: dict[int, dict[str, Any]] = {}  # finished transcripts that wait for earlier rows, by row number
+    saved: dict[int, dict[str, Any]] = {}  # saved transcripts that are not printed yet, by row number
+    n_texts = 0  # number of complete texts that were saved
     with ExitStack() as stack:
 
         def say_what_is_there(raised: type[BaseException] | None, *_: object) -> None:
             if raised is KeyboardInterrupt:
                 console.error(f"interrupted: wrote {n_texts:,} of {counted(len(rows), 'text')}{where}")
 
-        stack.push(say_what_is_there)  # pushed first, so it runs after the progress bar is cleared
+        stack.push(say_what_is_there)  # called last, after the progress bar is cleared
         file = stack.enter_context(TranscriptFile(save_to)) if save_to else None
 
         def save(number: int) -> None:
@@ -117,7 +120,7 @@ def write_all(params: "Params", policy: "LoopPolicy", options: "GenerateOptions"
                     written += 1
                 bar.update(written + len(waiting), len(rows))
         finally:
-            for number in sorted(waiting):  # save all, before showing one waits for a reader
+            for number in sorted(waiting):  # All texts are saved first, because printing may wait for a reader.
                 save(number)
             for number in sorted(saved):
                 show(number)
@@ -130,7 +133,7 @@ def write_all(params: "Params", policy: "LoopPolicy", options: "GenerateOptions"
     if unfinished:
         some = counted(len(unfinished), "text ends before it matches", "texts end before they match")
         longer = ": -n N allows longer texts" if cut else ""
-        console.note(f"{some} what was asked for ({_names(unfinished)}){longer}")
+        console.note(f"{some} the grammar ({_names(unfinished)}){longer}")
     if silent:
         what = f"the model ended {silent:,} of {counted(len(rows), 'text')} without an answer"
         console.note(for_chat(what, "add --chat"))
@@ -138,19 +141,19 @@ def write_all(params: "Params", policy: "LoopPolicy", options: "GenerateOptions"
     if failed:
         first, reason = min(failed, key=lambda one: one[0].number)
         names = _names([row for row, _ in failed])
-        console.error(f"{counted(len(failed), 'prompt')} failed ({names}); that of line {first.line}: {reason}")
+        console.error(f"{counted(len(failed), 'prompt')} failed ({names}); the first, of line {first.line}: {reason}")
         raise click.exceptions.Exit(1)
 
 
 def _names(rows: list[Row]) -> str:
-    """Return the ids of the first few of some rows, in the order of the file."""
+    """Return the ids of the first few rows of ``rows``, in the order of the file."""
     ids = [repr(row.id) for row in sorted(rows, key=lambda row: row.number)]
     more = [f"and {len(ids) - _MAX_NAMES:,} more"] if len(ids) > _MAX_NAMES else []
     return ("id " if len(ids) == 1 else "ids ") + ", ".join(ids[:_MAX_NAMES] + more)
 
 
 def _rows(path: Path, how: "PromptOptions") -> list[Row]:
-    """Return the rows of the file. Raises an error with the line of the first row that is not a prompt."""
+    """Return the rows of the file. If a row is not a prompt, raise an error that names its line."""
     data = bytes_of(path)
     rows: list[Row] = []
     ids: set[str] = set()

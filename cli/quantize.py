@@ -1,4 +1,4 @@
-"""`lzs quantize`: writes a model with fewer bits a weight."""
+"""`lzs quantize`: writes a model with fewer bits per weight."""
 
 import json
 from dataclasses import dataclass
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 _WHAT, _HOW, _OUTPUT = "What is written", "How", "Output"
 
 _EPILOG = """\b
-Types: mxfp4, nvfp4 (matrices of the layers; the others Q8_0), mxfp6-e2m3,
-mxfp6-e3m2 (their values only, stored as BF16), and llama.cpp's q8_0, q6_k,
-q5_k_m, q5_k_s, q5_0, q5_1, q4_k_m, q4_k_s, q4_0, q4_1, q3_k_l, q3_k_m,
-q3_k_s, q2_k, iq4_nl, iq4_xs, bf16, f16, f32. docs/quantize.md compares them.
+Types: mxfp4 and nvfp4 (for the layers' matrices; other matrices get Q8_0),
+mxfp6-e2m3 and mxfp6-e3m2 (values rounded to MXFP6, but stored as BF16), and
+llama.cpp's q8_0, q6_k, q5_k_m, q5_k_s, q5_0, q5_1, q4_k_m, q4_k_s, q4_0,
+q4_1, q3_k_l, q3_k_m, q3_k_s, q2_k, iq4_nl, iq4_xs, bf16, f16, f32.
+docs/quantize.md compares them.
 \b
 Exit status: 0 success; 2 an error; 130 Ctrl-C. OUT.gguf appears whole or not
 at all."""
@@ -36,7 +37,7 @@ class QuantizeOptions:
 
     kind: str = opt(_WHAT, "--type", default="mxfp4", metavar="TYPE", help="type of the weights, listed below")
     requantize: bool = opt(
-        _WHAT, "--requantize", help="take a file that is quantized already; its errors stay in the weights"
+        _WHAT, "--requantize", help="accept a file that is already quantized; its rounding errors remain"
     )
     overwrite: bool = opt(_WHAT, "--overwrite", help="replace OUT.gguf if it exists")
     n_threads: int | None = opt(_HOW, "-t", "--threads", low=1, help="CPU threads (default: physical cores)")
@@ -49,10 +50,10 @@ class QuantizeOptions:
 @takes(QuantizeOptions)
 @general_options(quiet="print errors only")
 def quantize_command(options: QuantizeOptions, source: Path, target: Path) -> None:
-    """Write a model with fewer bits a weight, by llama.cpp's own quantizer.
+    """Write a model with fewer bits per weight, by llama.cpp's own quantizer.
 
-    IN.gguf is a file in BF16, F16 or F32, or the name of a model. The new file is read back: its size must be what its
-    header says, and llama.cpp must decode a token with it.
+    IN.gguf is a file in BF16, F16 or F32, or the name of a model. lzs checks OUT.gguf: its size must be what its header
+    says, and llama.cpp must decode a token with it.
     """
     from lzsampler.quantizing.quantize import quantize
 
@@ -81,7 +82,7 @@ def _said(made: "Quantized") -> str:
     if made.computed_size is not None:
         share = made.computed_size / made.was
         lines.append(
-            f"with 6.25 bits a weight it would be {_size(made.computed_size)}, {share:.0%}: no engine reads it"
+            f"in 6.25 bits per weight it would have {_size(made.computed_size)}, {share:.0%}, but no engine reads that"
         )
     if made.fallbacks:
         _, got, columns, block = made.fallbacks[0]

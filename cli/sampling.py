@@ -21,30 +21,33 @@ _OTHERS, _DRY = "Other penalties (off by default)", "DRY penalty (off by default
 
 @dataclass(frozen=True, kw_only=True)
 class SamplingOptions:
-    """The settings of a sampler; a field other than ``preset`` has the name of its field of `Params`.
+    """The settings of a sampler. Most fields have the name of the field of `Params` that they set.
 
-    None keeps the value of --preset or `Params`. Some spaces in the help are \\xa0, so that they are not wrapped.
+    A field of None keeps the value of --preset or `Params`. Some spaces in the help are \\xa0, which is never wrapped.
     """
 
     temperature: float = opt(
         _SAMPLING, "--temp", metavar="T", default=0.0,
         help="temperature, 1e-6 to 1e6; 0 always takes the likeliest token",
     )  # fmt: skip
-    top_k: int = opt(_SAMPLING, "--top-k", default=0, help="keep the N likeliest tokens; 0 is off")
+    top_k: int = opt(_SAMPLING, "--top-k", default=0, help="keep only the N likeliest tokens; 0 is off")
     top_p: float = opt(
         _SAMPLING, "--top-p", metavar="P", default=1.0,
-        help="keep the likeliest tokens whose probabilities sum to P, 0 to 1; 1 is off",
+        help="keep only the likeliest tokens whose probabilities sum to P, 0 to 1; 1 is off",
     )  # fmt: skip
     min_p: float = opt(
         _SAMPLING, "--min-p", metavar="P", default=0.0,
-        help="keep tokens at least P times as likely as the likeliest, 0 to 1; 0 is off",
+        help="keep only tokens at least P times as likely as the likeliest, 0 to 1; 0 is off",
     )  # fmt: skip
-    seed: int = opt(_SAMPLING, "-s", "--seed", default=-1, help="seed of the draws; -1 chooses one and prints it")
+    seed: int = opt(_SAMPLING, "-s", "--seed", default=-1, help="random seed; -1 chooses a seed and prints it")
     temperature_last: bool = opt(
         _SAMPLING, "--temp-last", help="truncate first and apply the temperature last, as llama.cpp does"
     )
     ties: Ties = opt(
-        _SAMPLING, "--ties", default="cut", help="cut keeps exactly --top-k tokens, keep also those equal to the last"
+        _SAMPLING,
+        "--ties",
+        default="cut",
+        help="cut keeps exactly --top-k tokens; keep adds tokens as likely as the last",
     )
     logit_bias: tuple[str, ...] = opt(
         _SAMPLING, "-l", "--logit-bias", metavar="ID+BIAS",
@@ -52,26 +55,26 @@ class SamplingOptions:
     )  # fmt: skip
     preset: str = opt(
         _LZ, "--preset", type=click.Choice([*PRESETS]), default="default", metavar="NAME",
-        help="LZ settings to start from: default for models that loop; guard for JSON, tools and models that seldom "
-        "loop, which penalizes only long copies within the text; paper for those of arXiv 2504.20131",
+        help="LZ settings to start from. default: for models that loop. guard: only long copies within the text, for "
+        "JSON, tools and models that seldom loop. paper: as in arXiv 2504.20131",
     )  # fmt: skip
     lz_penalty: float | None = opt(
-        _LZ, "--lz-penalty", metavar="A", help="strength, logits per bit; 0 is off (default: 0.3, or that of --preset)"
+        _LZ, "--lz-penalty", metavar="A", help="logits per bit; 0 is off (default: 0.3, or the value of --preset)"
     )
-    lz_min_match: int | None = opt(_LZ, "--lz-min-match", default=5, help="shortest repetition to penalize, tokens")
+    lz_min_match: int | None = opt(_LZ, "--lz-min-match", default=5, help="shortest repetition to penalize, in tokens")
     lz_run_penalty: float | None = opt(
         _LZ, "--lz-run-penalty", metavar="R",
-        help="logits for each token that the text copies from itself beyond --lz-run-allowance; 0 is off "
-        "(default: 0.5, or that of --preset)",
+        help="penalty in logits for each token that the text copies from itself beyond --lz-run-allowance; 0 is off "
+        "(default: 0.5, or the value of --preset)",
     )  # fmt: skip
     lz_run_allowance: int | None = opt(
         _LZ, "--lz-run-allowance",
-        help="tokens that the text may copy from itself without this penalty, 16 times as many under a grammar "
-        "(default: 32, or that of --preset)",
+        help="tokens that the text may copy from itself before --lz-run-penalty applies, 16 times as many under a "
+        "grammar (default: 32, or the value of --preset)",
     )  # fmt: skip
     lz_window: int | None = opt(
         _LZ, "--lz-window",
-        help="how far back the penalty looks, 2 to 131072 tokens (default: 2048, or that of --preset)",
+        help="how many tokens the LZ penalty looks back, 2 to 131072 (default: 2048, or the value of --preset)",
     )  # fmt: skip
     lz_formula: Formula = opt(
         _LZ, "--lz-formula", default="rate", metavar="NAME",
@@ -82,16 +85,16 @@ class SamplingOptions:
     )
     history: History = opt(
         _LZ, "--history", default="generated", metavar="WHAT",
-        help="what all penalties look at: generated tokens, or all, with the prompt",
+        help="tokens that all penalties look at: generated, or all, which includes the prompt",
     )  # fmt: skip
     repetition_penalty: float | None = opt(
         _OTHERS, "--repeat-penalty", metavar="R",
-        help="divide positive logits of tokens seen before by R, above 0, and multiply negative ones; 1 is off "
+        help="for tokens seen before, divide positive logits by R and multiply negative logits by R, above 0; 1 is off "
         "(default: off)",
     )  # fmt: skip
     frequency_penalty: float = opt(
         _OTHERS, "--frequency-penalty", metavar="F", default=0.0,
-        help="subtract F from a logit for each occurrence; 0 is off",
+        help="subtract F from the logit of a token for each time it occurred; 0 is off",
     )  # fmt: skip
     presence_penalty: float = opt(
         _OTHERS, "--presence-penalty", metavar="F", default=0.0,
@@ -99,21 +102,22 @@ class SamplingOptions:
     )  # fmt: skip
     penalty_window: int = opt(
         _OTHERS, "--repeat-last-n", low=-1, default=-1,
-        help="tokens these three look back at; 0\xa0turns them off, -1\xa0is\xa0all",
+        help="how many tokens the repeat, frequency and presence penalties look back; 0\xa0turns them off, "
+        "-1\xa0is\xa0all",
     )  # fmt: skip
     dry_multiplier: float = opt(
         _DRY, "--dry-multiplier", metavar="A", default=0.0,
-        help="strength, logits; 0 is off, 0.8 is usual; LZ stays on unless --lz-penalty\xa00",
+        help="strength in logits; 0 is off, 0.8 is usual; the LZ penalty stays on unless --lz-penalty\xa0is\xa00",
     )  # fmt: skip
     dry_base: float = opt(
-        _DRY, "--dry-base", metavar="B", default=1.75, help="factor for each further token of a repetition"
+        _DRY, "--dry-base", metavar="B", default=1.75, help="each further repeated token multiplies the penalty by B"
     )
     dry_allowed_length: int = opt(
-        _DRY, "--dry-allowed-length", default=2, help="shortest repetition whose continuation is penalized, tokens"
+        _DRY, "--dry-allowed-length", default=2, help="shortest repetition whose continuation is penalized, in tokens"
     )
     dry_penalty_last_n: int = opt(
         _DRY, "--dry-penalty-last-n", default=-1,
-        help="tokens to look back at, up to 131072; 0 is off, -1\xa0is\xa0131072",
+        help="how many tokens the DRY penalty looks back, up to 131072; 0 is off, -1\xa0is\xa0131072",
     )  # fmt: skip
     dry_breakers: tuple[str, ...] = opt(
         _DRY, "--dry-sequence-breaker", metavar="TEXT",
@@ -123,13 +127,13 @@ class SamplingOptions:
 
     @property
     def breakers(self) -> tuple[str, ...]:
-        """The strings of the tokens that end a repetition for DRY."""
+        """DRY's sequence breakers: strings whose tokens end a repetition."""
         from lzsampler.llama import DRY_BREAKERS
 
         return () if self.dry_breakers == ("none",) else tuple(map(_breaker, self.dry_breakers)) or DRY_BREAKERS
 
 
-# Fields that `params_from` computes, or that need a vocabulary.
+# Fields that `params_from` does not copy: it computes some, and the others need a vocabulary.
 _OTHERWISE = ("preset", "dry_breakers", "logit_bias", "penalty_window", "seed")
 
 
@@ -139,7 +143,7 @@ def params_from(
     structure: Structure = "scale",
     detection: "RepetitionDetection | None" = None,
 ) -> Params:
-    """Return the `Params` that the options describe; a seed of -1 becomes a random one.
+    """Return the `Params` that the options describe. A seed of -1 becomes a random seed.
 
     Raises ArgumentError for a value out of range.
     """
@@ -162,7 +166,7 @@ def params_from(
 
 
 def _window(last_n: int) -> dict[str, Any]:
-    """Return the fields that --repeat-last-n changes: 0 turns three penalties off; -1 is no limit (0 in Params)."""
+    """Return the fields that --repeat-last-n sets: 0 turns three penalties off; -1 is no limit (0 in `Params`)."""
     if last_n == 0:
         off = {"repetition_penalty": 1.0, "frequency_penalty": 0.0, "presence_penalty": 0.0}
         return {"penalty_window": 0, **off}
@@ -178,12 +182,12 @@ def with_tokens(params: Params, llm: Any, sampling: SamplingOptions) -> Params:
     from lzsampler.sampler import refuse_tokens_outside
 
     refuse_tokens_outside(params, llm.n_vocab())
-    # The vocabulary may lack some of the usual strings. If it lacks a string that the user gave, that is an error.
+    # The vocabulary may lack default breakers. If it lacks a breaker that the user gave, that is an error.
     return with_token_classes(llm, params, sampling.breakers if sampling.dry_breakers else None)
 
 
 def _bias(text: str) -> tuple[int, float]:
-    """Return the token and the number of ``--logit-bias 15043+1``, the form of llama.cpp."""
+    """Return the token id and the bias in a text such as 15043+1, which is llama.cpp's form."""
     match = re.fullmatch(r"(\d+)([+-].+)", text)
     try:
         if match is None:
@@ -196,5 +200,5 @@ def _bias(text: str) -> tuple[int, float]:
 
 
 def _breaker(text: str) -> str:
-    """Return a sequence breaker with line breaks and tabs in place of \\n and \\t, which are easier to type."""
+    """Return a sequence breaker with line breaks and tabs in place of \\n and \\t."""
     return text.replace("\\n", "\n").replace("\\t", "\t")

@@ -1,4 +1,4 @@
-"""`lzs spec-check`: does a draft leave a model's texts and distribution unchanged?"""
+"""`lzs spec-check`: checks that a draft changes neither the texts nor the distribution of a model."""
 
 import json
 from contextlib import ExitStack
@@ -31,13 +31,13 @@ class SpecCheckOptions:
     model: ModelOptions
     model_draft: Path | None = opt(
         _CHECK, "-md", "--model-draft", type=ModelFile(), metavar="FILE",
-        help="draft model, or the name tale-1m (default: --draft lookup alone is checked)",
+        help="draft model, or the name tale-1m (default: check only --draft lookup)",
     )  # fmt: skip
     max_tokens: int = opt(
         _CHECK, "-n", "--n-predict", low=2, default=64,
-        help="tokens of a text, 2 to 4096; logits are also compared in contexts of more than 256 tokens, whatever N is",
+        help="tokens per text, 2 to 4096; whatever N is, logits are also compared in contexts of more than 256 tokens",
     )  # fmt: skip
-    runs: int = opt(_CHECK, "--runs", low=50, default=150, help="texts drawn for a distribution, 50 to 100,000")
+    runs: int = opt(_CHECK, "--runs", low=50, default=150, help="texts drawn per distribution, 50 to 100,000")
     as_json: bool = opt(_CHECK, "--json", help="print a JSON object instead of text")
 
 
@@ -49,9 +49,9 @@ def spec_check_command(options: SpecCheckOptions) -> None:
     """Check on your own models whether a draft changes a text, and how many of its tokens are accepted.
 
     lzs generates a story, a task and a copied passage with and without the draft, at temperature 0 and 0.8 with the
-    default penalty, in blocks of 1 to 8 tokens. It compares the bits of the logits of tokens decoded together and one
-    by one. In mode mrs it compares the distribution of short texts with the target's. It checks --draft lookup too.
-    Exit status: 0 no difference found, 1 a difference, 2 an error.
+    default penalty, in blocks of 1 to 8 tokens. Logits must be the same, bit by bit, whether tokens are decoded
+    together or one by one. In mode mrs, lzs compares the distribution of short texts with the target's. It also checks
+    --draft lookup. Exit status: 0 no difference found, 1 a difference, 2 an error.
     """
     from lzsampler.decoding.spec_check import spec_check
     from lzsampler.llama.model import Model

@@ -1,9 +1,9 @@
 """A sampler for llama.cpp / GGUF models that stops small and reasoning models from looping.
 
-It has the LZ penalty (Ginart et al. 2025, arXiv 2504.20131). Functions take and return numpy arrays. A name's module is
-loaded when the name is first used, so `import lzsampler` does not even load numpy. `attach`, `generate`, `evaluate` and
-`Model` need llama-cpp-python (``pip install llama-cpp-python``). Without it they can be imported, and raise an
-ImportError that names the missing package when they are called.
+The sampler has the LZ penalty (Ginart et al. 2025, arXiv 2504.20131). Functions take and return numpy arrays. A name's
+module is loaded when the name is first used, so `import lzsampler` does not even load numpy. `attach`, `generate`,
+`evaluate` and `Model` need llama-cpp-python (``pip install llama-cpp-python``). Without llama-cpp-python they can be
+imported, but a call raises an ImportError that names the missing package.
 """
 
 from importlib import import_module
@@ -141,10 +141,9 @@ def __dir__() -> list[str]:
 
 
 def _without_extra(name: str, message: str) -> type:
-    """Return a substitute for a function or class whose extra is not installed. A call of the substitute raises
-    MissingExtra.
+    """Return a substitute for a function or class whose optional package is missing. Calling it raises MissingExtra.
 
-    The name needs a value, or `hasattr`, `inspect.getmembers` and ``from lzsampler import *`` would fail.
+    Without a substitute, `hasattr`, `inspect.getmembers` and ``from lzsampler import *`` would fail.
     """
 
     def refuse(*_: object, **__: object) -> None:

@@ -1,7 +1,7 @@
-"""`python -m lzsampler` is the command `lzs`."""
+"""`python -m lzsampler` runs the command `lzs`."""
 
 from importlib import import_module
 
-# `import_module` takes the path at run time: in the source tree the command line is the package ``cli``, and only the
-# installed package contains it as ``lzsampler.cli``.
+# The module is found at run time, because only the installed package contains ``lzsampler.cli``. In the source tree it
+# is the package ``cli``.
 import_module("lzsampler.cli.main").main()

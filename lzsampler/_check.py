@@ -22,7 +22,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def check(status: int) -> None:
-    """Raise the exception that a C status stands for: ValueError, MemoryError or LzsError; none for 0."""
+    """Raise the ValueError, MemoryError or LzsError of a C status. A status of 0 raises nothing."""
     if status == 0:
         return
     message = ffi.string(lib.lzs_strerror(status)).decode()
@@ -50,10 +50,9 @@ def token_array(name: str, tokens: Tokens, n_vocab: int) -> npt.NDArray[np.int32
 
 
 def logits_array(logits: npt.ArrayLike, n_vocab: int) -> npt.NDArray[np.float32]:
-    """Return ``logits`` as a contiguous float32[n_vocab]. If ``logits`` is such an array, it is returned; otherwise a
-    copy.
+    """Return ``logits`` as a contiguous float32[n_vocab], without a copy if they already are such an array.
 
-    Accepts everything that numpy can turn into an array of numbers: lists, arrays of any real type, CPU tensors.
+    Accepts everything that numpy can turn into an array of numbers: lists, arrays of any real type, CPU tensors. Raises
     TypeError if the values are not real numbers, ValueError for another shape.
     """
     if (
@@ -62,22 +61,22 @@ def logits_array(logits: npt.ArrayLike, n_vocab: int) -> npt.NDArray[np.float32]
         and logits.shape == (n_vocab,)
         and logits.flags.c_contiguous
     ):
-        return logits  # the usual case in a loop over tokens: no further check
+        return logits  # This is the usual case in a decode loop, so it comes first.
     try:
         array = np.asarray(logits)
-    except ValueError as error:  # nested lists of different lengths
+    except ValueError as error:  # ``logits`` are nested lists of different lengths.
         raise ArgumentError(f"logits must be an array of {n_vocab} numbers: {error}") from None
     if array.dtype.kind not in "fiu":
         kind = f"dtype {array.dtype}" if array.ndim else type(logits).__name__
         raise ArgumentTypeError(f"logits must be an array of real numbers, got {kind}")
     if array.shape != (n_vocab,):
         raise ArgumentError(f"logits must have shape ({n_vocab},), got {array.shape}")
-    with np.errstate(over="ignore"):  # a float64 beyond the range of float32 becomes infinite
+    with np.errstate(over="ignore"):  # A float64 beyond the range of float32 becomes infinite.
         return np.ascontiguousarray(array, np.float32)
 
 
 def output_array(out: npt.NDArray[np.float32], n_vocab: int) -> npt.NDArray[np.float32]:
-    """Return ``out`` if it is a contiguous, writable float32[n_vocab]; else TypeError or ValueError."""
+    """Return ``out`` if it is a contiguous, writable float32[n_vocab]; else raise TypeError or ValueError."""
     if not isinstance(out, np.ndarray) or out.dtype != np.float32:
         kind = out.dtype if isinstance(out, np.ndarray) else type(out).__name__
         raise ArgumentTypeError(f"out must be a numpy array of float32, got {kind}")

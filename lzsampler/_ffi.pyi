@@ -1,4 +1,4 @@
-"""Types of the extension module that cffi makes; ``lib`` is what the public C headers declare."""
+"""Types of the extension module that cffi makes. ``lib`` has the functions and constants of the public C headers."""
 
 from typing import Any
 

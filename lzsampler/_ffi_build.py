@@ -1,7 +1,7 @@
-"""Writes the C source of ``lzsampler._ffi`` from the marked sections of the public C headers; run by CMake.
+"""Writes the C source of ``lzsampler._ffi``. CMake runs it as ``python _ffi_build.py HEADER... OUTPUT``.
 
-The headers are the only copy of the declarations: the compiler checks the extension against them, and cffi reads their
-marked sections. ``python _ffi_build.py HEADER... OUTPUT``: a header must come after the headers whose types it uses.
+cffi reads the declarations between the comments cdef-begin and cdef-end of the public C headers. The compiler checks
+the extension against the same headers. A header must come after the headers whose types it uses.
 """
 
 import re
@@ -12,7 +12,7 @@ from cffi import FFI
 
 
 def cdef(header: Path) -> str:
-    """Return the declarations between the marks of a header, in a form that cffi's parser accepts."""
+    """Return the declarations between cdef-begin and cdef-end in a header, in a form that cffi's parser accepts."""
     parts = re.findall(r"/\* cdef-begin \*/(.*?)/\* cdef-end \*/", header.read_text(encoding="utf-8"), re.DOTALL)
     if not parts:
         raise SystemExit(f"{header.name} has no cdef section")

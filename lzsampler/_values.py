@@ -1,7 +1,6 @@
 """Checks of single values and small tables, and functions that write values and counts in messages.
 
-numpy is imported only for a value that needs it: `params` uses this module for the help of the command line, and
-importing numpy would double the time that the help takes.
+Functions import numpy only when a value needs it, because numpy would double the time of a command line's help.
 """
 
 import math
@@ -10,36 +9,35 @@ from collections.abc import Iterable, Mapping
 from .errors import ArgumentError, ArgumentTypeError
 
 INT32_MAX = 2**31 - 1
-FLOAT_MAX = float.fromhex("0x1.fffffep127")  # of a float32
+FLOAT_MAX = float.fromhex("0x1.fffffep127")  # the largest float32
 FLOAT_MIN = float.fromhex("0x1p-126")  # the smallest normal float32
-_SHOWN = 60  # characters of a value that a message shows
+_SHOWN = 60  # number of characters of a value that a message shows
 
 
 def shown(value: object) -> str:
     """Return the beginning of a value's repr for a message, because a value from a request may have any size."""
     try:
         text = " ".join(repr(value).split())
-    except Exception:  # an integer of thousands of digits, deeply nested lists, or a class whose repr fails
+    except Exception:  # repr fails for an integer of thousands of digits, for deeply nested lists and for bad classes.
         return f"a value of type {type(value).__name__} that cannot be shown"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def noun(n: float, one: str, several: str = "") -> str:
-    """Return the singular for a count of 1, else the plural: token, tokens. ``several``: the plural if it is not
-    ``one`` + s.
+    """Return the word ``one`` for a count of 1, else its plural ``several``, by default ``one`` + s.
 
-    The word may have a verb with it, as in "record loops", "records loop".
+    The word may include a verb, as in "record loops", "records loop".
     """
     return one if n == 1 else several or f"{one}s"
 
 
 def counted(n: int, one: str, several: str = "") -> str:
-    """Return a count followed by its word in the form that `noun` chooses: 1 token, 2,048 tokens."""
+    """Return a count and its noun in the singular or plural: 1 token, 2,048 tokens."""
     return f"{n:,} {noun(n, one, several)}"
 
 
 def boolean(name: str, value: object) -> bool:
-    """Return ``value`` as a bool (numpy's too); otherwise raise an error that is both a TypeError and a ValueError."""
+    """Return ``value`` if it is a bool of Python or numpy; else raise an error that is a TypeError and a ValueError."""
     if isinstance(value, bool):
         return value
     import numpy as np
@@ -50,9 +48,9 @@ def boolean(name: str, value: object) -> bool:
 
 
 def integer(name: str, value: object, low: int, high: int, high_is: str = "") -> int:
-    """Return ``value`` as an int of low..high (numpy integers too); otherwise TypeError or ValueError.
+    """Return ``value`` if it is an integer in low..high (also numpy's); else raise TypeError or ValueError.
 
-    ``high_is``: words for the message that explain the upper bound, starting with a comma.
+    ``high_is``: words that explain the upper bound in the message, starting with a comma.
     """
     if type(value) is int and low <= value <= high:
         return value
@@ -66,7 +64,7 @@ def integer(name: str, value: object, low: int, high: int, high_is: str = "") ->
 
 
 def number(name: str, value: object, low: float, high: float) -> float:
-    """Return ``value`` as a float of low..high (numpy's numbers too); otherwise TypeError or ValueError."""
+    """Return ``value`` as a float if it is a number in low..high (also numpy's); else raise TypeError or ValueError."""
     if type(value) is float and low <= value <= high:
         return value
     import numpy as np
@@ -75,7 +73,7 @@ def number(name: str, value: object, low: float, high: float) -> float:
         raise ArgumentTypeError(f"{name} must be a number, got {shown(value)}")
     if isinstance(value, float | np.floating) and not math.isfinite(value):
         raise ArgumentError(f"{name} must be finite, got {shown(value)}")
-    given = value if isinstance(value, int) else float(value)  # an int may be too large for a float
+    given = value if isinstance(value, int) else float(value)  # An int may be too large for a float.
     if not low <= given <= high:
         only_low = given < low and high == FLOAT_MAX and low > -high
         bounds = f"at least {low:g}" if only_low else f"from {low:.2g} to {high:.3g}"
@@ -84,7 +82,9 @@ def number(name: str, value: object, low: float, high: float) -> float:
 
 
 def token_ids(name: str, tokens: object, hint: str) -> tuple[int, ...]:
-    """Return the distinct token ids, sorted. ``hint``: the function of lzsampler.llama that a message recommends."""
+    """Return the distinct token ids, sorted.
+
+    ``hint``: the function of lzsampler.llama that the error for a string recommends."""
     if isinstance(tokens, str | bytes) or not hasattr(tokens, "__iter__"):
         raise ArgumentTypeError(f"{name} must be a sequence of token ids, got {shown(tokens)}")
     ids = list(tokens)
@@ -97,7 +97,7 @@ def token_ids(name: str, tokens: object, hint: str) -> tuple[int, ...]:
 
 
 def bias_pairs(table: object) -> tuple[tuple[int, float], ...]:
-    """Return the pairs of token id and bias, sorted, so that equal tables compare equal and can be hashed."""
+    """Return the pairs of token id and bias as a sorted tuple, which can be hashed."""
     import numpy as np
 
     if isinstance(table, str | bytes) or not hasattr(table, "__iter__"):
@@ -123,7 +123,7 @@ def bias_pairs(table: object) -> tuple[tuple[int, float], ...]:
     return tuple(sorted(pairs.items()))
 
 
-# Keywords that only other functions of lzsampler or the command line have, and what to do instead.
+# Keywords that only other functions or the command line have -> hint for a caller who passes one to another function.
 _ELSEWHERE = {
     "penalty_scope": "only lzsampler.generate and Chat tell the parts of a text apart",
     "loop_scope": "only lzsampler.generate and Chat tell the parts of a text apart",
@@ -134,7 +134,7 @@ _ELSEWHERE = {
 
 def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError:
     """Return the TypeError for an unknown keyword of a function, with the name that the caller may have meant."""
-    from difflib import get_close_matches  # imported here since only a failing call needs it
+    from difflib import get_close_matches  # Only a failing call needs it.
 
     close = get_close_matches(name, known, 1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
@@ -144,10 +144,7 @@ def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError
 
 
 def brief(value: object) -> str:
-    """Return a setting in short form for one line.
-
-    For a bit set or a long tuple of tokens, show the number of tokens.
-    """
-    if isinstance(value, bytes) and value:  # a bit set
+    """Return the repr of a setting, or the number of tokens of a bit set or a long tuple."""
+    if isinstance(value, bytes) and value:
         return f"({int.from_bytes(value, 'little').bit_count():,} tokens)"
     return f"({len(value):,} tokens)" if isinstance(value, tuple) and len(value) > 8 else repr(value)

@@ -1,5 +1,5 @@
-"""When a text counts as looping or as stuck (`RepetitionDetection`, `StuckDetection`), and the results `Loop` and
-`Stuck`.
+"""Loop detection during generation: the settings `RepetitionDetection` and `StuckDetection`, and their results `Loop`
+and `Stuck`.
 """
 
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ _MAX_NGRAM = 64
 
 @dataclass(frozen=True)
 class RepetitionDetection:
-    """A text loops when its last tokens are ``min_count`` copies of one pattern. The names are vLLM's.
+    """Settings of a detection of ``min_count`` copies of one pattern at the end of a text. The names are vLLM's.
 
     ``max_pattern_size`` and ``min_pattern_size``: bounds of the pattern's length in tokens. A ``max_pattern_size`` of 0
     turns the detection off; a ``min_pattern_size`` of 0 means 1. ``min_count``: at least 2;
     ``max_pattern_size * min_count`` is at most 131072 tokens.
 
     A pattern may itself consist of copies of a shorter pattern. With a ``min_pattern_size`` of 4 and a ``min_count`` of
-    2, "abababab" is a loop because it is "abab" twice. The `Loop` then reports "ab" 4 times. Raises ValueError, with
-    the value, for a value out of range.
+    2, "abababab" is a loop because it is "abab" twice. The `Loop` then reports "ab" 4 times. Raises a ValueError that
+    shows the value if a value is out of range.
     """
 
     max_pattern_size: int = 0
@@ -43,22 +43,22 @@ class RepetitionDetection:
             object.__setattr__(self, field, value)
 
 
-# 8 copies of a pattern of 8 to 512 tokens, so at least 64 tokens in all. With these bounds, ruled lines, rows of table
-# cells and long numbers do not count as loops. docs/loops.md has the figures.
+# A loop is 8 copies of a pattern of 8 to 512 tokens. It has at least 64 tokens, so that ruled lines, rows of table
+# cells and long numbers are no loops. docs/loops.md has the figures.
 STOP_ON_LOOP = RepetitionDetection(max_pattern_size=512, min_pattern_size=8, min_count=8)
 
 
 @dataclass(frozen=True)
 class StuckDetection:
-    """A text is stuck when nearly everything in a long stretch of it was said several times before.
+    """Settings of a detection that finds a stuck text: a long stretch that repeats almost only earlier text.
 
     An n-gram of ``ngram_size`` tokens (1..64) is old from its ``min_count``-th occurrence (2..131072) within the last
     ``window`` tokens (1..131072). A token is old when an old n-gram contains it. A score starts at 0: each old token
     adds 1, each new token subtracts ``weight`` (0..131072), and the score never falls below 0.
 
     The text is stuck when the score reaches ``threshold`` (0..131072; 0 turns the detection off). The copies may differ
-    in a few words or in a number that counts up. `RepetitionDetection` misses such copies. Raises ValueError, with the
-    value, for a value out of range. See docs/loops.md.
+    in a few words or in a number that counts up. `RepetitionDetection` misses such copies. Raises a ValueError that
+    shows the value if a value is out of range. See docs/loops.md.
     """
 
     threshold: int = 0
@@ -78,9 +78,9 @@ class StuckDetection:
             object.__setattr__(self, field, integer(field, getattr(self, field), low, high))
 
 
-# A score of 128, so at least 128 tokens, nearly all of them old, with n-grams of 12 tokens. Tables, logs and series of
-# similar calculations do not count as stuck, because they change at shorter distances than 12 tokens. Nor does a text
-# that is copied once, because no n-gram occurs a third time. docs/loops.md has the figures.
+# A score of 128 needs at least 128 tokens, nearly all old. Tables, logs and series of similar calculations are not
+# stuck, because they change at shorter distances than the 12 tokens of an n-gram. A text that is copied once is not
+# stuck, because no n-gram occurs a third time. docs/loops.md has the figures.
 STOP_ON_STUCK = StuckDetection(threshold=128)
 
 
@@ -98,16 +98,16 @@ class Loop:
 
     @property
     def end(self) -> int:
-        """Where the last whole copy ends: the number of accepted tokens when the loop was found."""
+        """The end of the last whole copy, which is the number of accepted tokens when the loop was found."""
         return self.start + self.period * self.count
 
 
 @dataclass(frozen=True)
 class Stuck:
-    """A stretch of accepted tokens that says next to nothing new, by `StuckDetection`.
+    """A stretch of accepted tokens that repeats almost only earlier text, as `StuckDetection` defines.
 
-    ``start``: the number of its first token, counted from 0 at the first accepted token. ``end``: the number of
-    accepted tokens when the stretch was found. The repeated text occurred ``min_count`` - 1 times before ``start``.
+    ``start``: index of the stretch's first token; the first accepted token has index 0. ``end``: number of accepted
+    tokens when the stretch was found. The repeated text occurred ``min_count`` - 1 times before ``start``.
     """
 
     start: int

@@ -11,16 +11,16 @@ class LzsError(RuntimeError):
 
 
 class MissingExtra(LzsError, ModuleNotFoundError):  # noqa: N818 (the name says what is missing)
-    """A package that an extra installs is missing or does not load; the message says what to install.
+    """An optional package is missing or does not load. The message says what to install.
 
-    It is an ImportError, so that `pytest.importorskip` and ``try: import`` work as with any module.
+    The error is an ImportError, as `pytest.importorskip` and ``try: import`` expect.
     """
 
 
 def missing(what: str, *packages: str) -> MissingExtra:
     """Return the error whose message is ``what``, followed by the pip command that installs ``packages``.
 
-    ``packages``: the arguments of pip. They are names of packages, not lzsampler's extra, because these names work even
+    ``packages``: the arguments of pip. Package names are used instead of an extra of lzsampler, because they also work
     if lzsampler is installed from a checkout.
     """
     return MissingExtra(f"{what}: pip install {' '.join(packages)}")
@@ -31,4 +31,4 @@ class ArgumentError(ValueError):
 
 
 class ArgumentTypeError(ArgumentError, TypeError):
-    """An argument has the wrong type. It is a ValueError too, so that one `except` catches any bad argument."""
+    """An argument has the wrong type. The error is a ValueError too: one `except` catches any bad argument."""

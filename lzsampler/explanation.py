@@ -9,7 +9,7 @@ from .params import REASONS, PenaltyParts
 
 @dataclass(frozen=True)
 class _Logits:
-    """The first fields of a `TokenExplanation`. The fields of the penalties follow."""
+    """The fields of a `TokenExplanation` that come before the fields of the penalties."""
 
     token: int
     logit: float
@@ -77,8 +77,10 @@ class TokenExplanation(PenaltyParts, _Logits):
 
 @dataclass(frozen=True)
 class Explanation:
-    """What one step does. ``position``: the number of tokens accepted before the step. ``token``: the token that you
-    asked about, or else the picked token. ``others``: the other tokens with the model's highest logits, best first.
+    """What one step does to some logits, and why.
+
+    ``position``: number of tokens accepted before the step. ``token``: the token that you asked about, or else the
+    picked token. ``others``: the other tokens with the model's highest logits, best first.
     """
 
     position: int
@@ -90,7 +92,10 @@ class Explanation:
 
 
 def explained(made: Any) -> TokenExplanation:
-    """Return the `TokenExplanation` of an ``lzs_explanation``. C calls a change ``_bias`` and a factor ``_repeat``."""
+    """Return the `TokenExplanation` of an ``lzs_explanation``.
+
+    The C fields ``*_bias`` and ``*_repeat`` become ``*_change`` and ``*_factor``.
+    """
     names = [part.name for part in fields(TokenExplanation) if part.name != "text"]
     values = {name: getattr(made, name.replace("_change", "_bias").replace("_factor", "_repeat")) for name in names}
     return TokenExplanation(**{**values, "allowed": made.allowed != 0, "exempt": made.exempt != 0})

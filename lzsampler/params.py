@@ -1,4 +1,4 @@
-"""`Params`: what a sampler does with a row of logits, checked once when it is constructed."""
+"""`Params`: the settings of a sampler, which are checked when they are constructed."""
 
 import base64
 import math
@@ -33,23 +33,22 @@ Structure = Literal["off", "scale", "free"]
 
 MAX_BUFFER: int = lib.LZS_MAX_BUFFER
 
-# Settings of the LZ penalty by name, for use as keywords of `attach`, `LZLlama` and others. These functions and the
-# command line start from "default" and add the model's separators (`lzsampler.separators`). docs/defaults.md explains
-# why.
+# Named settings of the LZ penalty, as keywords for `attach`, `LZLlama` and others. These functions and the command line
+# start from "default" and add the model's separators (`lzsampler.separators`). docs/defaults.md gives the reasons.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {"lz_penalty": 0.3, "lz_run_penalty": 0.5},
     "guard": {"lz_penalty": 0.0, "lz_run_penalty": 0.5, "lz_run_allowance": 64},
     "paper": {"lz_rule": "paper", "lz_penalty": 0.15, "lz_formula": "rate", "lz_window": 512, "lz_buffer": 32},
 }
 SEPARATORS = ("lz_separators", "lz_commas")
-# Fields that only one ``lz_rule`` has. `Params` refuses them with the other rule.
+# For each ``lz_rule``, the fields that only this rule has. `Params` refuses them with the other rule.
 OF_RULE: Mapping[str, tuple[str, ...]] = {
     "default": ("lz_min_match", "lz_run_penalty", "lz_run_allowance", *SEPARATORS),
     "paper": ("lz_formula", "lz_buffer"),
 }
 LZ_WINDOW = {"default": 2048, "paper": 512}
-LZ_BUFFER = 32  # the authors' value, if the window is larger
-_MAX_MATCH = 65535  # tokens; a longer match counts as one of 65535
+LZ_BUFFER = 32  # value of the paper's authors; a window of at most 32 tokens needs a smaller buffer
+_MAX_MATCH = 65535  # largest length of a match in tokens; a longer match counts as this long
 MIN_TEMPERATURE = 1e-6
 MAX_TEMPERATURE = 1e6
 
@@ -58,7 +57,7 @@ class HasTokenClasses(Protocol):
     """An object with a vocabulary, such as a `lzsampler.Model`, that knows its separators and sequence breakers."""
 
     def token_classes(self, params: "Params") -> Mapping[str, Any]:
-        """Return the fields of `Params` that hold separators and sequence breakers, if the params use them."""
+        """Return the fields of `Params` that hold separators and sequence breakers, if ``params`` use these."""
 
 
 @dataclass(frozen=True)
@@ -67,68 +66,69 @@ class Params:
 
     The order is fixed: penalties, mask, temperature, truncation (top-k, top-p, min-p), pick.
 
-    The defaults are neutral: ``lz_penalty`` is 0, so there is no LZ penalty. (`generate`, `attach`, `LZLlama`,
-    `LZLogitsProcessor` and the command line start from ``PRESETS["default"]``, which `Params.recommended` returns for a
-    model.) ``seed`` is 0 by default, always the same, so that texts can be reproduced. Samplers with equal seeds draw
-    with equal noise. For independent texts, give each text its own seed, from `sequence_seed` or
-    ``secrets.randbits(64)``.
+    By default ``lz_penalty`` is 0, so there is no LZ penalty. `generate`, `attach`, `LZLlama`, `LZLogitsProcessor` and
+    the command line instead start from ``PRESETS["default"]``, which `Params.recommended` returns for a model.
 
-    - ``lz_penalty`` (k): strength of the LZ penalty, logits per bit, >= 0; 0 is off, 0.3 our default. Suppose that a
-      token would complete a match of L >= m tokens, itself included, with text D tokens earlier. Its logit then falls
-      by k (log2 V - (log2(D + 1) + log2 L) / L). m is ``lz_min_match`` (1..``lz_window``, 65535 at most), V the size of
-      the vocabulary. L counts only tokens after the last separator. ``lz_window``: lookback, tokens, 2..131072; None is
-      2048, or the paper's 512.
-    - ``lz_run_penalty`` (r), logits, >= 0, 0 is off: penalty for text that repeats with a period of D tokens, without a
-      gap. n is the number of repeating tokens after the first two periods, the new token included. If n >
-      ``lz_run_allowance`` (a; 0..131072), the token's logit falls by r (n - a). Of the LZ penalty and the run penalty
-      only the higher counts. A grammar of lzsampler makes ``lz_run_allowance`` 16 times as large, unless ``structure``
-      is "off".
+    ``seed`` is always 0 by default, so that texts can be reproduced. Samplers with equal seeds draw with equal noise.
+    For independent texts, give each text its own seed, from `sequence_seed` or ``secrets.randbits(64)``.
+
+    - ``lz_penalty`` (k): strength of the LZ penalty in logits per bit, >= 0; 0 is off, 0.3 is the value of
+      ``PRESETS["default"]``. If a token would complete a match of L >= m tokens, itself included, with text D tokens
+      earlier, its logit falls by k (log2 V - (log2(D + 1) + log2 L) / L). m is ``lz_min_match`` (1..``lz_window``, at
+      most 65535), and V is the size of the vocabulary. L counts only tokens after the last separator. ``lz_window``:
+      how many tokens the penalty looks back, 2..131072; None is 2048, or the paper's 512.
+    - ``lz_run_penalty`` (r): penalty in logits, >= 0, for text that repeats with a period of D tokens, without a gap; 0
+      is off. n is the number of repeating tokens after the first two periods, the new token included. If n >
+      ``lz_run_allowance`` (a; 0..131072), the token's logit falls by r (n - a). Only the higher one of the LZ penalty
+      and the run penalty counts. A grammar of lzsampler makes ``lz_run_allowance`` 16 times as large, unless
+      ``structure`` is "off".
     - ``lz_separators``, ``lz_commas``: bit sets of tokens, as bytes or arrays of ceil(V / 32) uint32 words, least
-      significant bit first; empty means no tokens, as without a vocabulary. A separator restarts the count of L. A
-      comma restarts the count only if fewer than m tokens, the comma included, have come since the last separator.
+      significant bit first. The default is an empty set, without tokens. A separator restarts the count of L. A comma
+      restarts the count only if fewer than m tokens, the comma included, have come since the last separator.
       `lzsampler.separators_of` returns the usual sets.
     - ``lz_rule``: "default" is the rule above; "paper" is the rule of arXiv 2504.20131. For the paper's rule,
       ``lz_formula`` is "rate" or "distance" (the authors' code of March and July 2025) or "codelength" (Eq. 14 with its
       algebra corrected), and ``lz_buffer`` is the longest suffix compared, in tokens: 1..4096, below the window (None:
       32, or one less than a window of at most 32). The paper's rule penalizes every token of the window. It has no
-      penalty during the first ``lz_buffer`` tokens of a history: with ``history="generated"`` it begins at the 33rd new
-      token. Each rule refuses the other's fields. docs/penalties.md.
+      penalty during the first ``lz_buffer`` tokens of a history, so with ``history="generated"`` it begins at the 33rd
+      new token. Fields of the other rule raise ValueError. See docs/penalties.md.
     - ``repetition_penalty``, ``frequency_penalty`` and ``presence_penalty`` look at the last ``penalty_window`` tokens
       (0: the whole history). Each penalty p has a ``*_method``. "multiplicative" divides the logit by p, p**count and
-      p, in this order. "subtractive" subtracts p, p * count and p. None is off. For frequency and presence 0 is off
-      too. For repetition, 1 is off if the method is multiplicative, and 0 if it is subtractive. ``sign_aware=False``
-      divides negative logits too.
+      p, for the three penalties in this order. "subtractive" subtracts p, p * count and p. None is off. For frequency
+      and presence 0 is off too. For repetition, 1 is off if the method is multiplicative, and 0 if it is subtractive.
+      Negative logits are multiplied instead of divided, unless ``sign_aware`` is False.
     - ``history``: the tokens that all penalties look at: "generated" (the accepted tokens) or "all" (the primed prompt
       as well). llama.cpp's own penalties always look at prompt and text. With "generated" the text may repeat what the
       prompt contains: names, quoted text, code to be changed. ``exempt``: token ids that no penalty changes.
     - ``structure``: how penalties treat text that a grammar forces. "scale": the penalty of a token is multiplied by
-      the share of its bytes that the grammar leaves free, so that a wholly forced token has no penalty. "free": in
+      the share of its bytes that the grammar leaves free; a wholly forced token has no penalty. "free": in
       addition, all penalties skip wholly forced tokens in the history. "off": a grammar changes no penalty. Without a
-      grammar the three values do the same. docs/penalties.md.
+      grammar the three values do the same. See docs/penalties.md.
     - ``dry_multiplier``: strength of DRY, logits, >= 0; 0 is off, 0.8 is usual. If a token would extend a repetition of
       m >= ``dry_allowed_length`` tokens (0..65535), its logit falls by dry_multiplier * dry_base**(m -
       dry_allowed_length), with ``dry_base`` >= 1. DRY looks at the last ``dry_penalty_last_n`` tokens (0 is off, -1 the
       maximum, 131072). ``dry_breakers``: ids of sequence breakers, tokens that end a repetition;
       `lzsampler.llama.dry_breaker_ids` returns them for strings. Names and rules are llama.cpp's, without llama.cpp's
-      limit of 64 tokens; docs/penalties.md.
+      limit of 64 tokens. See docs/penalties.md.
     - ``logit_bias``: numbers to add to the logits of single tokens, as a dict or pairs of token id and number; -inf
       forbids the token. It is not a penalty, so ``exempt`` does not affect it.
-    - ``temperature``: 0 (argmax, the lowest id on ties) or 1e-6..1e6; ``temperature_last=True`` truncates first, as
-      llama.cpp's default chain does.
+    - ``temperature``: 0 (argmax, the lowest id on ties) or 1e-6..1e6. If ``temperature_last`` is True, truncation comes
+      before the temperature, as in llama.cpp's default chain.
     - ``top_k`` (0 is off), ``top_p`` (0..1, 1 is off), ``min_p`` (0..1, 0 is off). ``ties``: "cut" keeps exactly k
       tokens, "keep" also keeps all tokens whose logit equals that of the last kept token.
-    - ``repetition_detection``: a `RepetitionDetection` (`STOP_ON_LOOP` is a safe one) or a dict of its fields; None is
-      off. When the accepted tokens end in a loop, the detection sets `Sampler.loop`. It changes no token.
-    - ``stuck_detection``: a `StuckDetection` (`STOP_ON_STUCK` is a safe one) or a dict of its fields; None is off. When
-      the accepted tokens no longer contain anything new, the detection sets `Sampler.stuck`. It changes no token.
+    - ``repetition_detection``: a `RepetitionDetection`, such as the cautious `STOP_ON_LOOP`, or a dict of its fields;
+      None is off. When the accepted tokens end in a loop, the detection sets `Sampler.loop`. It changes no token.
+    - ``stuck_detection``: a `StuckDetection`, such as the cautious `STOP_ON_STUCK`, or a dict of its fields; None is
+      off. When the accepted tokens no longer contain anything new, the detection sets `Sampler.stuck`. It changes no
+      token.
     - ``seed``: 0..2**64 - 1.
 
     If you pass None for a number, the constructor stores the number that None stands for. `dataclasses.replace` then
     keeps the stored number. So if you change ``lz_rule``, ``lz_window`` or a ``*_method`` with `replace`, pass None
     again for ``lz_window``, ``lz_buffer`` or the penalty.
 
-    Raises ValueError, with the value, for a number that is not finite or out of range and for an unknown name, and
-    TypeError (an `lzsampler.errors.ArgumentTypeError`, which is a ValueError too) for a value of the wrong type.
+    A number that is not finite or is out of range, or an unknown word, raises a ValueError that shows the value. A
+    value of the wrong type raises an `lzsampler.errors.ArgumentTypeError`, which is a TypeError and a ValueError.
     """
 
     lz_penalty: float = 0.0
@@ -170,21 +170,24 @@ class Params:
 
     @classmethod
     def recommended(cls, model: "HasTokenClasses", **settings: Any) -> "Params":
-        """Return the default penalty for the vocabulary of a model (`lzsampler.Model`), with other fields as given.
+        """Return settings with the default LZ penalty for a model (`lzsampler.Model`). ``settings``: other fields.
 
         The settings start from ``PRESETS["default"]``. If LZ is on, it gets the model's separators, unless you give
-        others. If DRY is on, it gets the usual sequence breakers, unless you give others. Raises like `Params`, and
-        TypeError for an unknown name.
+        others. If DRY is on, it gets the usual sequence breakers, unless you give others. Raises the errors of
+        `Params`, and TypeError for an unknown name.
         """
         if not hasattr(model, "token_classes"):
             raise ArgumentTypeError(f"model must be a Model, got {shown(model)}: with Model(path) as model: ...")
         made = penalties_from("Params.recommended", None, settings, ())
-        own = {*settings, *(SEPARATORS if settings.keys() & {*SEPARATORS} else ())}  # giving one set replaces both
+        own = {
+            *settings,
+            *(SEPARATORS if settings.keys() & {*SEPARATORS} else ()),
+        }  # If the caller gives separators or commas, the model's sets are not used.
         return replace(made, **{name: ids for name, ids in model.token_classes(made).items() if name not in own})
 
     def __post_init__(self) -> None:
         def normal(field: str, value: object) -> None:
-            object.__setattr__(self, field, value)  # the only way to set a field of a frozen dataclass
+            object.__setattr__(self, field, value)  # A frozen dataclass allows no other way.
 
         for field, names in CHOICES.items():
             if getattr(self, field) not in names:
@@ -289,11 +292,11 @@ PENALTY_FIELDS = tuple(field.name for field in fields(Params) if field.name not 
 class Penalty:
     """Names and properties of one penalty: a row of the table `PENALTIES`.
 
-    ``name``: its name in results. ``fields``: the fields of `Params` that only this penalty has, the strength first.
-    ``reach``: how many of the last tokens the penalty looks at. ``method``: the field that holds its method, if it has
-    several methods. ``neutral``: the strength that switches off the multiplicative penalty; the subtractive one is off
-    at 0. ``also``: further strengths, which are off at 0. ``llama_cpp``: the argument of llama-cpp-python's calls with
-    the same effect, and the value that switches it off.
+    ``name``: name of the penalty in results. ``fields``: fields of `Params` that only this penalty has, the strength
+    first. ``reach``: how many of the last tokens the penalty looks at. ``method``: field that holds the method, if the
+    penalty has several methods. ``neutral``: strength that switches off the multiplicative method; the subtractive
+    method is off at 0. ``also``: fields of further strengths, which are off at 0. ``llama_cpp``: the argument of
+    llama-cpp-python's calls with the same effect, and the value that switches it off.
     """
 
     name: str
@@ -325,9 +328,9 @@ def _counted(params: Params) -> int:
 
 
 def _lz_reach(params: Params) -> int:
-    """Return LZ's reach: a match begins in the window, but compares tokens before the window, too.
+    """Return how many of the last tokens LZ looks at. A match that begins in the window compares earlier tokens, too.
 
-    With commas, the reach is the whole history, because a comma depends on all earlier tokens.
+    With ``lz_commas``, LZ looks at the whole history, because the effect of a comma depends on all earlier tokens.
     """
     if params.lz_commas and uses_separators(params):
         return INT32_MAX
@@ -384,14 +387,19 @@ PENALTIES = (
 class PenaltyParts:
     """What each penalty does to the logit of one token, and why: the penalties' part of a `TokenExplanation`.
 
-    Distances and lengths are in tokens, changes in logits. LZ: the match that sets the penalty has ``lz_length``
-    tokens, this token included, and lies ``lz_distance`` tokens back (1 is the last token; 0 is no match). The match
-    saves ``lz_bits`` bits, and the token's logit falls by ``lz_change``. If the run penalty is the higher one,
-    ``lz_run`` is the number of tokens beyond ``lz_run_allowance``, and ``lz_bits`` is 0. Repetition, frequency and
-    presence: the token occurred ``count`` times within ``penalty_window`` (0 if all three are off). Together they
-    divide its logit by ``count_factor`` (or multiply it, depending on ``sign_aware``) and then add ``count_change``.
-    DRY: the token would extend a repetition of ``dry_length`` tokens that lies ``dry_distance`` tokens back. Its logit
-    falls by ``dry_change``.
+    Distances and lengths are in tokens, changes in logits.
+
+    LZ: the match that sets the penalty has ``lz_length`` tokens, this token included, and lies ``lz_distance`` tokens
+    back (1 is the last token; 0 is no match). The match saves ``lz_bits`` bits. ``lz_change`` is added to the token's
+    logit. If the run penalty is the higher one, ``lz_run`` is the number of tokens beyond ``lz_run_allowance``, and
+    ``lz_bits`` is 0.
+
+    Repetition, frequency and presence: the token occurred ``count`` times within ``penalty_window`` (0 if all three
+    penalties are off). Together they divide the logit by ``count_factor`` (or multiply it, depending on
+    ``sign_aware``) and then add ``count_change``.
+
+    DRY: the token would extend a repetition of ``dry_length`` tokens that lies ``dry_distance`` tokens back.
+    ``dry_change`` is added to the token's logit.
     """
 
     lz_length: int
@@ -432,12 +440,13 @@ def _reason_of_dry(parts: PenaltyParts, exempt: bool) -> str:
     return f"DRY {parts.dry_change:+.3f} ({match}){' (exempt)' * exempt}" if parts.dry_length else ""
 
 
-# For each penalty, in the order in which a step applies them: its phrase in an explanation; "" if it had no effect.
+# Each function returns a penalty's phrase in an explanation, or "" if the penalty had no effect. A step applies the
+# penalties in this order.
 REASONS: tuple[Callable[[PenaltyParts, bool], str], ...] = (_reason_of_counts, _reason_of_lz, _reason_of_dry)
 
 
 class CallSettings(TypedDict, total=False):
-    """The keywords of `PenaltySettings` that llama-cpp-python's calls do not already have."""
+    """The keywords of `PenaltySettings` that llama-cpp-python's calls do not have themselves."""
 
     lz_penalty: float
     lz_window: int | None
@@ -480,8 +489,8 @@ def changed(params: Params, changes: Mapping[str, Any]) -> Params:
     """Return ``params`` with other values in some fields.
 
     Unlike `dataclasses.replace`, this function resets the fields that only the former ``lz_rule`` has. It also resets a
-    window and a buffer that had their default values. If ``lz_penalty`` becomes 0, it sets the run penalty to 0 too, so
-    that LZ is wholly off.
+    window and a buffer that had their default values. If ``lz_penalty`` becomes 0, the run penalty becomes 0 too, and
+    LZ is wholly off.
     """
     rule = changes.get("lz_rule", params.lz_rule)
     if changes.get("lz_penalty") == 0:
@@ -491,7 +500,7 @@ def changed(params: Params, changes: Mapping[str, Any]) -> Params:
         if params.lz_window == LZ_WINDOW[params.lz_rule]:
             gone["lz_window"] = None
         if isinstance(rule, str) and rule in PRESETS and (params.lz_penalty or params.lz_run_penalty):
-            strengths = ("lz_penalty", "lz_run_penalty")  # the same strength has another effect under the other rule
+            strengths = ("lz_penalty", "lz_run_penalty")  # Under the other rule, the old strengths do not fit.
             gone |= {field: PRESETS[rule].get(field, 0.0) for field in strengths}
         changes = {**gone, **changes}
     if "lz_window" in changes and params.lz_buffer == usual_buffer(params.lz_window or 0):
@@ -505,20 +514,20 @@ def changed(params: Params, changes: Mapping[str, Any]) -> Params:
 def sampling_fields(params: Params) -> list[str]:
     """Return the fields of temperature, truncation and draw that are not at their defaults.
 
-    A host with its own sampler refuses these fields.
+    A host library with its own sampler, such as llama-cpp-python, refuses these fields.
     """
     default = Params()
     return [name for name in SAMPLING_FIELDS if getattr(params, name) != getattr(default, name)]
 
 
 def penalties_from(function: str, params: Params | None, settings: Mapping[str, Any], others: Iterable[str]) -> Params:
-    """Return the settings for a host with its own sampler, from the user's arguments, as `attach` needs them.
+    """Return the settings that a user gave to ``function``, such as `attach`, for a host library that samples itself.
 
-    ``settings``: fields of `Params` by name, which replace those of ``params``; without ``params`` they start from
-    ``PRESETS["default"]``. ``others``: the other keywords of ``function``, to suggest for a misspelt one.
+    ``settings``: fields of `Params` by name. They replace fields of ``params``, or else of ``PRESETS["default"]``.
+    ``others``: the other keywords of ``function``. The error for a misspelt name may suggest one of them.
 
-    Raises TypeError for an unknown name and for ``params`` that are not `Params`; ValueError like `Params`. Warns if
-    ``params`` set fields of penalties but switch no penalty on, so that the fields have no effect.
+    Raises TypeError for an unknown name, and for ``params`` that are not `Params`. Raises ValueError like `Params`.
+    Warns if ``params`` set fields of penalties but switch no penalty on: these fields have no effect.
     """
     names = [field.name for field in fields(Params)]
     for name in settings:
@@ -535,7 +544,7 @@ def penalties_from(function: str, params: Params | None, settings: Mapping[str, 
     acts = acts or bool(made.logit_bias or made.repetition_detection or made.stuck_detection)
     if given and not acts and "lz_penalty" not in settings:
         warnings.warn(
-            f"these params set {', '.join(given)} but switch no penalty on, since lz_penalty is 0 in a Params: "
+            f"these params set {', '.join(given)} but switch no penalty on, because lz_penalty is 0 in them: "
             f"add lz_penalty={PRESETS['default']['lz_penalty']}, or give {function}() the settings as keywords",
             stacklevel=3,
         )
@@ -554,7 +563,7 @@ def warn_without_grammar(params: Params, stacklevel: int) -> None:
 def _detection(
     field: str, kind: type[RepetitionDetection] | type[StuckDetection], params: Params
 ) -> RepetitionDetection | StuckDetection | None:
-    """Return the detection in a field of ``params``, made from its dict if it is one; None if the detection is off."""
+    """Return the detection in a field of ``params``, or None if it is off. A dict becomes an instance of ``kind``."""
     value = getattr(params, field)
     if isinstance(value, Mapping):
         unknown = [name for name in value if name not in kind.__dataclass_fields__]
@@ -571,11 +580,11 @@ def fixed_difference(before: Params, after: Params) -> str | None:
     """Return "FIELD cannot change" for the first field that differs and that a sampler cannot change, or None.
 
     Strengths, temperature and truncation can change between steps. Fields that determine a sampler's history cannot
-    change. A penalty that is off cannot be switched on, nor one that is on be switched off.
+    change. A penalty can neither be switched on nor off.
     """
     for field in _FIXED:
         old, new = getattr(before, field), getattr(after, field)
-        if old is not new and old != new:  # comparing long lists is slow, and a clone shares its origin's lists
+        if old is not new and old != new:  # ``is not`` is fast if a clone shares long lists with its origin.
             return f"{field} cannot change"
     if (before.structure == "free") != (after.structure == "free"):
         return "structure cannot change from or to free"
@@ -594,7 +603,7 @@ _FIXED = (
 
 
 def uses_separators(params: Params) -> bool:
-    """Return whether separators change anything in these settings."""
+    """Return whether separators have an effect with these settings."""
     return params.lz_rule == "default" and params.lz_penalty > 0
 
 
@@ -616,7 +625,7 @@ def reach(params: Params) -> int:
 def to_json(params: Params) -> dict[str, Any]:
     """Return the fields as JSON values.
 
-    `logit_bias` becomes pairs, with false for -inf, as llama-server accepts it; bit sets become base64.
+    `logit_bias` becomes pairs with false for -inf, as llama-server accepts them. Bit sets become base64.
     """
     pairs: Any = params.logit_bias
     sets = {field: base64.b64encode(getattr(params, field)).decode() for field in SEPARATORS}

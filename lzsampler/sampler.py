@@ -1,4 +1,4 @@
-"""`Sampler`: the C sampler of one sequence, with numpy arrays; and `lz_bits`."""
+"""`Sampler`: the sampler of one sequence, implemented in C, and `lz_bits`."""
 
 import pickle
 from copy import copy, deepcopy
@@ -35,7 +35,7 @@ MaskOwner = Literal["user", "grammar"]
 _OWNERS = {"user": lib.LZS_MASK_USER, "grammar": lib.LZS_MASK_GRAMMAR}
 MAX_VOCAB: int = lib.LZS_MAX_VOCAB
 _S = TypeVar("_S", bound="Sampler")
-_ATTRIBUTES = {"n_vocab", "params", "grammar", "handle", "in_use", "_token", "_stepped"}  # set by `Sampler` itself
+_ATTRIBUTES = {"n_vocab", "params", "grammar", "handle", "in_use", "_token", "_stepped"}  # that `Sampler` itself sets
 _EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit of lzsampler_plan.h
 
 
@@ -43,15 +43,16 @@ class Sampler:
     """Penalties, mask, temperature, truncation and pick for the tokens of one sequence.
 
     ``n_vocab``: number of logits in a row. ``settings``: fields of `Params` by name, as in ``Sampler(n_vocab,
-    lz_penalty=0.3, temperature=0.7)``; if ``params`` is given too, they replace its fields. With neither there is no
-    penalty, and the seed is 0. The same history, logits, params and seed give the same token. `sample` does not change
-    the sampler; `accept` does. Samplers made without a seed have the same default seed, so they draw with the same
-    noise. For several independent texts,
-    give each text its own seed (`sequence_seed`).
+    lz_penalty=0.3, temperature=0.7)``. They replace fields of ``params``, if it is given. Without both there is no
+    penalty, and the seed is 0.
+
+    The same history, logits, params and seed give the same token. `sample` does not change the sampler; `accept` does.
+    Samplers made without a seed have the same default seed, so they draw with the same noise. For several independent
+    texts, give each text its own seed (`sequence_seed`).
 
     `copy.copy` and `copy.deepcopy` return a `clone`. Pickling keeps the settings and tokens, and raises
-    pickle.PicklingError while a mask or a grammar is set. One thread at a time may use a sampler; another thread gets
-    an LzsError meanwhile.
+    pickle.PicklingError while a mask or a grammar is set. Only one thread at a time may use a sampler; meanwhile, other
+    threads get an LzsError.
     """
 
     def __init__(self, n_vocab: int, params: Params | None = None, **settings: Any) -> None:
@@ -64,12 +65,12 @@ class Sampler:
                 raise unknown_keyword("Sampler", name, Params.__dataclass_fields__)
         self.params = changed(given, settings)
         refuse_tokens_outside(self.params, self.n_vocab)
-        self.grammar: Grammar | None = None  # the grammar set last; C borrows it
+        self.grammar: Grammar | None = None  # The C sampler uses the grammar's memory, so this keeps it alive.
         p, arrays = c_params(self.params)
         out = ffi.new("lzs_sampler **")
         check(lib.lzs_sampler_new(self.n_vocab, p, out))
         del arrays
-        self.handle = _owned(out[0])  # `lzs_sampler *`, for `lzsampler.llama`
+        self.handle = _owned(out[0])  # `lzs_sampler *`; `lzsampler.llama` uses it, too
         self.in_use: InUse = _Held(self.handle)
         self._token = ffi.new("int32_t *")
 
@@ -77,7 +78,7 @@ class Sampler:
 
     @property
     def position(self) -> int:
-        """Number of accepted tokens, which selects the noise of the next draw."""
+        """Number of accepted tokens. It selects the noise of the next draw."""
         return int(lib.lzs_position(self.handle))
 
     @property
@@ -92,7 +93,7 @@ class Sampler:
 
         The sampler finds a loop at the token that completes the loop (`Loop.end` is the `position` then). If several
         patterns are complete, the loop has the shortest pattern. The loop stays set until `reset`, or until a `rewind`
-        takes that token back. A clone has the loop too.
+        takes the completing token back. A clone has the loop too.
         """
         return loop_found(self.handle)
 
@@ -101,16 +102,16 @@ class Sampler:
         """The stretch without new text, by `Params.stuck_detection`; None if there is no such stretch.
 
         The sampler finds the stretch at the token with which the score reaches the threshold (`Stuck.end` is the
-        `position` then). The stretch stays set until `reset`, or until a `rewind` takes that token back. A clone has
-        the stretch too.
+        `position` then). The stretch stays set until `reset`, or until a `rewind` to a `position` before `Stuck.end`. A
+        clone has the stretch too.
         """
         return stuck_found(self.handle)
 
     @one_thread
     def prime(self, tokens: Tokens) -> None:
-        """Pass the prompt, int[n], before the first `accept`; penalties see it only with ``history="all"``.
+        """Pass the prompt, int[n], before the first `accept`. Penalties see the prompt only with ``history="all"``.
 
-        Further calls append. ValueError for ids outside the vocabulary and after an `accept`.
+        Further calls append tokens. Raises ValueError for ids outside the vocabulary and after an `accept`.
         """
         array = token_array("tokens", tokens, self.n_vocab)
         if self.position:
@@ -119,9 +120,7 @@ class Sampler:
         self._refuse_step(lib.lzs_prime(self.handle, ffi.from_buffer("int32_t[]", array), array.size))
 
     def accept(self, token: int) -> None:
-        """Add a token to the text. Any code may have picked the token. ValueError if the token is not in the
-        vocabulary.
-        """
+        """Add a token to the text, whether or not `sample` picked it. ValueError if it is not in the vocabulary."""
         token = integer("token", token, 0, self.n_vocab - 1)
         status = lib.lzs_try_accept(self.handle, token)
         if status == lib.LZS_EBUSY:
@@ -132,7 +131,7 @@ class Sampler:
 
     @one_thread
     def rewind(self, n: int) -> None:
-        """Take back the last ``n`` accepted tokens; ValueError, with nothing changed, if there are fewer."""
+        """Take back the last ``n`` accepted tokens. If there are fewer, raise ValueError and change nothing."""
         n = integer("n", n, 0, self.position, high_is=", the number of accepted tokens")
         self._refuse_step(lib.lzs_rewind(self.handle, n))
 
@@ -185,10 +184,10 @@ class Sampler:
 
     @one_thread
     def copy_from(self, other: "Sampler") -> None:
-        """Take over the history, position, masks, grammar and settings of ``other``: a clone into an existing object.
+        """Copy history, position, masks, grammar and settings from ``other``, without making a new object.
 
-        ValueError, with nothing changed, if the vocabularies differ, or if the two samplers differ in a setting that
-        cannot change between steps (see `set_params`).
+        Raises ValueError and changes nothing if the vocabularies differ, or if the two samplers differ in a setting
+        that cannot change between steps (see `set_params`).
         """
         if not isinstance(other, Sampler):
             raise ArgumentTypeError(f"other must be a Sampler, got {other!r}")
@@ -196,7 +195,7 @@ class Sampler:
             raise ArgumentError(f"n_vocab of the other sampler must be {self.n_vocab}, got {other.n_vocab}")
         difference = fixed_difference(self.params, other.params)
         if difference is not None:
-            raise ArgumentError(f"{difference} by copying from another sampler: clone() that one instead")
+            raise ArgumentError(f"{difference} by copying from another sampler: clone() the other one instead")
         with using(other):
             check(lib.lzs_sampler_copy(self.handle, other.handle))
             self.params, self.grammar, self.in_use.also = other.params, other.grammar, other.in_use.also
@@ -205,7 +204,7 @@ class Sampler:
 
     @one_thread
     def set_params(self, params: Params) -> None:
-        """Use other settings from the next step on; history, position and masks stay.
+        """Use other settings from the next step on. History, position and masks stay.
 
         The new settings replace all fields, the seed too. To change one field and keep the others, pass
         ``dataclasses.replace(sampler.params, temperature=0.5)``. Some fields cannot change: ``lz_window``,
@@ -213,7 +212,7 @@ class Sampler:
         ``logit_bias``, ``dry_penalty_last_n``, ``lz_rule``, ``lz_min_match``, ``lz_separators``, ``lz_commas``,
         ``dry_breakers``, and whether ``structure`` is "free". The strengths of LZ and of DRY can change, but neither
         penalty can be switched on or off. Repetition, frequency and presence count as one penalty in this respect. If a
-        field cannot change, ValueError names the field, and nothing changes.
+        field cannot change, a ValueError names the field, and nothing changes.
         """
         if not isinstance(params, Params):
             raise ArgumentTypeError(f"params must be a Params, got {params!r}")
@@ -225,21 +224,21 @@ class Sampler:
 
     @one_thread
     def set_seed(self, seed: int) -> None:
-        """Draw with another seed, 0..2**64 - 1, from the next step on; `params` then holds that seed.
+        """Draw with another seed, 0..2**64 - 1, from the next step on. `params` then holds the new seed.
 
         `sequence_seed` derives seeds for several sequences from one seed.
         """
         lib.lzs_sampler_set_seed(self.handle, integer("seed", seed, 0, 2**64 - 1))
         self.params = copy(self.params)
-        object.__setattr__(self.params, "seed", int(seed))  # frozen, but no other code has this copy yet
+        object.__setattr__(self.params, "seed", int(seed))  # This copy is frozen, but no other code has it yet.
 
     @one_thread
     def set_mask(self, words: npt.NDArray[np.uint32] | npt.NDArray[np.int32] | None, owner: MaskOwner = "user") -> None:
         """Allow only the tokens whose bit is 1, until the mask is set again; None removes the mask.
 
         ``words``: uint32 or int32[ceil(n_vocab / 32)], least significant bit first, as llguidance and xgrammar make
-        them; they are copied. ``owner``: "user" or "grammar", each of which has its own mask; a token is allowed
-        if both masks allow it.
+        them. The words are copied. ``owner``: "user" or "grammar". Each owner has a mask, and a token is allowed if
+        both masks allow it.
 
         A `rewind` restores the masks of the position that it goes back to, unless they have changed more than 32
         times since then. In that case the next `sample` raises LzsError, unless a mask is set first.
@@ -256,12 +255,14 @@ class Sampler:
     def set_grammar(self, grammar: "Grammar | None") -> None:
         """Allow only what a grammar allows. The grammar's text begins with the next token. None removes the grammar.
 
-        A token must be allowed by the grammar and by the masks. In each state the grammar allows some token, and the
+        A token must be allowed by the grammar and by the masks. In each state the grammar allows a token with which the
         text can still be completed. The grammar allows an end token exactly when the text matches. If a token was
-        accepted that the grammar does not allow, it allows no further token. A `rewind` and a `clone` also restore the
-        state of the grammar. A rewind to before the grammar was set removes the grammar. If another grammar was set
-        before this one, `sample` then raises LzsError until a grammar is set. `reset` returns the grammar to its start
-        state. ValueError if the grammar was made for a vocabulary of another size.
+        accepted that the grammar does not allow, the grammar allows no further token.
+
+        A `rewind` and a `clone` also restore the state of the grammar. A rewind to before the grammar was set removes
+        the grammar. If another grammar was set before this one, `sample` then raises LzsError until a grammar is set.
+        `reset` returns the grammar to its start state. Raises ValueError if the grammar was made for a vocabulary of
+        another size.
         """
         from .constraint.grammar import Grammar
 
@@ -278,8 +279,8 @@ class Sampler:
     def allowed(self) -> npt.NDArray[np.uint32] | None:
         """Return the tokens that grammar and masks allow next, uint32[ceil(n_vocab / 32)]; None means all tokens.
 
-        The bits are as in `set_mask`. LzsError if the mask or grammar in force is unknown after a `rewind`, and if the
-        grammar reaches a limit.
+        The bits are as in `set_mask`. Raises LzsError if the current mask or grammar is unknown after a `rewind`, and
+        if the grammar reaches a limit.
         """
         plan = ffi.new("lzs_plan *")
         status = lib.lzs_sampler_plan(self.handle, plan)
@@ -291,10 +292,9 @@ class Sampler:
 
     @one_thread
     def forced(self) -> int | None:
-        """If grammar and masks allow exactly one next token, return it; else None. `sample` picks this token for any
-        logits.
+        """Return the only next token that grammar and masks allow; None if they allow several.
 
-        Raises like `allowed`.
+        `sample` picks this token for any logits. Raises like `allowed`.
         """
         status = lib.lzs_forced(self.handle, self._token)
         if status:
@@ -308,9 +308,9 @@ class Sampler:
     def edits(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         """Return the edits of the next step: (tokens int32[k] ascending, repeat float32[k], bias float32[k]).
 
-        Penalties and ``logit_bias`` together make one edit for each token that they change: its logit x becomes
-        (x / repeat if x > 0 else x * repeat) + bias. A bias of -inf forbids the token. LzsError if a grammar reaches a
-        limit.
+        Penalties and ``logit_bias`` together make one edit for each token that they change. The edit turns the token's
+        logit x into (x / repeat if x > 0 else x * repeat) + bias. A bias of -inf forbids the token. Raises LzsError if
+        a grammar reaches a limit.
         """
         n = ffi.new("size_t *")
         edits = lib.lzs_edits(self.handle, n)
@@ -321,16 +321,16 @@ class Sampler:
             return np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32)
         rows = np.frombuffer(ffi.buffer(edits, n[0] * _EDIT.itemsize), _EDIT)
         tokens, repeat, bias = rows["token"], rows["repeat"], rows["bias"]
-        order = tokens.argsort()  # indexing with it copies, so a later change of the sampler leaves the result alone
+        order = tokens.argsort()  # Indexing with an array copies, so the result does not change with the sampler.
         kept = order[((repeat != 1) | (bias != 0))[order]]
         return tokens[kept], repeat[kept], bias[kept]
 
     def sample(self, logits: npt.ArrayLike) -> int:
         """Pick a token. ``logits``: [n_vocab] real numbers, read only; anything that numpy can make an array of.
 
-        A contiguous float32 array is used in place; everything else (another dtype, a list, a strided array) is copied
-        once. Raises TypeError for values that are not numbers, ValueError for another shape and for NaN, LzsError when
-        no token is allowed.
+        A contiguous float32 array is used in place. Everything else (another dtype, a list, a strided array) is copied
+        once. Raises TypeError for values that are not numbers, ValueError for another shape and for NaN, and LzsError
+        if no token is allowed.
         """
         row = self._row(logits)
         token = int(lib.lzs_try_sample(self.handle, row))
@@ -338,9 +338,9 @@ class Sampler:
 
     @one_thread
     def _sampled(self, status: int, row: Any) -> int:
-        """If `lzs_try_sample` returned LZS_EBUSY, pick a token by the slower call; for any other error status, raise.
+        """If `lzs_try_sample` returned LZS_EBUSY, pick a token with `lzs_sample`; for any other error, raise.
 
-        LZS_EBUSY: the sampler has a grammar, or this thread holds the sampler.
+        LZS_EBUSY means that the sampler has a grammar, or that this thread holds the sampler's lock.
         """
         if status == lib.LZS_EBUSY:
             status = lib.lzs_sample(self.handle, row, self._token)
@@ -350,12 +350,12 @@ class Sampler:
 
     @one_thread
     def process(self, logits: npt.ArrayLike, out: npt.NDArray[np.float32] | None = None) -> npt.NDArray[np.float32]:
-        """Write the row after edits, mask, temperature and truncation, with -inf for removed tokens; return it.
+        """Apply edits, mask, temperature and truncation to the logits, and return them with -inf for removed tokens.
 
         ``logits``: as in `sample`. ``out``: float32[n_vocab], contiguous and writable, for the result. If ``out`` is
-        None and ``logits`` is itself a contiguous, writable float32[n_vocab], the result overwrites ``logits``;
-        otherwise it goes into a new array. `sample` draws from the softmax of the result. Raises like `sample`, with
-        nothing written.
+        None and ``logits`` is itself a contiguous, writable float32[n_vocab], the result overwrites ``logits``.
+        Otherwise it goes into a new array. `sample` draws from the softmax of the result. Raises like `sample`, and
+        then writes nothing.
         """
         row = logits_array(logits, self.n_vocab)
         written = row if out is None else output_array(out, self.n_vocab)
@@ -370,10 +370,9 @@ class Sampler:
 
     @one_thread
     def distribution(self, logits: npt.ArrayLike) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-        """Return the distribution that `sample` draws from: (ids int32[k] ascending, probabilities float32[k] with sum
-        1).
+        """Return the distribution that `sample` draws from: (ids int32[k] ascending, probabilities float32[k]).
 
-        ``logits``: as in `sample`. Raises like `sample`.
+        The probabilities have the sum 1. ``logits``: as in `sample`. Raises like `sample`.
         """
         ids = np.empty(self.n_vocab, np.int32)
         probabilities = np.empty(self.n_vocab, np.float32)
@@ -426,20 +425,20 @@ class Sampler:
         return self.step_at(self._row(logits))[0]
 
     def step_at(self, logits: Any) -> tuple[int, bool]:
-        """`step` for logits outside numpy: return (the token, whether the text loops or is `stuck`).
+        """Do a `step` with logits outside numpy. Return (the token, whether the text now has a `loop` or is `stuck`).
 
         ``logits``: a ``float *`` of `lzsampler._ffi` to n_vocab numbers, which is not checked.
         """
-        made = lib.lzs_try_step(self.handle, logits)  # 2 * token + whether a loop was found, or an error
+        made = lib.lzs_try_step(self.handle, logits)  # 2 * token + 1 if a loop was found, or a negative error status
         if made < 0:
             made = self._made(made, logits)
         return made >> 1, made & 1 != 0
 
     @one_thread
     def _made(self, status: int, logits: Any) -> int:
-        """If `lzs_try_step` returned LZS_EBUSY, step by the slower call; for any other error status, raise.
+        """If `lzs_try_step` returned LZS_EBUSY, step with `lzs_step`; for any other error status, raise.
 
-        LZS_EBUSY: the sampler has a grammar, or this thread holds the sampler.
+        LZS_EBUSY means that the sampler has a grammar, or that this thread holds the sampler's lock.
         """
         token, looping = self._stepped
         if status == lib.LZS_EBUSY:
@@ -450,7 +449,7 @@ class Sampler:
 
     @cached_property
     def _stepped(self) -> tuple[Any, Any]:
-        """The places where `lzs_step` writes its token and whether a loop was found."""
+        """Memory in which `lzs_step` writes the token, and whether a loop was found."""
         return ffi.new("int32_t *"), ffi.new("int32_t *")
 
     @one_thread
@@ -459,7 +458,7 @@ class Sampler:
 
         ``logits``: as for `sample`, read only. ``token``: None is the token that `sample` would pick. The ``k`` (0 or
         more) other tokens with the highest logits before the penalties are explained too. The call changes nothing, but
-        takes much longer than a step. Raises like `sample`, and ValueError for a token outside the vocabulary.
+        takes much longer than a step. Raises the errors of `sample`, and ValueError for a token outside the vocabulary.
         """
         from .explanation import Explanation, explained
 
@@ -485,7 +484,7 @@ def refuse_tokens_outside(params: Params, n_vocab: int) -> None:
         ("dry_breakers", params.dry_breakers),
         ("logit_bias", [token for token, _ in biased[-1:]]),
     ):
-        for token in tokens[-1:]:  # they are sorted
+        for token in tokens[-1:]:  # The tokens are sorted, so the last one is the largest.
             if token >= n_vocab:
                 raise ArgumentError(f"{field} must be tokens below {n_vocab}, the size of the vocabulary, got {token}")
     words = (n_vocab + 31) // 32
@@ -498,10 +497,9 @@ def refuse_tokens_outside(params: Params, n_vocab: int) -> None:
 
 
 def sequence_seed(seed: int, sequence: int) -> int:
-    """Derive the seed of sequence number ``sequence`` from the common ``seed`` of several sequences; 0..2**64 - 1.
+    """Derive a seed, 0..2**64 - 1, for sequence number ``sequence`` from the common ``seed`` of several sequences.
 
-    Sequences with the same seed draw with the same noise: with one seed, the same prompt would give the same text each
-    time.
+    Sequences with the same seed draw with the same noise, so the same prompt would give the same text each time.
     """
     number = integer("sequence", sequence, 0, 2**64 - 1)
     return int(lib.lzs_sequence_seed(integer("seed", seed, 0, 2**64 - 1), number))
@@ -541,7 +539,7 @@ def c_numbers(params: Params) -> Any:
 
 
 def c_params(params: Params) -> tuple[Any, Any]:
-    """Return (``lzs_params *``, the arrays that it points to: keep them as long as the pointer is in use)."""
+    """Return (``lzs_params *``, the arrays that it points to). Keep the arrays as long as the pointer is in use."""
     p = c_numbers(params)
     arrays = {}
     for field, kind in _ARRAYS.items():
@@ -566,9 +564,9 @@ _NUMBERS = [f.name for f in fields(Params) if f.name not in (*CHOICES, *_ARRAYS,
 
 
 class _Held(InUse):
-    """Which thread uses a sampler.
+    """Lets only one thread at a time use a sampler.
 
-    C holds the same lock, so that calls made for every token need no check in Python.
+    The lock is also held in C, so that calls made for every token need no check in Python.
     """
 
     def __init__(self, handle: Any) -> None:
@@ -577,7 +575,7 @@ class _Held(InUse):
 
     def __enter__(self) -> None:
         super().__enter__()
-        if len(self._entered) == 1 and lib.lzs_hold(self._handle):  # another thread is inside a call of a token
+        if len(self._entered) == 1 and lib.lzs_hold(self._handle):  # Another thread is in a call such as `sample`.
             super().__exit__()
             raise self.refusal()
 
@@ -592,13 +590,13 @@ def _owned(handle: Any) -> Any:
 
 
 def loop_found(handle: Any) -> Loop | None:
-    """Return the loop of an ``lzs_sampler *``, as `Sampler.loop` does. ``handle``: it may belong to a chain sampler."""
+    """Return the loop of an ``lzs_sampler *``, like `Sampler.loop`. The handle may belong to a llama.cpp chain."""
     loop = ffi.new("lzs_loop *")
     return Loop(loop.start, loop.period, loop.count) if lib.lzs_loop_found(handle, loop) else None
 
 
 def stuck_found(handle: Any) -> Stuck | None:
-    """Return where an ``lzs_sampler *`` is stuck, as `Sampler.stuck` does. ``handle``: as in `loop_found`."""
+    """Return the stretch in which an ``lzs_sampler *`` is stuck, like `Sampler.stuck`."""
     stuck = ffi.new("lzs_stuck *")
     return Stuck(stuck.start, stuck.end) if lib.lzs_stuck_found(handle, stuck) else None
 
@@ -606,12 +604,12 @@ def stuck_found(handle: Any) -> Stuck | None:
 def lz_bits(
     history: Tokens, n_vocab: int, window: int = 512, buffer: int | None = None, formula: Formula = "rate"
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-    """Return the bits of the LZ penalty (paper's rule) after a history, where not 0: (tokens int32[k] ascending, bits
-    float32[k]).
+    """Return the bits of the paper's LZ penalty after a history: (tokens int32[k] ascending, bits float32[k]).
 
-    ``history``: int[n], oldest first; the last ``window`` (2..131072) tokens count. ``buffer``: longest suffix
-    compared (1..4096, below the window; None is 32, or window - 1 if that is smaller). The penalty lowers a logit by
-    strength * bits. There are no bits while n <= buffer. arXiv 2504.20131; formulas in docs/penalties.md.
+    Tokens with 0 bits are left out. ``history``: int[n], oldest first; the last ``window`` (2..131072) tokens count.
+    ``buffer``: longest suffix compared (1..4096, below the window; None is 32, or window - 1 if that is smaller). The
+    penalty lowers a logit by strength * bits. If n <= buffer, all bits are 0. The rule comes from arXiv 2504.20131;
+    docs/penalties.md gives its formulas.
     """
     n_vocab = integer("n_vocab", n_vocab, 1, MAX_VOCAB)
     array = token_array("history", history, n_vocab)

@@ -342,7 +342,7 @@ def tables() -> Iterator[Hostile]:
     yield file("nul.csv", head + b"2,p,a\0b\n", "", -1)
     yield file("quote.csv", head + b'2,p,"never closed\n3,p,x\n', "the quote that opens here is not closed", -1)
     yield file("ragged.csv", head + b"2\n3,p,fine,more,and,more\n4,p,fine\n", "more cells than the header", 2)
-    yield file("header-only.csv", b"id,prompt,response\n", "no rows|not known|holds no text")
+    yield file("header-only.csv", b"id,prompt,response\n", "no rows|not known|contains no text")
     yield file("no-header.csv", b"\n\n\n", "it has no header|blank|no rows")
     yield file("twice.csv", b"response,response\na,b\n", "", 1)
     yield file("columns.csv", b",".join(b"c%d" % i for i in range(20_000)) + b"\n", "not known|no rows")
@@ -408,7 +408,7 @@ def xml_and_yaml() -> Iterator[Hostile]:
     yield file("merged.yaml", merged, "the aliases of its YAML stand for too much")
     answers = b"- &a {prompt: p, response: " + b"so it is " * 20_000 + b"}\n" + b"- *a\n" * 20_000
     yield file("long-laughs.yaml", answers, "the aliases of its YAML stand for too much")
-    yield file("itself.yaml", b"&a [*a, *a]", "holds itself")
+    yield file("itself.yaml", b"&a [*a, *a]", "contains itself")
     for name, value in (("bool", "maybe"), ("timestamp", "x"), ("int", "''"), ("float", "''")):
         yield file(f"no-{name}.yaml", f"a: !!{name} {value}\n".encode(), "not YAML")
     yield file("minutes.yaml", b"a: " + b"1:" * 2000 + b"1.5", "not YAML|not known")
@@ -447,6 +447,6 @@ def streams_of_events() -> Iterator[Hostile]:
     event = b"data: " + json.dumps(chunk).encode() + b"\n\n"
     yield file("cut.sse", 3 * event + event[:40], "not JSON", 1)
     yield file("broken.sse", event + b"data: {broken}\n\n" + event + b"data: [DONE]\n\n", "not JSON", 1)
-    yield file("only-done.sse", b"data: [DONE]\n\n", "not|no rows|holds no text|blank")
+    yield file("only-done.sse", b"data: [DONE]\n\n", "not|no rows|contains no text|blank")
     yield file("failed.sse", event + b'data: {"error": {"message": "overloaded"}}\n\n' + event, ".", 1)
     yield file("other.sse", b'data: {"x": 1}\n\n', "not known")

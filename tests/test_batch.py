@@ -254,9 +254,9 @@ def test_a_folder_is_for_one_run_at_a_time(tmp_path: Path) -> None:
 def test_another_audit_in_the_folder_is_refused(tmp_path: Path) -> None:
     folder, work = corpus(tmp_path / "in", files=2), tmp_path / "work"
     audit_files(folder, resume=work, workers=1)
-    with pytest.raises(LzsError, match=r"holds another audit \(rules was .*\"copies\": 20.*now .*\"copies\": 8"):
+    with pytest.raises(LzsError, match=r"contains another audit \(rules was .*\"copies\": 20.*now .*\"copies\": 8"):
         audit_files(folder, resume=work, workers=1, copies=8)
-    with pytest.raises(LzsError, match=r"holds another audit \(by was \[\], now \[\"model\"\]"):
+    with pytest.raises(LzsError, match=r"contains another audit \(by was \[\], now \[\"model\"\]"):
         audit_files(folder, resume=work, workers=1, by=["model"])
     with (folder / "1.jsonl").open("a") as file:
         file.write("\n")

@@ -151,12 +151,12 @@ def test_tokens_of_a_vocabulary(folder: Path) -> None:
 def test_help_states_the_definitions_and_the_rules() -> None:
     text = " ".join(audit("--help").stdout.split())
     for part in (
-        'A single character, such as "!" or a line break, needs 100',
+        'A single character, such as "!" or a line break, must repeat 100 times.',
         "20 times in a row, or 3 times over 100 characters or more",
         "arXiv 2504.20131, footnote 7",
         "LZR001 tail loop",
         "LZR020 literal loop",
-        "a measured rate exceeds a limit",
+        "a rate exceeds its limit",
         "lzs diff A B",
         "Exit status: 0 success; 1 a limit",
     ):
@@ -552,7 +552,7 @@ def test_diff_without_pairs_compares_groups_and_says_so(sides: tuple[Path, Path]
     file.write_text("".join(transcript(900 + i, "over and over " * 30) for i in range(20)))
     done = diff(sides[0], file)
     assert (done.returncode, done.stderr) == (1, "")
-    assert "No record of A has the id of one of B, so all are compared as two groups" in done.stdout
+    assert "No record of A has the id of a record of B, so A and B are compared as two groups" in done.stdout
     assert "20 of 20 records loop" in done.stdout
     assert "permutation test over 60 conversations, p = 5e-05: worse" in done.stdout
     assert "newly looping" not in done.stdout
@@ -573,16 +573,19 @@ def test_equal_ids_are_said(tmp_path: Path) -> None:
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:n]))
     command: list[Any] = [LZS, "diff", tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    said = "A has 99 records with the id of one before: records with one id count as one conversation in the test"
+    said = (
+        "A has 99 records with the id of an earlier record: the test counts records with the same id as one "
+        "conversation"
+    )
     assert said in done.stdout.splitlines()
     assert "B has" not in done.stdout
-    assert "Paired by order, since several records of a file have their id: 1 of 1 pair. " in done.stdout
+    assert "Paired by order, because several records of a file have the same id: 1 of 1 pair. " in done.stdout
 
 
 def test_the_list_says_that_its_loops_are_the_largest_and_those_of_the_table_the_first(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("so it is, " * 40 + PROSE[:900] + "and it was. " * 90)
     table, worst = audit(tmp_path / "a.txt").stdout.split("Worst loops: ")
-    assert worst.startswith("the largest of each record; the period above is that of the first\n")
+    assert worst.startswith("the largest loop of each record; the period above belongs to its first loop\n")
     assert re.search(r"\ball +1 .* 0 % +10 ", table)
     assert "p=12" in worst
 

@@ -28,7 +28,7 @@ lz_rule = "paper"
 lz_buffer = 8
 temperature = [0, 0.7]
 """
-EMBEDDED = "this is the cost for the embedded model, which knows only stories; use -m FILE for yours"
+EMBEDDED = "this is the cost for the embedded model, which knows only stories; use -m FILE for your model"
 
 
 def lzs(*arguments: object, cwd: Path) -> "subprocess.CompletedProcess[str]":
@@ -157,7 +157,7 @@ def test_forbidden_tokens_are_words(folder: Path) -> None:
         (("texts/a.txt", "-o", "no/x.html"), "there is no folder no"),
         (
             ("texts", "--fail-over", "loop_rate > 1"),
-            "--fail-over takes a limit from 0 to 1 or in percent, for cost in nats a token, such as lost=1%",
+            "--fail-over takes a limit from 0 to 1 or in percent (cost: in nats a token), such as lost=1%",
         ),
         (("texts", "--fail-over", "dry.cost > 0.1"), "there is no kind dry, only none, lz-rate, txt, logs"),
         (("texts", "-m", "grid.toml", "--fail-over", "dry.cost > 0.1"), "there is no kind dry"),  # before all the work

@@ -188,15 +188,15 @@ def test_a_check_of_an_unfinished_run_does_not_pass(folder: Path) -> None:
         (("-np", "300"), "--parallel must be"),
         (
             ("--fail-over", "lz > 1"),
-            "--fail-over takes a limit from 0 to 1 or in percent, for cost in nats a token, such as",
+            "--fail-over takes a limit from 0 to 1 or in percent (cost: in nats a token), such as",
         ),
         (
             ("--fail-over", "lz.loop_rate > x"),
-            "--fail-over takes a limit from 0 to 1 or in percent, for cost in nats a token, such as",
+            "--fail-over takes a limit from 0 to 1 or in percent (cost: in nats a token), such as",
         ),
         (("-o", "grid.toml"), "grid.toml"),
         (("-o", "/proc/lzs"), "cannot write to /proc/lzs"),
-        (("-o", "report.html"), "report.html would be a folder, though its name ends like that of a file"),
+        (("-o", "report.html"), "report.html would be a folder, but its name ends like the name of a file"),
         (("--so-far",), "run.json: No such file or directory"),
         (("extra",), "extra"),
     ],

@@ -155,12 +155,12 @@ def test_explain_says_why_on_stderr() -> None:
     assert told.stdout == plain.stdout
     assert re.search(r": repeats \d+ tokens from \d+ tokens ago: -\d", told.stderr)
     assert "repeats" not in off.stderr
-    assert "no penalty changed a token that the model liked; the LZ penalty is off" in off.stderr
-    unchanged = "no penalty changed a token that the model liked; the LZ penalty "
+    assert "no penalty changed a likely token; the LZ penalty is off" in off.stderr
+    unchanged = "no penalty changed a likely token; the LZ penalty "
     short = [generate("--explain", *preset, "-n", "5", "Once upon a time").stderr for preset in ((), PAPER, GUARD)]
-    assert f"{unchanged}is for repetitions of 5 tokens or more (--lz-min-match)" in short[0]
+    assert f"{unchanged}acts on repetitions of 5 tokens or more (--lz-min-match)" in short[0]
     assert f"{unchanged}begins after 32 tokens (--lz-buffer)" in short[1]
-    assert "liked; the text may copy itself for 64 tokens (--lz-run-allowance)" in short[2]
+    assert "likely token; the text may copy itself for 64 tokens freely (--lz-run-allowance)" in short[2]
     done = generate("--explain", "-cnv")
     assert (done.returncode, "--explain is for one text" in done.stderr) == (2, True)
 
@@ -399,8 +399,8 @@ def test_a_draft_changes_no_text() -> None:
     assert "speculation" not in alone.stderr
     larger = generate("-m", "tale-1m", "-md", "tale-7m", "-n", "4", PROMPT)
     assert re.search(
-        r"the draft tale-7m-q8_0.gguf is larger than tale-1m-q8_0.gguf: by their sizes at most 0\.\d\dx, even if every "
-        "token is accepted",
+        r"the draft tale-7m-q8_0.gguf is larger than tale-1m-q8_0.gguf: by their sizes, the speed is at most 0\.\d\dx, "
+        "even if every token is accepted",
         larger.stderr,
     )
     assert "may differ" not in together.stderr
@@ -429,7 +429,7 @@ def test_a_draft_changes_no_text_of_a_batch_or_a_chat(tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert "mrs is for one text" in refused.stderr
     same = generate("-m", "tale-1m", "-md", "tale-1m", "-fa", "on", "-n", "4", PROMPT)
-    assert "the draft tale-1m-q8_0.gguf is as large as tale-1m-q8_0.gguf: by their sizes at most 1.00x" in same.stderr
+    assert "is as large as tale-1m-q8_0.gguf: by their sizes, the speed is at most 1.00x" in same.stderr
 
 
 COPY = "The king said: bring me seven apples and a jug of milk. The queen said: bring me seven"

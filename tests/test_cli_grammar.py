@@ -120,7 +120,7 @@ def test_the_automaton_is_shown_and_drawn(tmp_path: Path) -> None:
     [
         (("check",), "there is no grammar: give --regex, --choice, -j, -jf, --yaml-schema, --grammar or"),
         (("show", "--regex", "a", "text"), "lzs grammar show takes no texts"),
-        (("check", "--regex", "a", "-o", "x.svg"), "-o draws what lzs grammar show shows"),
+        (("check", "--regex", "a", "-o", "x.svg"), "-o draws an automaton: use it with lzs grammar show"),
         (("check", "--regex", "a(b"), "--regex must be as in docs/grammar.md, but at character 1"),
         (("show", "-j", '{"not": {}}'), "--json-schema must be as in docs/grammar.md, but at #/not"),
         (("show", "--yaml-schema", '{"not": {}}'), "--yaml-schema must be as in docs/grammar.md, but at #/not"),
@@ -137,7 +137,7 @@ def test_the_automaton_is_shown_and_drawn(tmp_path: Path) -> None:
         ),
         (("show", "--regex", "a", "-o", "a.png"), "cannot write a.png: its name must end in .svg"),
         (("check", "--regex", "a", "--regex", "b"), "--regex can be given once: join the patterns with |"),
-        (("check", "--regex", ""), "--regex is empty, so that it matches an empty text only: give a pattern"),
+        (("check", "--regex", ""), "--regex is empty, and matches only an empty text: give a pattern"),
         (("check", "--choice", ""), "the only --choice is an empty text: give the texts to choose from"),
         (
             ("check", "-j", '{"type": "string", "maxlength": 3}'),
@@ -176,7 +176,7 @@ def test_many_prompts_under_one_grammar(tmp_path: Path) -> None:
         assert re.fullmatch("[0-9]{3}|[a-z]{2,4}!", row["messages"][-1]["content"])
         assert row["settings"]["grammar"] == {"regex": "[0-9]{3}|[a-z]{2,4}!"}
     short = lzs("generate", "--prompts", prompts, "--json", "--regex", "[0-9]{50}", "-n", 3)
-    said = "5 texts end before they match what was asked for (ids '1', '2', '3', '4', '5'): -n N allows longer texts"
+    said = "5 texts end before they match the grammar (ids '1', '2', '3', '4', '5'): -n N allows longer texts"
     assert said in short.stderr
 
 
@@ -186,10 +186,10 @@ def test_many_prompts_say_which_texts_do_not_match(tmp_path: Path) -> None:
     prompts.write_text("".join(json.dumps(row) + "\n" for row in asked), encoding="utf-8")
     some = lzs("generate", "--prompts", prompts, "--json", "--regex", "[0-9]{50}", "-n", 3)
     named = "(ids 'p0', 'p1', 'p2', 'p3', 'p4', and 2 more): -n N allows longer texts"
-    assert f"7 texts end before they match what was asked for {named}" in some.stderr
+    assert f"7 texts end before they match the grammar {named}" in some.stderr
     prompts.write_text(json.dumps(asked[3]) + "\n", encoding="utf-8")
     stopped = lzs("generate", "--prompts", prompts, "--json", "--regex", "a{30}b", "-r", "aa")
-    assert "lzs: 1 text ends before it matches what was asked for (id 'p3')\n" in stopped.stderr
+    assert "lzs: 1 text ends before it matches the grammar (id 'p3')\n" in stopped.stderr
 
 
 def test_a_chat_under_a_grammar(tmp_path: Path) -> None:
@@ -205,11 +205,11 @@ def test_a_chat_under_a_grammar(tmp_path: Path) -> None:
         assert list(json.loads(answer["content"])) == ["name"]
         assert row["settings"]["grammar"] == {"json_schema": json.loads(PERSON)}
     short = lzs("generate", "-cnv", "--regex", "[0-9]{50}", "-n", 3, stdin=None, input="Who?\n")
-    assert "the text ends before it matches what was asked for: -n N lets it be longer" in short.stderr
+    assert "the text ends before it matches the grammar: -n N lets it be longer" in short.stderr
 
 
 def test_what_is_said_of_a_text_that_does_not_match() -> None:
-    ends = "the text ends before it matches what was asked for"
+    ends = "the text ends before it matches the grammar"
     short = lzs("generate", "--regex", "a{30}b", "-n", 5, "x")
     assert f"{ends}: -n N lets it be longer" in short.stderr
     stopped = lzs("generate", "--regex", "a{30}b", "-r", "aa", "x")
@@ -226,7 +226,7 @@ def test_what_is_said_of_a_text_that_does_not_match() -> None:
     closed = lzs("generate", "--chat", "--regex", "a</think>b", "x")
     assert "the model closes a thought within this text, so its beginning is thinking" in closed.stderr
     unopened = lzs("generate", "--regex", "a{3}b", "--grammar-scope", "answer", "x")
-    assert "the chat template opens no thought, so the grammar held from the first token" in unopened.stderr
+    assert "the chat template opens no thought, so the grammar applied from the first token" in unopened.stderr
     answer = lzs("generate", "--chat", "--regex", "a{3}b", "--grammar-scope", "answer", "-n", 100, "x")
     assert "opens a thought" not in answer.stderr
 

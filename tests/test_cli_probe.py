@@ -67,7 +67,7 @@ def test_without_a_terminal_each_check_has_a_line_when_it_ends() -> None:
 
 def test_json_and_require() -> None:
     done = against(Behaviour(window=64), "--json", "--require", "window", "--require", "seed")
-    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, "lzs: --require window")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, "lzs: --require: the answer is not yes for window")
     made = json.loads(done.stdout)
     assert (made["ok"], made["model"], made["version"]) == (True, "made-up", 1)
     assert next(row["value"] for row in made["findings"] if row["check"] == "window") == 64

@@ -170,7 +170,7 @@ def test_a_prompt_that_fails_is_recorded_and_the_others_are_written(tmp_path: Pa
     assert done.returncode == 1
     wrote, failed = done.stderr.splitlines()
     assert wrote == f"lzs: wrote 2 texts, 18 tokens to {out}"
-    assert failed.startswith("lzs: 2 prompts failed (ids 'long', 'bishop'); that of line 1: the prompt has 3")
+    assert failed.startswith("lzs: 2 prompts failed (ids 'long', 'bishop'); the first, of line 1: the prompt has 3")
     made = rows(out)
     assert done.stdout.splitlines() == out.read_text(encoding="utf-8").splitlines()
     assert [row["id"] for row in made] == ["long", "2", "bishop", "4"]

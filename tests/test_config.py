@@ -92,7 +92,7 @@ def test_a_config_is_normal_once_it_is_made() -> None:
         ),
         (
             {"grammar": LETTERS, "on_loop": "close-think"},
-            "on_loop='close-think' writes what a grammar may refuse: use stop, trim, rewind or boost",
+            "on_loop='close-think' writes tokens that a grammar may refuse: use stop, trim, rewind or boost",
         ),
     ],
 )

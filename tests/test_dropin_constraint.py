@@ -187,15 +187,15 @@ def test_wrong_arguments(llm: Any) -> None:
         TypeError, match=r"grammar must be a Grammar of lzsampler, got .*; a LlamaGrammar goes into the calls"
     ):
         attach(llm, grammar=gbnf('root ::= "a"'))
-    with pytest.raises(ValueError, match=r"grammar must be for the \d+ tokens of this model, got one for 2"):
+    with pytest.raises(ValueError, match=r"grammar must be for the \d+ tokens of this model, got a grammar for 2"):
         attach(llm, grammar=small)
-    with pytest.raises(ValueError, match="on_loop='close-think' writes what a grammar may refuse"):
+    with pytest.raises(ValueError, match="on_loop='close-think' writes tokens that a grammar may refuse"):
         attach(llm, grammar=grammar, on_loop="close-think")
     assert not hasattr(llm, "lz")
     with attach(llm, grammar=grammar) as handle:
-        with pytest.raises(ValueError, match="got one for 2"):
+        with pytest.raises(ValueError, match="got a grammar for 2"):
             llm(PROMPT, grammar=small)
-        with pytest.raises(ValueError, match="got one for 2"):
+        with pytest.raises(ValueError, match="got a grammar for 2"):
             handle.grammar = small
         with pytest.raises(ValueError, match="close-think"):
             llm(PROMPT, on_loop="close-think")

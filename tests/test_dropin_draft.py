@@ -360,7 +360,7 @@ def test_what_cannot_draft_is_refused(llm: Any, small: Model, tmp_path: Path) ->
         LZLlama("none.gguf", draft=Draft(lookup=2, mode="mrs"))  # before the file is looked for
     lookup = llama_cpp.llama_speculative.LlamaPromptLookupDecoding()
     own = new(flash_attn=True, n_ctx=64, draft_model=lookup)
-    with pytest.raises(ValueError, match="this Llama has a draft_model already: leave out one of the two"):
+    with pytest.raises(ValueError, match="this Llama has a draft_model already: leave out draft_model or draft"):
         attach(own, draft=Draft(lookup=2))
     own.close()
     single = new(flash_attn=True, n_batch=1, n_ctx=64)
@@ -371,14 +371,14 @@ def test_what_cannot_draft_is_refused(llm: Any, small: Model, tmp_path: Path) ->
 
 def test_what_may_be_wrong_is_warned_of(small: Model) -> None:
     model = new(n_ctx=64)
-    with pytest.warns(UserWarning, match="may differ from those without one: .*; flash_attn=True prevents it"):
+    with pytest.warns(UserWarning, match="may differ from texts without a draft: .*; flash_attn=True prevents it"):
         attach(model, draft=Draft(lookup=2)).detach()
     model.close()
     model = llama_cpp.Llama(str(default_draft()), n_ctx=64, n_threads=1, verbose=False, flash_attn=True)
-    larger = r"the draft tale-7m-q8_0.gguf is larger than tale-1m-q8_0.gguf: by their sizes at most 0\.\d\dx"
+    larger = r"tale-7m-q8_0.gguf is larger than tale-1m-q8_0.gguf: by their sizes, the speed is at most 0\.\d\dx"
     with pytest.warns(UserWarning, match=larger):
         attach(model, draft=default_model()).detach()
-    with pytest.warns(UserWarning, match="is as large as tale-1m-q8_0.gguf: by their sizes at most 1.00x"):
+    with pytest.warns(UserWarning, match="as large as tale-1m-q8_0.gguf: by their sizes, the speed is at most 1.00x"):
         attach(model, draft=Draft(small)).detach()
     model.close()
 

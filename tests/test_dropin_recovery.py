@@ -115,7 +115,7 @@ def test_what_cannot_be_taken_back_is_refused(llm: Any) -> None:
         with pytest.raises(ValueError, match=f"on_loop='{action}' cannot take back tokens that generate"):
             list(llm.generate([5], on_loop=action))
     grammar = llama_cpp.LlamaGrammar.from_string('root ::= "a"*', verbose=False)
-    with pytest.raises(ValueError, match="writes what a grammar may refuse"):
+    with pytest.raises(ValueError, match="writes tokens that a grammar may refuse"):
         llm(LOOPING, grammar=grammar, on_loop="close-think")
     with pytest.raises(ValueError, match="max_recoveries must be from 0 to 1000, got -1"):
         llm(LOOPING, on_loop=LoopPolicy("rewind", max_recoveries=-1))

@@ -74,7 +74,7 @@ def test_a_field_of_its_own_goes_before_the_preset() -> None:
         ({"lzsampler": {1: 2}}, "lzsampler has no setting 1"),
         (
             {"lzsampler": "papper"},
-            "must be a dict of settings, such a dict as JSON, or one of default, guard, paper",
+            "must be a dict of settings, a JSON object, or one of default, guard, paper",
         ),
         ({"lzsampler": "[1]"}, "lzsampler must be a dict of settings"),
         ({"lzsampler": None}, "lzsampler must be a dict of settings"),

@@ -150,7 +150,7 @@ def test_a_long_first_row_is_no_obstacle(write: Write, size: int, indent: int | 
     assert texts(everything(path)[0]) == [FINE, LOOP]
     ids = {"version": 2, "eval": {"task": "t", "dataset": {"sample_ids": ["x" * 20] * (size // 20)}}, "samples": []}
     _, bad = everything(write("i.json", json.dumps(ids).encode()))
-    assert bad[0].reason == "it was read as inspect, and holds no text of a model"
+    assert bad[0].reason == "it was read as inspect, and contains no text of a model"
 
 
 def test_values_one_after_another(write: Write) -> None:
@@ -190,11 +190,11 @@ def test_a_quote_that_is_not_closed(write: Write, name: str, between: str, field
     says = "the quote that opens here is not closed: "
     found, bad = read("1|a\n", '2|"it said\n', "3|c\n", "4|d\n")
     assert found == ["a", "it said\n", "c", "d"]
-    assert bad == [(3, f"{says}what comes after it (rows: 2, bytes: 8) was read as if it were closed in its line")]
+    assert bad == [(3, f"{says}what follows (rows: 2, bytes: 8) was read as if the quote were closed in its line")]
     # One that is closed by the quote of another cell.
     found, bad = read("1|a\n", '2|"it said\n', '3|"say ""go"""\n', "4|d\n")
     assert found == ["a", "it said\n", 'say "go"', "d"]
-    assert bad == [(3, f"{says}what comes after it (rows: 1, bytes: 15) was read as if it were closed in its line")]
+    assert bad == [(3, f"{says}what follows (rows: 1, bytes: 15) was read as if the quote were closed in its line")]
     found, bad = read('1|"two\n', 'lines" and more\n', "2|b\n")
     assert found == ["two\nlines and more", "b"]
     assert bad == [(2, f"{says}its cell was read up to the next quote (further lines: 1, bytes: 16)")]
@@ -221,7 +221,7 @@ def test_a_quote_that_is_not_closed_is_counted(tmp_path: Path) -> None:
     assert (unread["t.csv"]["line"], unread["t.csv"]["count"]) == (2, 1)
     assert "(rows: 28, bytes:" in unread["t.csv"]["reason"]
     assert "a quote in its header is not closed in its line" in unread["u.csv"]["reason"]
-    told = ":2: the quote that opens here is not closed: what comes after it (rows: 28"
+    told = ":2: the quote that opens here is not closed: what follows (rows: 28"
     assert told in terminal_table(summary, 250)
 
 
@@ -469,7 +469,7 @@ def test_a_database_that_is_written_to_is_never_an_old_copy(tmp_path: Path, monk
     assert records == []
     assert [one.reason for one in bad] == [
         "it cannot be read: part of it is in copy.db-journal, which cannot be read here: copy both files to a folder "
-        "that can be written to, and open the copy once with its own program"
+        "that can be written to, and open the copy once with the program that made it"
     ]
 
 
@@ -517,7 +517,7 @@ def test_a_field_keeps_reasoning_apart_and_takes_one_role(write: Write) -> None:
     assert texts(everything(path, field='messages[role="assistant"]')[0]) == ["t | a", "r | b"]
     records, bad = everything(path, field="messages[role=model].content")
     assert records == []
-    assert "holds no text of a model" in bad[0].reason
+    assert "contains no text of a model" in bad[0].reason
     lines = write("y.jsonl", jsonl(USER, said("c"), {"type": "x"}))
     records, bad = everything(lines, field="[role=assistant].content")
     assert (texts(records), len(bad)) == (["c"], 1)
@@ -557,7 +557,7 @@ def test_the_summary_says_what_was_read_and_what_was_not(tmp_path: Path) -> None
     passed = {one["reason"]: one["count"] for one in made["passed_over"]}
     assert passed["files ending in .html"] == 2
     assert passed["README files"] == passed["hidden files and folders"] == 1
-    assert passed[".csv files that hold no known format"] == 1
+    assert passed[".csv files in no known format"] == 1
     assert made["passed_over"][0]["files"]
 
 
@@ -621,11 +621,11 @@ def test_pairs_made_by_line_number_are_counted_and_said(tmp_path: Path) -> None:
         assert compare(a.outcomes(), b.outcomes()).by_number == 2
     command = [sys.executable, "-m", "lzsampler.cli.main", "diff", *sides]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert "Paired by line number, since the rows have no id: 2 of 3 pairs" in done.stdout
+    assert "Paired by line number, because the rows have no id: 2 of 3 pairs" in done.stdout
 
 
 def test_nothing_is_passed_over_in_silence(write: Write) -> None:
     """Files of a known format without a text of a model, and a zip without a file that is read."""
     _, bad = everything(write("x.jsonl", jsonl(USER, USER)))
-    assert [one.reason for one in bad] == ["it was read as openai-chat, and holds no text of a model"]
+    assert [one.reason for one in bad] == ["it was read as openai-chat, and contains no text of a model"]
     assert find(write("page.html", b"<html>"))[1][0].reason.startswith("it is HTML")

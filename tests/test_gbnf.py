@@ -211,7 +211,7 @@ def test_what_it_refuses_is_said_in_one_line(vocabulary: Vocabulary, capfd: pyte
         ('root ::= "' + "a" * 1000 + '"{1001}', "counts that repeat at most 1,000,000 characters, got 1,003,002"),
         (
             'root ::= "x"\n' + "".join(f'a{i} ::= a{i + 1} "x" | a{i + 1}\n' for i in range(40)) + 'a40 ::= "z"',
-            "text must be GBNF whose rules begin in at most 20,000,000 ways, but these begin in more",
+            "text must be GBNF whose rules begin in at most 20,000,000 ways, but these begin in more ways",
         ),
         ('root ::= "a"{' + "1" * 5000 + ",2}", "text must be GBNF that llama.cpp can use: "),
         ("[" * 65000, "text must be GBNF, but it has no rule"),

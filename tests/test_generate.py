@@ -384,7 +384,7 @@ def test_reasoning_is_split_off(text: str, prompt: str, reasoning: str | None, c
         (PROMPT, {"max_tokens": -2}, "max_tokens must be from -1 to .*, got -2"),
         (PROMPT, {"stop": 5}, "stop must be strings that are not empty, got 5"),
         (PROMPT, {"stop": ""}, "stop must be strings that are not empty, got ''"),
-        (PROMPT, {"grammar": "a*"}, r"grammar must be a Grammar, got 'a\*': make one by Grammar\.regex"),
+        (PROMPT, {"grammar": "a*"}, r"grammar must be a Grammar, got 'a\*': make a grammar by Grammar\.regex"),
         (PROMPT, {"draft": "tale-1m"}, r"draft must be a Draft, got 'tale-1m': Draft\(Model\(path\)\)"),
         (PROMPT, {"on_loop": "trim_loop"}, "on_loop must be one of off, stop, trim, rewind, close-think, boost, got"),
         (PROMPT, {"loop_scope": "thoughts"}, "loop_scope must be some of thinking, answer, tool, got 'thoughts'"),

@@ -89,7 +89,7 @@ def test_what_a_grammar_cannot_be_used_with(model: Model) -> None:
     grammar = Grammar.regex("a", model)
     with pytest.raises(ValueError, match="ignore_eos forbids the tokens that end a text"):
         generate(model, PROMPT, GenerationConfig(GREEDY, ignore_eos=True, grammar=grammar))
-    with pytest.raises(ValueError, match="on_loop='close-think' writes what a grammar may refuse"):
+    with pytest.raises(ValueError, match="on_loop='close-think' writes tokens that a grammar may refuse"):
         generate(model, PROMPT, GenerationConfig(GREEDY, grammar=grammar, on_loop="close-think"))
     with pytest.raises(ValueError, match="grammar must be for 4096 tokens, but its vocabulary has 32000"):
         generate(model, PROMPT, GenerationConfig(GREEDY, grammar=Grammar.regex("a", token_bytes(SPM))))
@@ -109,7 +109,7 @@ def test_lzs_generate_with_a_regex_and_with_choices() -> None:
     assert re.fullmatch("[0-9]{4}", record["messages"][-1]["content"])
     assert record["settings"]["grammar"] == {"regex": "[0-9]{4}"}
     assert lzs("-q", "--choice", "red", "--choice", "blue", PROMPT).stdout.strip() in ("red", "blue")
-    said = "the text ends before it matches what was asked for: -n N lets it be longer"
+    said = "the text ends before it matches the grammar: -n N lets it be longer"
     assert said not in lzs("--choice", "red", "--choice", "blue", PROMPT).stderr
     assert said in lzs("--regex", "[a-z]{200}", "-n", "3", PROMPT).stderr
 

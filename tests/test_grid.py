@@ -160,7 +160,7 @@ def test_lists_are_combinations(tmp_path: Path) -> None:
         ("a = " + "[" * 100_000, "is no grid: it is nested too deeply"),
         (
             '[[setting]]\nkind = "a"\nlz_penalty = 0.2\n[[setting]]\nkind = "b"\nlz_penalty = 0.2',
-            r"\[\[setting\]\] 2 of kind b sets the same as one of kind a before it \(T=0 lz_penalty=0.2\)",
+            r"\[\[setting\]\] 2 of kind b has the values of an earlier one, of kind a \(T=0 lz_penalty=0.2\)",
         ),
         (
             f"[[setting]]\nlz_penalty = {[i / 1000 for i in range(1, 202)]}\nlz_window = {list(range(2, 52))}",

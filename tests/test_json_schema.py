@@ -479,7 +479,7 @@ def test_hostile_schemas_are_refused_or_cheap() -> None:
     counts: Any = {"type": "string", "maxLength": 1000}
     for _ in range(4):
         counts = {"type": "array", "items": counts, "maxItems": 1000}
-    with pytest.raises(ValueError, match="repetitions that are counted are nested too deep"):
+    with pytest.raises(ValueError, match="counted repetitions are nested too deep"):
         grammar_of(counts)
 
 

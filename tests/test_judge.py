@@ -130,7 +130,7 @@ def test_a_model_without_a_template_goes_on_from_the_question(tmp_path: Path) ->
 def test_a_model_that_cannot_judge_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(LzsError, match="its chat template changes the text of a message"):
         Judge(changed(tmp_path, b"{{ m['content'] }}{% elif", b"{{ m['CONTENT'] }}{% elif"))
-    with pytest.raises(LzsError, match=r"cannot judge in a context of 100 tokens: it takes \d+"):
+    with pytest.raises(LzsError, match=r"cannot judge in a context of 100 tokens: it needs \d+"):
         Judge(default_model(), n_ctx=100)
     with pytest.raises(ValueError, match="does not exist"):
         Judge(tmp_path / "nothing.gguf")

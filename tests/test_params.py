@@ -277,7 +277,7 @@ def test_options_of_sampling_are_fields_that_begin_as_params_do() -> None:
         assert default in (None, starts.get(name, getattr(Params(), name)))
         if name in PRESETS["default"]:
             assert default is None
-            assert f"(default: {PRESETS['default'][name]}, or that of --preset)" in declared.settings["help"]
+            assert f"(default: {PRESETS['default'][name]}, or the value of --preset)" in declared.settings["help"]
 
 
 def test_an_explanation_has_every_part_that_c_tells() -> None:

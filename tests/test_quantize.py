@@ -191,7 +191,7 @@ def test_arguments(bf16: Path, tmp_path: Path) -> None:
 def test_a_full_disk_is_seen_before_the_work(bf16: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = type("usage", (), {"free": 2_000_000})
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
-    with pytest.raises(LzsError, match=r"x\.gguf needs \d+ MB, and 2 MB of the disk are free: make room"):
+    with pytest.raises(LzsError, match=r"x\.gguf needs \d+ MB, but only 2 MB of the disk are free: make room"):
         quantize(bf16, tmp_path / "x.gguf")
     assert not list(tmp_path.iterdir())
 

@@ -74,7 +74,7 @@ def test_bad_records_say_where_and_why(write: Write) -> None:
     assert "--save-detailed" in bad[0].reason
     _, bad = everything(write("samples_x.jsonl", jsonl({"doc_id": 0, "doc": {}, "resps": [[[-1.5, True]]]})))
     assert [record.reason for record in bad] == [
-        "nothing was generated: the file holds log-likelihoods of given answers"
+        "nothing was generated: the file contains log-likelihoods of given answers"
     ]
 
 

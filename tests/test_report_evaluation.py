@@ -205,7 +205,7 @@ def test_overhead_is_shown_where_it_is_known(page: str, tmp_path: Path) -> None:
 def test_several_comparisons_are_pointed_out(page: str) -> None:
     text = text_of(static(page))
     assert "8 settings are compared: even if no penalty had any effect, 0.4 of these p would be below 0.05" in text
-    assert "Those below 0.00625 (0.05 / 8, Bonferroni)" in text
+    assert "Values of p below 0.00625 (0.05 / 8, Bonferroni)" in text
     assert "Bonferroni" in text
 
 

@@ -223,7 +223,7 @@ def test_table_has_the_figures() -> None:
     lines = table.split("\n")
     assert lines[0].startswith("5 of 50 records loop: 10.0 % (95 % interval 4.35 to 21.4 %)")
     assert (
-        lines[1] == "5 have literal repeats (any unit, 20 copies), which may not be loops: indentation and rulers count"
+        lines[1] == "5 have literal repeats (any unit, 20 copies), which may not be loops: indentation and dashes count"
     )
     small = next(line for line in lines if line.startswith("small"))
     assert small.split() == ["small", "5", "100", "%", "56.6", "to", "100", "%", "4", "%", "20", "725"]

@@ -163,7 +163,7 @@ def test_a_draft_warns_where_it_may_change_a_text(off: Model, auto: Model) -> No
 def test_as_an_error_it_refuses_before_anything_is_written(off: Model, tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", RoundingWarning)
-        with pytest.raises(RuntimeError, match="texts with a draft may differ from those without one"):
+        with pytest.raises(RuntimeError, match="texts with a draft may differ from texts without a draft"):
             generate(off, PROMPT, GenerationConfig(Params(), max_tokens=5, draft=Draft(lookup=3)), on_text=pytest.fail)
         prompts = tmp_path / "p.jsonl"
         prompts.write_text('{"prompt": "Once"}\n')
@@ -220,7 +220,7 @@ def test_one_line_says_it_and_require_exact_refuses(tmp_path: Path) -> None:
     rounded = lzs("-q", "-fa", "off", PROMPT)
     assert rounded.returncode == 0
     (line,) = rounded.stderr.splitlines()
-    assert line.startswith("lzs: texts with a draft may differ from those without one: the logits of tale-7m-q8_0.gguf")
+    assert line.startswith("lzs: texts with a draft may differ from texts without a draft: the logits of tale-7m-q8_0")
     assert line.endswith("; -fa on prevents it for weights such as Q8_0")
     saved = tmp_path / "x.jsonl"
     refused = lzs("-fa", "off", "--require-exact", "--save", str(saved), PROMPT)

@@ -176,7 +176,7 @@ def test_settings_that_cannot_change(change: dict[str, Any], difference: str) ->
         sampler.set_params(replace(BEFORE, **change))
     other = Sampler(50, replace(BEFORE, **change))
     with pytest.raises(
-        ValueError, match=rf"^{difference} by copying from another sampler: clone\(\) that one instead$"
+        ValueError, match=rf"^{difference} by copying from another sampler: clone\(\) the other one instead$"
     ):
         sampler.copy_from(other)
     assert sampler.params == BEFORE

@@ -129,7 +129,7 @@ def test_the_command() -> None:
     assert json.loads(quiet.stdout)["same"] is True
     larger = lzs("-m", "tale-1m", "-md", "tale-7m")
     assert larger.returncode == 0
-    assert larger.stderr.count("is larger than tale-1m-q8_0.gguf: by their sizes at most 0.") == 1
+    assert larger.stderr.count("is larger than tale-1m-q8_0.gguf: by their sizes, the speed is at most 0.") == 1
 
 
 def test_texts_that_are_the_same_by_chance_are_not_enough() -> None:

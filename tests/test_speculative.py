@@ -494,7 +494,7 @@ def test_settings_are_checked(small: Model) -> None:
         ({"n_max": "most"}, "n_max must be auto or from 0 to 32, got 'most'"),
         ({"n_min": 17}, "n_min must be from 0 to 16, which is the longest block of n_max auto, got 17"),
         ({"lookup": -1}, "lookup must be from 0 to 65535, got -1"),
-        ({"model": None}, r"a draft needs something that proposes tokens: Draft\(Model\(path\)\) or Draft\(lookup=3\)"),
+        ({"model": None}, r"a draft needs a source of tokens: give Draft\(Model\(path\)\) or Draft\(lookup=3\)"),
     ]
     for settings, message in refused:
         with pytest.raises(ValueError, match=message):

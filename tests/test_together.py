@@ -213,7 +213,7 @@ def test_texts_that_are_the_same_share_their_decodes(
 def test_what_cannot_draft_is_refused(model: Model, small: Model) -> None:
     refused: list[tuple[Any, type[Exception], str]] = [
         (small, TypeError, "draft must be a Draft, got <lzsampler"),
-        (Draft(small, mode="mrs"), ValueError, "mode mrs is for one text: of several, each would depend on the"),
+        (Draft(small, mode="mrs"), ValueError, "mode mrs is for one text, because several texts would depend on"),
         (Draft(small, on_proposed=print), ValueError, "on_proposed is for one text: leave it out"),
         (Draft(model), ValueError, "the draft is the target itself"),
     ]

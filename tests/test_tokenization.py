@@ -400,7 +400,7 @@ def test_arguments_are_checked() -> None:
         Spelling(tokens, scores=[1.0])
     with pytest.raises(ValueError, match="words must be one of none, gpt2"):
         Spelling(tokens, merges=[], words="bert")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="words and whole_words belong to merges"):
+    with pytest.raises(ValueError, match="words and whole_words need merges"):
         Spelling(tokens, scores=[0.0] * 4, words="gpt2")
     with pytest.raises(ValueError, match="whole_words is about the words of a pre-tokenizer: give words, too"):
         Spelling(tokens, merges=[], whole_words=True)

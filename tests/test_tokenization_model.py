@@ -97,7 +97,7 @@ def test_a_model_whose_tokenizer_is_not_known_is_refused(tale: Model, monkeypatc
 
     monkeypatch.setattr(spelling, "WORDS_OF", {})
     with pytest.raises(
-        LzsError, match=r"lzsampler does not know how the tokenizer of tale-7m-q8_0.gguf writes texts: its pre-"
+        LzsError, match=r"lzsampler does not know how the tokenizer of tale-7m-q8_0.gguf splits texts: its pre-"
     ):
         spelling.spelling_of(Vocabulary(tale.path), gguf.read(tale.path), tale.token_bytes)
 

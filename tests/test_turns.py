@@ -210,10 +210,10 @@ def test_the_rate_of_turns_is_of_conversations(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["audit", "--select", "LZR012"], "LZR012 is looked for with --turns only: add --turns"),
-        (["audit", "--turns", "--ignore", "LZR012"], "--ignore LZR012 leaves out all that --turns looks for"),
-        (["audit", "--select", "LZR001,LZR012"], "LZR012 is looked for with --turns only: add --turns"),
-        (["audit", "--fail-over", "turn_loop_rate=1%"], "turn_loop_rate is measured with --turns only: add it"),
+        (["audit", "--select", "LZR012"], "LZR012 is found only with --turns: add --turns"),
+        (["audit", "--turns", "--ignore", "LZR012"], "--ignore LZR012 turns off the only rule of --turns"),
+        (["audit", "--select", "LZR001,LZR012"], "LZR012 is found only with --turns: add --turns"),
+        (["audit", "--fail-over", "turn_loop_rate=1%"], "turn_loop_rate is measured only with --turns: add it"),
         (
             ["audit", "--turns", "--by", "model", "--fail-over", "m.turn_loop_rate=1%"],
             "loops over turns belong to no group",

@@ -115,7 +115,7 @@ def test_another_audit_is_refused_by_name(tmp_path: Path, changes: dict[str, Any
     folder(tmp_path)
     with pytest.raises(LzsError) as error:
         folder(tmp_path, **changes)
-    assert str(error.value) == f"{tmp_path} holds another audit ({said}): choose another folder, or delete this one"
+    assert str(error.value) == f"{tmp_path} contains another audit ({said}): choose another folder, or delete this one"
 
 
 def test_another_version_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +146,7 @@ def test_a_folder_of_another_format_is_refused_by_name(tmp_path: Path) -> None:
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
-    with pytest.raises(LzsError, match="is not empty and does not hold an audit"):
+    with pytest.raises(LzsError, match="is not empty and contains no audit"):
         folder(tmp_path)
     assert os.listdir(tmp_path) == ["thesis.tex"]
     with pytest.raises(FileExistsError):
@@ -215,7 +215,7 @@ def test_json_of_another_shape_is_damage(tmp_path: Path, name: str, content: byt
 
 
 def test_a_process_killed_before_its_first_file_leaves_a_folder_that_can_be_used(tmp_path: Path) -> None:
-    """The file that was being written made the folder one that "does not hold an audit"."""
+    """The file that was being written made the folder one that "contains no audit"."""
     (tmp_path / "lock").touch()
     (tmp_path / ".lzs-0123456789abcdef.tmp").touch()
     assert folder(tmp_path).is_one()

@@ -144,9 +144,7 @@ def test_patterns_leave_out_what_yaml_cannot_hold() -> None:
         assert dot.match(f'"{text}"') == match, text
     assert grammar_of({"type": "string", "pattern": "^\\s$"}).match('"\u2028"') == "no"
     for pattern in ("a\u0085", "[\u0080-\u009f]", "\\ufeff"):
-        with pytest.raises(
-            ValueError, match="at #/pattern: a control character, or one that ends a line, is not supported"
-        ):
+        with pytest.raises(ValueError, match="at #/pattern: a control character or a line end is not supported"):
             grammar_of({"pattern": pattern})
     assert grammar_of({"format": "date", "type": "string"}).match('"2024-02-29"') == "yes"
 

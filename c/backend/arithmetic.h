@@ -1,21 +1,22 @@
 /* arithmetic.h - the float functions on which the choice of a token depends, made of single IEEE operations only.
  *
- * They use no libm, no fused multiply-add and no reassociation, so that a result has the same bits on every CPU, in
- * every vector width and on a GPU (docs/determinism.md). The polynomials are minimax fits with the coefficients rounded
- * to float; the stated errors were measured against double precision at 4 million points of the interval.
+ * The functions use no libm, no fused multiply-add and no reassociation. So a result has the same bits on every CPU, in
+ * every vector width and on a GPU (docs/determinism.md). The polynomials are minimax fits whose coefficients are
+ * rounded to float. The errors stated below were measured against double precision at 4 million points of each
+ * interval.
  */
 #ifndef LZS_ARITHMETIC_H
 #define LZS_ARITHMETIC_H
 
-/* GCC has a macro for each part of -ffast-math, MSVC for /fp:fast. clang has macros for -ffast-math as a whole and for
- * finite numbers. */
+/* GCC has a macro for each part of -ffast-math, and MSVC has a macro for /fp:fast. clang has macros only for
+ * -ffast-math as a whole and for -ffinite-math-only. */
 #if defined(__FAST_MATH__) || defined(__NO_SIGNED_ZEROS__) || defined(__ASSOCIATIVE_MATH__) || \
     defined(__RECIPROCAL_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || defined(_M_FP_FAST)
 #  error "lzsampler needs IEEE arithmetic: build without -ffast-math, its parts and /fp:fast"
 #endif
-/* Most compilers fuse a * b + c by default, which rounds once instead of twice. For nvcc, -fmad=false prevents it.
- * clang's first pragma undoes the parts of -ffast-math. Neither pragma overrides -ffp-contract=fast: with that flag
- * test_arithmetic fails. */
+/* Most compilers by default fuse a * b + c into one operation, which rounds once instead of twice. For nvcc,
+ * -fmad=false prevents fusing. clang's first pragma undoes the parts of -ffast-math. Neither pragma overrides
+ * -ffp-contract=fast: with that flag test_arithmetic fails. */
 #if defined(__CUDACC__)
 #elif defined(__clang__)
 #  pragma clang diagnostic push
@@ -69,7 +70,7 @@ LZS_DEVICE static inline float lzs_quotient_of_integers(float x, float y) {
     if (magnitude == 0) return x;
     if (exponent) {
         mx |= 0x800000u;
-    } else { /* a denormal number */
+    } else { /* x is denormal */
         for (exponent = 1; !(mx & 0x800000u); exponent--) mx <<= 1;
     }
     exponent += 127 - (int32_t)(lzs_float_bits(y) >> 23);
@@ -79,9 +80,10 @@ LZS_DEVICE static inline float lzs_quotient_of_integers(float x, float y) {
     }
     if (exponent > 254) return lzs_bits_float(sign | 0x7f800000u);
     const uint64_t numerator = (uint64_t)mx << 25;
-    const uint64_t quotient = numerator / my; /* 24 bits and two more; the last is also set by a remainder */
+    const uint64_t quotient = numerator / my; /* 26 bits, two more than a float has; a remainder sets the last bit of
+                                               * q */
     const uint32_t q = (uint32_t)quotient | (quotient * my != numerator);
-    int32_t shift = exponent > 0 ? 2 : 3 - exponent; /* how far to shift right to the float's last bit */
+    int32_t shift = exponent > 0 ? 2 : 3 - exponent; /* number of bits of q below the float's last bit */
     if (shift > 28) shift = 28;
     const uint32_t left = q & ((1u << shift) - 1), half = 1u << (shift - 1);
     uint32_t rounded = q >> shift;
@@ -99,8 +101,8 @@ LZS_DEVICE static inline float lzs_quotient(float x, float y) {
 #endif
 }
 
-/* An unsigned key that is ordered as the floats are. -0 and +0 share a key. NaN has no key: callers refuse NaN
- * before. */
+/* Returns the key of x, an unsigned integer. Keys have the order of the floats. -0 and +0 share a key. NaN has no key:
+ * callers must refuse NaN first. */
 LZS_DEVICE static inline uint32_t lzs_key(float x) {
     uint32_t u = lzs_float_bits(x + 0.0f); /* -0 + 0 = +0 */
     return u ^ ((u >> 31) ? 0xffffffffu : 0x80000000u);
@@ -140,8 +142,8 @@ LZS_DEVICE static inline float lzs_log2(float v) {
     return (float)e + lzs_log2_1p(m - 1.0f);
 }
 
-/* 2^g for g in [-1/2, 1/2], relative error 1.1e-7; never above 1 for g <= 0. Used for the probabilities that are
- * reported to the caller. */
+/* 2^g for g in [-1/2, 1/2], relative error 1.1e-7; never above 1 for g <= 0. The probabilities of lzs_distribution are
+ * computed with this function. */
 LZS_DEVICE static inline float lzs_exp2_half(float g) {
     float p = 0x1.41fbbap-13f;
     p = p * g + 0x1.5f3e54p-10f;
@@ -152,10 +154,10 @@ LZS_DEVICE static inline float lzs_exp2_half(float g) {
     return p * g + 1.0f;
 }
 
-/* A weight in 16ths of a bit, w = 2^31 * 2^(-i/16) * 2^(-f/16) >> n: the table has the factor 2^31 * 2^(-i/16). The
- * factor 2^(-f/16), for f in [0, 1), is a parabola: (f - ORIGIN)^2 + LEAST, in a unit that is a factor of the table's
- * entries. Its relative error grows from -4.3e-7 at f = 0 to 4.3e-7 at f = 1, so a weight steps down where i
- * changes. */
+/* For y = n + (i + f) / 16 with integers n and i < 16 and f in [0, 1), the weight is 2^31 * 2^(-i/16) * 2^(-f/16) >> n.
+ * The parabola (f - ORIGIN)^2 + LEAST approximates 2^(-f/16), up to a constant factor. Entry i of the table is 2^31 *
+ * 2^(-i/16) divided by this factor. The relative error of the parabola grows from -4.3e-7 at f = 0 to 4.3e-7 at f = 1.
+ * So the weight does not grow where y passes from f = 1 to f = 0 of the next i. */
 LZS_DEVICE static const float lzs_weight_table[16] = {
     0x1.e16d76p+20f, 0x1.cd0442p+20f, 0x1.b97896p+20f, 0x1.a6c10ep+20f, 0x1.94d4aap+20f, 0x1.83aad0p+20f,
     0x1.733b3ep+20f, 0x1.637e0ep+20f, 0x1.546bb2p+20f, 0x1.45fcecp+20f, 0x1.382acap+20f, 0x1.2aeeaap+20f,
@@ -164,7 +166,7 @@ LZS_DEVICE static const float lzs_weight_table[16] = {
 #define LZS_WEIGHT_ORIGIN 0x1.795cc8p+4f
 #define LZS_WEIGHT_LEAST 0x1.0a624cp+9f
 
-/* About 2^31 * 2^-y for y >= 0 (also +inf), rounded down: the integer weight that top-p sums. Before rounding, the
+/* The integer weight that top-p sums: about 2^31 * 2^-y, rounded down, for y >= 0 (also +inf). Before rounding, the
  * relative error is below 6.5e-7. The weight never grows with y, is below 2^31, and is 0 from y = 31 on. */
 LZS_DEVICE static inline uint32_t lzs_weight(float y) {
     float s = y * 16.0f;
@@ -175,8 +177,8 @@ LZS_DEVICE static inline uint32_t lzs_weight(float y) {
     return (uint32_t)v >> (m >> 4);
 }
 
-/* 2^-y as a double, for y >= 0: the unnormalized probability. It is 0 from y = 125.5 on, so a float can hold every
- * result. */
+/* 2^-y as a double, for y >= 0: the unnormalized probability. The result is 0 from y = 125.5 on, so a float can hold
+ * every result. */
 LZS_DEVICE static inline double lzs_exp2_neg(float y) {
     if (!(y < 125.5f)) return 0.0;
     uint32_t n = (uint32_t)(y + 0.5f);
@@ -188,7 +190,7 @@ LZS_DEVICE static inline double lzs_exp2_neg(float y) {
 }
 
 /* Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): 128 random bits from a counter and
- * a key, so a draw depends only on what it is used for, and not on earlier draws. */
+ * a key. The bits depend on nothing else, so a draw does not depend on earlier draws. */
 LZS_DEVICE static inline void lzs_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
     uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0], k1 = key[1];
     for (int round = 0; round < 10; round++) {

@@ -1,7 +1,7 @@
 /* backend.h - the CPU backend: what may be picked from a row, and the draw.
  *
- * A row is only read. The tokens that a plan edits are taken out of it by a mask, and their edited logits are kept in
- * an array beside the row. Every pass runs over the row and then over the edited logits.
+ * A row is only read. A mask excludes the edited tokens from the row, and an array beside the row holds their edited
+ * logits. Every pass runs over the row and then over this array.
  */
 #ifndef LZS_BACKEND_H
 #define LZS_BACKEND_H
@@ -9,23 +9,23 @@
 #include "../plan/plan.h"
 #include "kernels.h"
 
-/* Tokens that the list holds. A top-k of up to half of this number is taken out of the row in one pass. */
+/* The capacity of the list, in tokens. A top-k of up to LZS_LIST / 2 is taken out of the row in one pass. */
 #define LZS_LIST 2048
 
 struct lzs_backend {
-    int32_t n_vocab; /* vocabulary size of the largest rows */
+    int32_t n_vocab; /* greatest size of a row */
     size_t max_edits;
     const lzs_kernels *kernels;
-    uint32_t *allowed; /* (words of the vocabulary) the tokens of a step that no edit names */
-    bool all_allowed;  /* whether all bits of `allowed` are set, as a step without a mask needs */
+    uint32_t *allowed; /* (lzs_mask_words) mask of the allowed tokens that the plan does not edit */
+    bool all_allowed;  /* whether all bits of `allowed` are set; a step without a mask begins with all bits set */
     float *values;     /* (max_edits) edited logits, -inf if the mask forbids the token */
-    float *maxima;     /* (16 a stretch) by group: the largest logit, which the race replaces by a bound */
-    float *best;       /* by stretch: the largest logit (stretches, rounded up to a multiple of 16) */
+    float *maxima;     /* (16 for each stretch) largest logit of each group, which the race replaces by a bound */
+    float *best;       /* (number of stretches, rounded up to a multiple of 16) largest logit of each stretch */
     lzs_list list;
     union { /* scratch memory: each stage uses one member at a time */
         lzs_histogram *histogram;
-        uint32_t *words; /* (16 a stretch) random words of the groups */
-        uint64_t *room;  /* (LZS_LIST) for sorting */
+        uint32_t *words; /* (16 for each stretch) random word of each group */
+        uint64_t *room;  /* (LZS_LIST) memory for sorting */
     } scratch;
 };
 
@@ -33,13 +33,13 @@ struct lzs_backend {
 typedef struct lzs_candidates {
     lzs_row row; /* the unedited logits; the row's mask excludes the edited tokens */
     const lzs_edit *edits;
-    const float *values; /* (n_edits) */
+    const float *values; /* (n_edits) edited logits */
     int32_t n_edits;
     lzs_top top;
-    lzs_softmax_scale scale; /* of the draw */
+    lzs_softmax_scale scale; /* scale of the draw */
     lzs_cut cut;
-    bool masked; /* the plan has a mask */
-    bool listed; /* the backend's list has all tokens that stay, in any order */
+    bool masked; /* whether the plan has a mask */
+    bool listed; /* whether the backend's list holds all tokens that stay, in any order */
 } lzs_candidates;
 
 static inline float lzs_temperature_scale(float temperature) {
@@ -51,22 +51,23 @@ static inline float lzs_temperature_scale(float temperature) {
 lzs_status lzs_backend_begin(lzs_backend *b, const float *row, const lzs_plan *plan, lzs_candidates *c);
 void lzs_backend_end(lzs_backend *b, const lzs_candidates *c);
 
-/* Sets c->cut. Fills the list if all tokens that stay fit (truncate.c). The plan's temperature must not be 0. */
+/* Sets c->cut. If the list has room for all tokens that stay, fills the list (truncate.c). The plan's temperature must
+ * not be 0. */
 void lzs_truncate(lzs_backend *b, const lzs_plan *plan, lzs_candidates *c);
 
-/* Writes the first `capacity` tokens that stay, by ascending id: ids and logits. Returns the number of all that stay
- * (collect.c). */
+/* Writes the ids and logits of the first `capacity` tokens that stay, by ascending id. Returns the number of all tokens
+ * that stay (collect.c). */
 size_t lzs_collect(lzs_backend *b, const lzs_candidates *c, int32_t *ids, float *logits, size_t capacity);
 
-/* The draw (race.c). */
+/* Draws a token (race.c). */
 int32_t lzs_race_pick(lzs_backend *b, const lzs_candidates *c, const lzs_plan *plan);
 
 /* Picks a token, and processes the row in place as lzs_backend_process does. */
 lzs_status lzs_backend_sample_and_process(lzs_backend *b, float *row, const lzs_plan *plan, int32_t *token);
 
-/* Fills the backend's list with the k best tokens of a row, best first, after the plan's edits and mask; k is at most
- * LZS_LIST / 2. Returns how many: fewer than k if fewer are allowed, and 0 if the tokens cannot be found directly (NaN,
- * thousands of equal logits). */
+/* Applies the plan's edits and mask to a row, and fills the backend's list with the k best tokens, best first. k is at
+ * most LZS_LIST / 2. Returns the number of tokens in the list, which is below k if fewer than k tokens are allowed.
+ * Returns 0 after an error, or if thousands of logits are equal. */
 int32_t lzs_backend_best(lzs_backend *b, const float *row, const lzs_plan *plan, int32_t k);
 
 #endif

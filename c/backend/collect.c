@@ -27,7 +27,7 @@ static size_t collect_list(lzs_backend *b, int32_t *ids, float *logits, size_t c
     return n;
 }
 
-/* The unedited tokens that stay, in order of ids. */
+/* Writes the unedited tokens that stay, in order of ids. */
 static size_t collect_row(lzs_backend *b, const lzs_candidates *c, int32_t *ids, float *logits, size_t capacity) {
     float low = lzs_key_float(c->cut.key);
     size_t n = 0;
@@ -54,8 +54,8 @@ size_t lzs_collect(lzs_backend *b, const lzs_candidates *c, int32_t *ids, float 
         n += lzs_inside(c->cut, lzs_key(c->values[i]), c->edits[i].token);
     }
     if (n > capacity || n == n_row) return n;
-    /* Edited tokens come in any order. As many as the list holds are sorted, and merged into the result from its back,
-     * until none is left. */
+    /* Edited tokens come in any order. So they are sorted in portions of up to LZS_LIST tokens. Each portion is merged
+     * into the result, beginning with the largest ids. */
     size_t done = n_row;
     for (int32_t i = 0; i < c->n_edits;) {
         uint64_t *keys = b->list.packed;

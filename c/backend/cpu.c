@@ -1,11 +1,11 @@
-/* cpu.c - the CPU backend: rows of logits and plans -> tokens, distributions, processed rows. */
+/* cpu.c - the CPU backend: turns rows of logits and plans into tokens, distributions and processed rows. */
 #include <string.h>
 
 #include "../room.h"
 #include "backend.h"
 #include "sort.h"
 
-/* ---- life ---- */
+/* ---- creating and freeing ---- */
 
 static size_t n_groups(int32_t n_vocab) {
     return (size_t)lzs_stretches(n_vocab) * LZS_STRETCH_GROUPS;
@@ -15,7 +15,7 @@ static size_t n_best(int32_t n_vocab) {
     return (n_groups(n_vocab) / LZS_STRETCH_GROUPS + 15) / 16 * 16;
 }
 
-/* The size of the scratch memory, in units of 8 bytes: the keys that are sorted there have 8 bytes. */
+/* The size of the scratch memory, in units of 8 bytes (the size of a sorted key). */
 static size_t n_scratch(const lzs_backend *b) {
     size_t n = (size_t)b->list.capacity, histogram = sizeof *b->scratch.histogram / 8, words = n_groups(b->n_vocab) / 2;
     if (histogram > n) n = histogram;
@@ -64,17 +64,16 @@ size_t lzs_backend_memory(const lzs_backend *b) {
 
 /* ---- a step ---- */
 
-/* Computes the edited logits, and excludes their tokens from the row by the mask. LZS_EINVAL if an edit's token is not
- * in the vocabulary, or if two edits name one token. */
+/* Computes the edited logits, and clears the bits of the edited tokens in b->allowed. LZS_EINVAL if an edit's token is
+ * not in the vocabulary, or if two edits have the same token. */
 static lzs_status edit(lzs_backend *b, const float *x, const lzs_plan *plan) {
     const uint32_t *mask = plan->mask;
     if (mask) {
         memcpy(b->allowed, mask, lzs_mask_words(plan->n_vocab) * sizeof *mask);
-    } else if (!b->all_allowed) { /* here and not when the backend is made, because most clones of a search never take a
-                                   * step */
+    } else if (!b->all_allowed) { /* set here and not in lzs_backend_new, because many clones never take a step */
         memset(b->allowed, 0xff, lzs_mask_words(b->n_vocab) * sizeof *b->allowed);
     }
-    b->all_allowed = false; /* until lzs_backend_end */
+    b->all_allowed = false; /* lzs_backend_end may set it again */
     for (size_t i = 0; i < plan->n_edits; i++) {
         int32_t token = plan->edits[i].token;
         bool known = (uint32_t)token < (uint32_t)plan->n_vocab;
@@ -86,9 +85,9 @@ static lzs_status edit(lzs_backend *b, const float *x, const lzs_plan *plan) {
     return LZS_OK;
 }
 
-/* Finds the maxima of the groups without the edited tokens. If the plan has no mask, edited tokens are a few holes in
- * the row. Then the whole row is read without a mask, and the groups whose maximum may come from an edited token are
- * read again. Returns whether a logit is NaN. */
+/* Finds the maximum of the unedited tokens of each group. If the plan has no mask, the edits exclude only a few tokens.
+ * So the whole row is read without a mask, and the groups whose maximum may come from an edited token are read again.
+ * Returns whether a logit is NaN. */
 static bool find_maxima(lzs_backend *b, const lzs_candidates *c) {
     const lzs_row *row = &c->row, whole = {row->x, row->n, NULL};
     bool holes = c->n_edits > 0 && !c->masked;
@@ -109,7 +108,7 @@ static bool find_maxima(lzs_backend *b, const lzs_candidates *c) {
     return nan;
 }
 
-/* The best token, edited or not. */
+/* Returns the best token, edited or not. */
 static lzs_top find_top(const lzs_backend *b, const lzs_candidates *c) {
     lzs_top top = {-INFINITY, -1, false};
     int32_t best = 0, n_stretches = lzs_stretches(c->row.n);
@@ -202,11 +201,11 @@ lzs_status lzs_backend_distribution(lzs_backend *b, const float *row, const lzs_
         if (*n > capacity) status = LZS_ESPACE;
     }
     if (status == LZS_OK) {
-        double sum = 0.0; /* in order of ids, so the sum is the same on every machine */
+        double sum = 0.0; /* added in order of ids, so the sum is the same on every machine */
         for (size_t i = 0; i < *n; i++) {
             double weight = lzs_exp2_neg(lzs_gap_bits(c.scale, probabilities[i]));
             sum += weight;
-            probabilities[i] = (float)weight; /* exact: the weight fits in a float */
+            probabilities[i] = (float)weight; /* exact, since the weight fits in a float */
         }
         for (size_t i = 0; i < *n; i++) probabilities[i] = (float)(probabilities[i] / sum);
     }
@@ -218,7 +217,7 @@ static float tempered(float x, float temperature) {
     return x <= FLT_MAX ? lzs_finite(x / temperature) : x; /* division must not make the logit infinite */
 }
 
-/* The unedited tokens. */
+/* Processes the unedited tokens. */
 static void process_row(const lzs_candidates *c, float t, float *out) {
     const float *x = c->row.x;
     float low = lzs_key_float(c->cut.key);

@@ -22,7 +22,8 @@ static uint64_t xcr0(void) {
 static void cpuid(uint32_t leaf, uint32_t r[4]) {
     __cpuid_count(leaf, 0, r[0], r[1], r[2], r[3]);
 }
-static uint64_t xcr0(void) { /* in assembly: the builtin needs -mxsave, and __builtin_cpu_supports needs compiler-rt */
+static uint64_t xcr0(void) { /* in assembly, because the builtin for xgetbv needs -mxsave, and __builtin_cpu_supports
+                              * needs compiler-rt */
     uint32_t low, high;
     __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     return (uint64_t)high << 32 | low;
@@ -67,7 +68,7 @@ static bool same(const char *a, const char *b) {
 }
 
 const lzs_kernels *lzs_kernels_best(void) {
-    /* All threads find the same table. It is kept, because where cpuid traps to a hypervisor a query costs 20 us. */
+    /* All threads find the same table. The table is kept, because a cpuid that traps to a hypervisor takes 20 us. */
     static chosen_kernels chosen;
     const lzs_kernels *best = chosen, *table, *named = NULL;
     if (best) return best;

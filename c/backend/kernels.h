@@ -1,10 +1,10 @@
-/* kernels.h - the inner loops over rows of logits and lists of tokens, as a table of functions. Each faster instruction
+/* kernels.h - the inner loops over rows of logits and lists of tokens, as a table of functions. Each vector instruction
  * set has a table of its own.
  *
- * kernels_scalar.c is the definition: every other table gives the same bits. Kernels know floats, bits and counts only.
- * The gap y(t) = (max - x(t)) * log2(e) / T says how many bits token t is below the best token. With it the softmax is
- * p(t) ~ 2^-y(t). Sort the tokens by descending logit, and equal logits by ascending token id. Every truncation keeps a
- * prefix of this order, so one cut says which tokens stay.
+ * kernels_scalar.c is the definition: every other table gives the same bits. Kernels work on floats, bits and counts
+ * only. The gap y(t) = (max - x(t)) * log2(e) / T says how many bits token t is below the best token. The softmax p(t)
+ * is proportional to 2^-y(t). Tokens are ordered by descending logit, and tokens with equal logits by ascending id.
+ * Every truncation keeps the beginning of this order, so one cut says which tokens stay.
  */
 #ifndef LZS_KERNELS_H
 #define LZS_KERNELS_H
@@ -36,9 +36,9 @@ typedef struct lzs_cut {
 } lzs_cut;
 
 typedef struct lzs_top {
-    float max;      /* -inf when no token is allowed */
-    int32_t argmax; /* the lowest id on ties; -1 when no token is allowed */
-    bool nan;       /* an allowed logit is NaN */
+    float max;      /* largest allowed logit; -inf when no token is allowed */
+    int32_t argmax; /* token of the largest logit, the lowest id on ties; -1 when no token is allowed */
+    bool nan;       /* whether an allowed logit is NaN */
 } lzs_top;
 
 /* The first pass over a row also yields the maximum of each noise group of 64 tokens. These maxima say where large
@@ -56,14 +56,13 @@ static inline int32_t lzs_stretch_end(int32_t n_vocab, int32_t s) {
     return n_vocab - s * LZS_STRETCH < LZS_STRETCH ? n_vocab : (s + 1) * LZS_STRETCH;
 }
 
-/* What turns a logit into its gap in bits. */
+/* The numbers by which the gap of a logit is computed, in bits. */
 typedef struct lzs_softmax_scale {
     float max;
     float scale; /* log2(e) / temperature */
 } lzs_softmax_scale;
 
-/* Tokens taken out of a row. Each is packed into an integer. Descending integers are in the order of truncation: the
- * best token is the largest integer. */
+/* A list of tokens of a row. Each token is packed into an integer. The better a token, the larger its integer. */
 typedef struct lzs_list {
     uint64_t *packed; /* (n of capacity) key of the logit << 32 | ~id */
     int32_t n;
@@ -88,86 +87,88 @@ LZS_DEVICE static inline float lzs_packed_x(uint64_t packed) {
 
 /* A histogram of tokens by gap: bin b holds the tokens with y in [from + b / per_bit, from + (b + 1) / per_bit), up to
  * the limit. `above` holds the tokens with y < from. Each token adds its weight, or 1 if `count`. If tokens add
- * weights, `total` is the weight of all. `per_bit` is a power of two and `from` a multiple of a bin's width, so y -
- * from is exact. */
+ * weights, `total` is the weight of all tokens. `per_bit` is a power of two and `from` a multiple of a bin's width, so
+ * y - from is exact. */
 #define LZS_BINS 2048
 typedef struct lzs_histogram {
     float from, limit, per_bit;
-    bool count; /* each token adds 1 */
+    bool count; /* whether each token adds 1 */
     uint64_t above, total;
     uint64_t bins[LZS_BINS];
 } lzs_histogram;
 
-/* Sums of weights: of all tokens, and of those whose gap is below a limit. */
+/* `total` is the weight of all tokens, and `above` the weight of the tokens whose gap is below a limit. */
 typedef struct lzs_sums {
     uint64_t total, above;
 } lzs_sums;
 
-/* The token that leads the race so far. */
+/* A race (race.c), and the token with the smallest score so far. */
 typedef struct lzs_race {
     lzs_noise_key key;
     lzs_softmax_scale scale;
-    float score; /* +inf before the first token */
+    float score; /* smallest score so far; +inf before the first token */
     int32_t token;
 } lzs_race;
 
-/* Tokens that wait to run the race. Once LZS_WAITING tokens wait, the caller must run them. The arrays have further
+/* Tokens that wait to run the race. Once LZS_WAITING tokens wait, the caller must call `run`. The arrays have further
  * room for the tokens of one more group, and for what a vector store writes beyond the last token. */
 #define LZS_WAITING 32
 typedef struct lzs_runners {
-    const uint32_t *words; /* random words of all groups; if NULL, the few that are needed are computed */
+    const uint32_t *words; /* random words of all groups; if NULL, `run` computes the words that it needs */
     int32_t n;
     int32_t ids[LZS_WAITING + LZS_GROUP + 16];
-    float x[LZS_WAITING + LZS_GROUP + 16]; /* their logits */
+    float x[LZS_WAITING + LZS_GROUP + 16]; /* logits of the tokens */
 } lzs_runners;
 
-/* The LZ penalty of a token whose best match has length 1, by the distance d of its nearest occurrence. The bias is
- * -penalty * (log2_vocab - min(log2(d + plus), log2_vocab)). */
+/* The penalty of LZS_RULE_PAPER for a token whose best match has length 1. It depends on the distance d of the token's
+ * nearest occurrence. The bias is -penalty * (log2_vocab - min(log2(d + plus), log2_vocab)). */
 typedef struct lzs_nearest_price {
     const float *bias_at; /* bias_at[d]: the bias at distance d, d >= 1 */
     float penalty, log2_vocab;
-    int32_t plus; /* 1 or 0 */
+    int32_t plus; /* 1 for LZS_LZ_RATE, else 0 */
 } lzs_nearest_price;
 
 typedef struct lzs_kernels {
     const char *name;
-    /* Fills the maxima of the groups (16 a stretch; -inf if no token is allowed) and the maxima of the stretches.
-     * Returns whether an allowed logit is NaN. If so, the maxima are undefined. */
+    /* Fills the maxima of the groups (16 for each stretch; -inf if no token is allowed) and the maxima of the
+     * stretches. Returns whether an allowed logit is NaN. If so, the maxima are undefined. */
     bool (*max)(const lzs_row *row, float *maxima, float *best);
-    /* The maximum of one group of a row that has a mask. */
+    /* Returns the maximum of one group of a row that has a mask. */
     float (*max_of_group)(const lzs_row *row, int32_t group);
-    /* Appends the allowed tokens from `from` on whose logit is within [low, high], given the row's maxima; from is a
-     * multiple of 64. Returns the first token of the first group for which there was no room, or n. */
+    /* Appends to the list the allowed tokens with ids >= `from` and logits in [low, high]. `maxima` are the maxima of
+     * the row's groups; `from` is a multiple of 64. Returns the first token of the first group for which the list had
+     * no room, or row->n. */
     int32_t (*gather)(const lzs_row *row, const float *maxima, int32_t from, float low, float high, lzs_list *list);
-    /* How many of the n (a multiple of 16) maxima are at least `low`. */
+    /* Returns how many of n maxima are at least `low`; n is a multiple of 16. */
     int32_t (*count)(const float *maxima, int32_t n, float low);
     /* Adds the allowed tokens of [from, to) to the histogram; `from` is a multiple of 64, and to - from is at most
      * 1,024. */
     void (*weigh)(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, lzs_histogram *histogram);
-    /* Adds the weights of the allowed tokens of [from, to) to the sums, given the row's maxima; from is a multiple of
-     * 64, and there are at most 1,024 tokens. */
+    /* Adds the weights of the allowed tokens of [from, to) to the sums. `maxima` are the maxima of the row's groups;
+     * `from` is a multiple of 64, and to - from is at most 1,024. */
     void (*sum)(const lzs_row *row, const float *maxima, int32_t from, int32_t to, lzs_softmax_scale scale, float limit,
                 lzs_sums *sums);
     /* Fills the words of the groups 0 to n - 1, where n is a multiple of 16. Replaces the maximum of each group by a
      * lower bound of its tokens' scores (lzs_group_bound), or by +inf if the maximum is below `low`. Returns the least
      * bound. If the row's maximum is infinite, the bounds are meaningless. */
     float (*bounds)(lzs_noise_key key, int32_t n, lzs_softmax_scale scale, float low, uint32_t *words, float *maxima);
-    /* Writes the groups g < n (a multiple of 16) whose bound is above `above` and at most `score`. Returns how many.
-     * `groups` has room for 16 more. */
+    /* Writes the groups g < n whose bound is above `above` and at most `score`; n is a multiple of 16. Returns the
+     * number of groups written. `groups` has room for 16 more groups. */
     int32_t (*contenders)(const float *bounds, int32_t n, float above, float score, int32_t *groups);
-    /* Appends the tokens of a group that are allowed, inside the cut, and could win: with the smallest noise of the
-     * group, their score is at most the race's. */
+    /* Appends the tokens of a group that are allowed, are inside the cut and could win. A token could win if the
+     * group's smallest noise would give the token at most the race's score. */
     void (*open)(const lzs_row *row, int32_t group, uint32_t word, lzs_cut cut, const lzs_race *race,
                  lzs_runners *runners);
     /* Runs the race with all tokens that wait, and empties `runners`. */
     void (*run)(lzs_race *race, lzs_runners *runners);
     /* len[k] = tokens[k] == newest ? min(len[k] + 1, cap) : 0, for k < n */
     void (*extend)(uint16_t *len, const int32_t *tokens, int32_t n, int32_t newest, uint16_t cap);
-    /* Writes the indices k < n where len[k] >= least (at least 1); returns their number. */
+    /* Writes the indices k < n where len[k] >= least, and returns the number of these indices. `least` is at least
+     * 1. */
     int32_t (*find_long)(const uint16_t *len, int32_t n, uint16_t least, int32_t *indices);
-    /* Makes an edit of each of n entries, by the distance of the token's nearest occurrence in a history of `length`
-     * tokens. All entries are within the window of LZ. A table of 131,072 prices does not fit in a core's cache beside
-     * the entries, so kernels with wide vectors compute the price instead. */
+    /* Makes one edit for each of n entries, from the distance of the token's nearest occurrence in a history of
+     * `length` tokens. All entries are in reach of LZS_RULE_PAPER. A table of 131,072 prices does not fit in a core's
+     * cache beside the entries, so kernels with wide vectors compute the price instead of loading it. */
     void (*price_nearest)(const lzs_token_entry *entries, int32_t n, int32_t length, const lzs_nearest_price *price,
                           lzs_edit *edits);
 } lzs_kernels;
@@ -185,7 +186,7 @@ typedef struct lzs_kernels {
 #  define LZS_NEON 1
 #endif
 
-/* For functions that are called with constant arguments: by inlining, each call is compiled into a loop of its own. */
+/* Marks functions that are called with constant arguments. Inlining compiles each call into a loop of its own. */
 #ifdef LZS_MSVC
 #  define LZS_INLINE static __forceinline
 #else
@@ -200,13 +201,15 @@ extern const lzs_kernels lzs_kernels_avx2, lzs_kernels_avx512;
 extern const lzs_kernels lzs_kernels_neon;
 #endif
 
-/* The fastest table that this CPU runs, or the one that the environment variable LZS_KERNELS names, if it runs here. */
+/* Returns the table that the environment variable LZS_KERNELS names, if this CPU can run it; else the fastest table
+ * that this CPU can run. */
 const lzs_kernels *lzs_kernels_best(void);
 
-/* Table number i of the tables that this CPU runs. The scalar table is number 0. NULL if there is no table i. */
+/* Returns table number i of the tables that this CPU can run, or NULL if there is no table i. The scalar table is
+ * number 0. */
 const lzs_kernels *lzs_kernels_at(int i);
 
-/* The index of the lowest bit that is set; bits is not 0. */
+/* Returns the index of the lowest bit that is set; `bits` must not be 0. */
 static inline int lzs_lowest_bit(uint32_t bits) {
 #ifdef LZS_MSVC
     unsigned long at;
@@ -218,7 +221,7 @@ static inline int lzs_lowest_bit(uint32_t bits) {
 }
 
 static inline int lzs_lowest_bit_64(uint64_t bits) {
-#ifdef LZS_MSVC /* the scan of 64 bits is missing on 32-bit machines */
+#ifdef LZS_MSVC /* the intrinsic for 64 bits is missing on 32-bit machines */
     return (uint32_t)bits ? lzs_lowest_bit((uint32_t)bits) : 32 + lzs_lowest_bit((uint32_t)(bits >> 32));
 #else
     return __builtin_ctzll(bits);
@@ -226,7 +229,7 @@ static inline int lzs_lowest_bit_64(uint64_t bits) {
 }
 
 static inline int lzs_bit_count(uint32_t bits) {
-#ifdef LZS_MSVC /* sums bits by pairs, fours and bytes: the intrinsic is missing on Arm */
+#ifdef LZS_MSVC /* sums bits by pairs, fours and bytes, because the intrinsic is missing on Arm */
     bits -= bits >> 1 & 0x55555555u;
     bits = (bits & 0x33333333u) + (bits >> 2 & 0x33333333u);
     return (int)(((bits + (bits >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24);
@@ -261,9 +264,9 @@ LZS_DEVICE static inline void lzs_weigh_one(lzs_histogram *h, float y) {
     }
 }
 
-/* The constant of a lower bound of log2(E), for noise E of at least (k + 1/2) 2^-bits log2(e). A word gives at least
- * this noise before rounding (noise.h). The bits of a float, read as a fixed-point number, lie below its log2. 0.01 is
- * more than all rounding errors. */
+/* The number that lzs_log2_below subtracts to get a lower bound of log2(E). Before rounding, a word whose upper bits
+ * are k gives noise E of at least (k + 1/2) 2^-bits log2(e) (noise.h). The bits of a float, read as a fixed-point
+ * number, are a lower bound of the float's log2, apart from a constant. 0.01 is more than all rounding errors. */
 #define LZS_BELOW_LOG2(bits) (127.0f + (float)(bits) - 0.5287f + 0.01f)
 #define LZS_GROUP_BITS (26 + 6)
 #define LZS_TOKEN_BITS 31

@@ -21,7 +21,7 @@ typedef __mmask16 vm;
 LZS_FN static inline vf v_load(const float *p) { return _mm512_loadu_ps(p); }
 LZS_FN static inline void v_store(float *p, vf x) { _mm512_storeu_ps(p, x); }
 LZS_FN static inline vi v_load_int(const int32_t *p) { return _mm512_loadu_si512(p); }
-/* p[index] */
+/* Returns p[index] for each lane. */
 LZS_FN static inline vi v_look_up(const uint32_t *p, vi index) { return _mm512_i32gather_epi32(index, p, 4); }
 LZS_FN static inline void v_store_int(int32_t *p, vi x) { _mm512_storeu_si512(p, x); }
 LZS_FN static inline vf v_set(float x) { return _mm512_set1_ps(x); }
@@ -36,15 +36,15 @@ LZS_FN static inline vm v_unordered(vf a, vf b) { return _mm512_cmp_ps_mask(a, b
 LZS_FN static inline vm v_and(vm a, vm b) { return (vm)(a & b); }
 LZS_FN static inline vm v_or(vm a, vm b) { return (vm)(a | b); }
 LZS_FN static inline vf v_select(vm m, vf a, vf b) { return _mm512_mask_blend_ps(m, b, a); }
-LZS_FN static inline vm v_same_member(vi ids, vi words) { /* whether the lowest six bits are equal */
+LZS_FN static inline vm v_same_member(vi ids, vi words) { /* compares the lowest six bits of each lane */
     return _mm512_testn_epi32_mask(_mm512_xor_si512(ids, words), _mm512_set1_epi32(63));
 }
 LZS_FN static inline uint32_t v_bits(vm m) { return m; }
-/* -inf if the bit is 0 */
+/* Loads the lanes whose bit is 1; the other lanes become -inf. */
 LZS_FN static inline vf v_load_if(const float *p, uint32_t bits) {
     return _mm512_mask_loadu_ps(_mm512_set1_ps(-INFINITY), (vm)bits, p);
 }
-/* first, first + 1, ... */
+/* Returns the lanes first, first + 1, ... */
 LZS_FN static inline vi v_ids(int32_t first) {
     return _mm512_add_epi32(_mm512_set1_epi32(first),
                             _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
@@ -53,12 +53,12 @@ LZS_FN static inline vi v_set_int(int32_t x) { return _mm512_set1_epi32(x); }
 LZS_FN static inline vi v_zero(void) { return _mm512_setzero_si512(); }
 LZS_FN static inline vi v_truncate(vf x) { return _mm512_cvttps_epi32(x); }
 LZS_FN static inline vf v_float(vi x) { return _mm512_cvtepi32_ps(x); }
-/* x minus m, the integer part of x */
+/* Returns x - m, where m is the integer part of x. */
 LZS_FN static inline vf v_fraction(vf x, vi m) {
     (void)m;
     return _mm512_reduce_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
 }
-/* lzs_weight_table of the lowest four bits */
+/* Returns lzs_weight_table[lowest four bits] for each lane. */
 LZS_FN static inline vf v_weight_table(vi m) { return _mm512_permutexvar_ps(m, _mm512_loadu_ps(lzs_weight_table)); }
 LZS_FN static inline vi v_bits_of(vf x) { return _mm512_castps_si512(x); }
 LZS_FN static inline vi v_shift_right_1(vi a) { return _mm512_srli_epi32(a, 1); }
@@ -72,17 +72,17 @@ LZS_FN static inline vi v_sub_int(vi a, vi b) { return _mm512_sub_epi32(a, b); }
 LZS_FN static inline vi v_add_where(vi a, vm m, vi b) {
     return _mm512_mask_add_epi32(a, m, a, b);
 }
-/* The sum of all lanes in 64 bits */
+/* Returns the sum of all lanes in 64 bits. */
 LZS_FN static inline uint64_t v_sum_wide(vi a) {
     __m512i odd = _mm512_srli_epi64(a, 32), even = _mm512_and_si512(a, _mm512_set1_epi64(0xffffffff));
     return (uint64_t)_mm512_reduce_add_epi64(_mm512_add_epi64(odd, even));
 }
-/* Writes the lanes whose bit is set, contiguously. Always writes V_LANES lanes, and the lanes after the selected ones
- * are undefined. */
+/* Writes the lanes whose bit is set, contiguously. Always writes V_LANES lanes, of which the lanes
+ * after the selected lanes are undefined. */
 LZS_FN static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     _mm512_storeu_si512(p, _mm512_maskz_compress_epi32((vm)bits, a));
 }
-/* Lane k is the maximum of the lanes of x[k], for 16 vectors. */
+/* Returns the maxima of 16 vectors: lane k of the result is the greatest lane of x[k]. */
 LZS_FN static inline vf v_maxima(const vf *x) {
     __m512 pairs[8], fours[4], eights[2];
     for (int i = 0; i < 8; i++) {
@@ -92,7 +92,7 @@ LZS_FN static inline vf v_maxima(const vf *x) {
     for (int i = 0; i < 4; i++) {
         __m512d a = _mm512_castps_pd(pairs[2 * i]), b = _mm512_castps_pd(pairs[2 * i + 1]);
         __m512 low = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), high = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
-        fours[i] = _mm512_max_ps(low, high); /* maxima of four vectors, each in its quarter */
+        fours[i] = _mm512_max_ps(low, high); /* the maxima of four vectors in each quarter */
     }
     for (int i = 0; i < 2; i++) {
         __m512 a = fours[2 * i], b = fours[2 * i + 1];
@@ -122,7 +122,7 @@ LZS_FN static inline void v_rounds(const uint64_t keys[20], const uint32_t posit
     c[0] = _mm512_or_si512(_mm512_and_si512(c0, words), _mm512_slli_epi64(c1, 32));
     c[1] = _mm512_or_si512(_mm512_and_si512(c2, words), _mm512_slli_epi64(c3, 32));
 }
-/* The random words of the 4 * V_LANES tokens from id 4 * block on, in order. */
+/* Fills c with the random words of 4 * V_LANES tokens (or groups), in order, from number 4 * block on. */
 LZS_FN static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block,
                                    vi c[4]) {
     const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
@@ -131,13 +131,13 @@ LZS_FN static inline void v_philox(const uint64_t keys[20], const uint32_t posit
         __m512i w[2] = {_mm512_add_epi64(_mm512_set1_epi64(block + 8 * (uint32_t)half),
                                          _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7))};
         v_rounds(keys, position, domain, w);
-        __m512i even = _mm512_unpacklo_epi64(w[0], w[1]); /* blocks 0 2 4 6 */
-        __m512i odd = _mm512_unpackhi_epi64(w[0], w[1]);  /* blocks 1 3 5 7 */
+        __m512i even = _mm512_unpacklo_epi64(w[0], w[1]); /* blocks 0, 2, 4, 6 */
+        __m512i odd = _mm512_unpackhi_epi64(w[0], w[1]);  /* blocks 1, 3, 5, 7 */
         c[2 * half] = _mm512_permutex2var_epi64(even, first, odd);
         c[2 * half + 1] = _mm512_permutex2var_epi64(even, second, odd);
     }
 }
-/* The random word of each id */
+/* Returns the random word of each id. */
 LZS_FN static inline vi v_words(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, vi ids) {
     __m256i words[2];
     for (int half = 0; half < 2; half++) {
@@ -152,8 +152,8 @@ LZS_FN static inline vi v_words(const uint64_t keys[20], const uint32_t position
 }
 LZS_FN static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t newest, uint16_t cap) {
     __m512i t = _mm512_set1_epi32(newest);
-    /* The two masks are not joined by a shift and an or, because GCC 12 with UBSan spills 16 bits of a mask and reloads
-     * 32. */
+    /* The two masks are not joined by a shift and an or: for these operations, GCC 12 with UBSan spills 16 bits of a
+     * mask and reloads 32 bits. */
     __mmask16 low = _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(tokens), t);
     __mmask16 high = _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(tokens + 16), t);
     __mmask32 equal = _mm512_kunpackw(high, low);
@@ -163,14 +163,14 @@ LZS_FN static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t
 LZS_FN static inline uint32_t v_long_shorts(const uint16_t *len, uint16_t least) {
     return _mm512_cmpge_epu16_mask(_mm512_loadu_si512(len), _mm512_set1_epi16((short)least));
 }
-/* Of v = m * 2^e with m in [2/3, 4/3): first the exponent e, then m */
+/* For v = m * 2^e with m in [2/3, 4/3), v_log2_exponent returns e and v_without_exponent returns m. */
 LZS_FN static inline vi v_log2_exponent(vf v) {
     return _mm512_srai_epi32(_mm512_sub_epi32(_mm512_castps_si512(v), _mm512_set1_epi32(LZS_TWO_THIRDS)), 23);
 }
 LZS_FN static inline vf v_without_exponent(vf v, vi e) {
     return _mm512_castsi512_ps(_mm512_sub_epi32(_mm512_castps_si512(v), _mm512_slli_epi32(e, 23)));
 }
-/* The tokens and last positions of 16 entries, collected from the three vectors that the entries fill */
+/* Gives the tokens and last positions of 16 entries, which fill three vectors. */
 LZS_FN static inline void v_load_entries(const lzs_token_entry *entries, vi *token, vi *last) {
     const __m512i token_01 = _mm512_setr_epi32(0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 0, 0, 0, 0, 0);
     const __m512i token_2 = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 20, 23, 26, 29);
@@ -181,7 +181,8 @@ LZS_FN static inline void v_load_entries(const lzs_token_entry *entries, vi *tok
     *token = _mm512_permutex2var_epi32(_mm512_permutex2var_epi32(a, token_01, b), token_2, c);
     *last = _mm512_permutex2var_epi32(_mm512_permutex2var_epi32(a, last_01, b), last_2, c);
 }
-/* Stores 16 edits: a token, the factor 1 and a bias each. In the permutes, index 16 + k selects the bias of edit k. */
+/* Stores 16 edits, each with a token, the factor 1 and a bias. In the permutes, index 16 + k selects the bias of edit
+ * k. */
 LZS_FN static inline void v_store_edits(lzs_edit *edits, vi token, vf bias) {
     const __m512i first = _mm512_setr_epi32(0, 0, 16, 1, 0, 17, 2, 0, 18, 3, 0, 19, 4, 0, 20, 5);
     const __m512i second = _mm512_setr_epi32(0, 21, 6, 0, 22, 7, 0, 23, 8, 0, 24, 9, 0, 25, 10, 0);

@@ -24,7 +24,7 @@ static const uint32_t v_each_bit[4] = {1, 2, 4, 8};
 static inline vf v_load(const float *p) { return vld1q_f32(p); }
 static inline void v_store(float *p, vf x) { vst1q_f32(p, x); }
 static inline vi v_load_int(const int32_t *p) { return vreinterpretq_u32_s32(vld1q_s32(p)); }
-/* p[index] */
+/* Returns p[index] for each lane. */
 static inline vi v_look_up(const uint32_t *p, vi index) {
     const uint32_t words[4] = {p[vgetq_lane_u32(index, 0)], p[vgetq_lane_u32(index, 1)], p[vgetq_lane_u32(index, 2)],
                                p[vgetq_lane_u32(index, 3)]};
@@ -36,7 +36,7 @@ static inline vf v_add(vf a, vf b) { return vaddq_f32(a, b); }
 static inline vf v_sub(vf a, vf b) { return vsubq_f32(a, b); }
 static inline vf v_mul(vf a, vf b) { return vmulq_f32(a, b); }
 static inline vf v_min(vf a, vf b) { return vminq_f32(a, b); }
-static inline vf v_max(vf a, vf b) { return vmaxnmq_f32(a, b); } /* if one operand is NaN, the other operand */
+static inline vf v_max(vf a, vf b) { return vmaxnmq_f32(a, b); } /* if one operand is NaN, returns the other */
 static inline vm v_ge(vf a, vf b) { return vcgeq_f32(a, b); }
 static inline vm v_gt(vf a, vf b) { return vcgtq_f32(a, b); }
 static inline vm v_and(vm a, vm b) { return vandq_u32(a, b); }
@@ -45,7 +45,7 @@ static inline vm v_unordered(vf a, vf b) {
     return vmvnq_u32(vandq_u32(vceqq_f32(a, a), vceqq_f32(b, b)));
 }
 static inline vf v_select(vm m, vf a, vf b) { return vbslq_f32(m, a, b); }
-static inline vm v_same_member(vi ids, vi words) { /* whether the lowest six bits are equal */
+static inline vm v_same_member(vi ids, vi words) { /* compares the lowest six bits of each lane */
     return vmvnq_u32(vtstq_u32(veorq_u32(ids, words), vdupq_n_u32(63)));
 }
 static inline uint32_t v_bits(vm m) {
@@ -54,11 +54,11 @@ static inline uint32_t v_bits(vm m) {
 static inline vm v_mask_of_bits(uint32_t bits) {
     return vtstq_u32(vdupq_n_u32(bits), vld1q_u32(v_each_bit));
 }
-/* -inf if the bit is 0 */
+/* Loads the lanes whose bit is 1; the other lanes become -inf. */
 static inline vf v_load_if(const float *p, uint32_t bits) {
     return vbslq_f32(v_mask_of_bits(bits), vld1q_f32(p), vdupq_n_f32(-INFINITY));
 }
-/* first, first + 1, ... */
+/* Returns the lanes first, first + 1, ... */
 static inline vi v_ids(int32_t first) {
     static const uint32_t each[4] = {0, 1, 2, 3};
     return vaddq_u32(vdupq_n_u32((uint32_t)first), vld1q_u32(each));
@@ -66,9 +66,9 @@ static inline vi v_ids(int32_t first) {
 static inline vi v_zero(void) { return vdupq_n_u32(0); }
 static inline vi v_truncate(vf x) { return vreinterpretq_u32_s32(vcvtq_s32_f32(x)); }
 static inline vf v_float(vi x) { return vcvtq_f32_s32(vreinterpretq_s32_u32(x)); }
-/* x minus m, the integer part of x */
+/* Returns x - m, where m is the integer part of x. */
 static inline vf v_fraction(vf x, vi m) { return vsubq_f32(x, v_float(m)); }
-/* lzs_weight_table[lowest four bits of each lane]: a table look-up for each of the lane's four bytes */
+/* Returns lzs_weight_table[lowest four bits] for each lane, by a table look-up for each of the lane's four bytes. */
 static inline vf v_weight_table(vi m) {
     uint32x4_t first = vmulq_u32(vandq_u32(m, vdupq_n_u32(15)), vdupq_n_u32(0x04040404));
     uint8x16_t at = vreinterpretq_u8_u32(vaddq_u32(first, vdupq_n_u32(0x03020100)));
@@ -80,7 +80,7 @@ static inline vi v_shift_right_4(vi a) { return vshrq_n_u32(a, 4); }
 static inline vi v_shift_left_8(vi a) { return vshlq_n_u32(a, 8); }
 static inline vi v_shift_right_8(vi a) { return vshrq_n_u32(a, 8); }
 static inline vi v_shift_right_6(vi a) { return vshrq_n_u32(a, 6); }
-/* a >> n, and 0 from n = 32 on. The instruction reads only the low byte of n. */
+/* Returns a >> n, which is 0 from n = 32 on. The instruction reads only the low byte of n. */
 static inline vi v_shift_right(vi a, vi n) {
     uint32x4_t shifted = vshlq_u32(a, vnegq_s32(vreinterpretq_s32_u32(n)));
     return vandq_u32(shifted, vcltq_u32(n, vdupq_n_u32(32)));
@@ -88,21 +88,21 @@ static inline vi v_shift_right(vi a, vi n) {
 static inline vi v_add_int(vi a, vi b) { return vaddq_u32(a, b); }
 static inline vi v_sub_int(vi a, vi b) { return vsubq_u32(a, b); }
 static inline vi v_add_where(vi a, vm m, vi b) { return vaddq_u32(a, vandq_u32(b, m)); }
-/* The sum of all lanes in 64 bits */
+/* Returns the sum of all lanes in 64 bits. */
 static inline uint64_t v_sum_wide(vi a) { return vaddlvq_u32(a); }
-/* Writes the lanes whose bit is set, contiguously. Always writes V_LANES lanes, and the lanes after the selected ones
- * are undefined. Stores bytes, because p may point to floats. */
+/* Writes the lanes whose bit is set, contiguously. Always writes V_LANES lanes, of which the lanes
+ * after the selected lanes are undefined. Stores bytes, because p may point to floats. */
 static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     uint32_t lanes[4];
     vst1q_u32(lanes, a);
     for (; bits; bits &= bits - 1) memcpy(p++, &lanes[lzs_lowest_bit(bits)], sizeof *p);
 }
-/* Lane k is the maximum of the lanes of x[k], for 4 vectors. */
+/* Returns the maxima of 4 vectors: lane k of the result is the greatest lane of x[k]. */
 static inline vf v_maxima(const vf *x) {
     return vpmaxnmq_f32(vpmaxnmq_f32(x[0], x[1]), vpmaxnmq_f32(x[2], x[3]));
 }
 static inline float v_greatest(vf x) { return vmaxnmvq_f32(x); }
-/* High and low words of the products of each lane with m */
+/* Gives the high word and the low word of each lane's product with m. */
 static inline void v_multiply(vi a, uint32_t m, vi *high, vi *low) {
     uint32x2_t factor = vdup_n_u32(m);
     uint32x4_t first = vreinterpretq_u32_u64(vmull_u32(vget_low_u32(a), factor));
@@ -125,26 +125,27 @@ static inline void v_rounds(const uint64_t keys[20], const uint32_t position[2],
         c[3] = low0;
     }
 }
-/* The random words of the 4 * V_LANES tokens from id 4 * block on, in order. */
+/* Fills c with the random words of 4 * V_LANES tokens (or groups), in order, from number 4 * block on. */
 static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block,
                             vi c[4]) {
     c[0] = v_ids((int32_t)block);
     v_rounds(keys, position, domain, c);
-    uint32x4_t a = vtrn1q_u32(c[0], c[1]), b = vtrn2q_u32(c[0], c[1]); /* words 0 and 1: of blocks 0, 2 and of 1, 3 */
+    uint32x4_t a = vtrn1q_u32(c[0], c[1]), b = vtrn2q_u32(c[0], c[1]); /* words 0 and 1: `a` has those of blocks 0 and
+                                                                        * 2, `b` those of blocks 1 and 3 */
     uint32x4_t d = vtrn1q_u32(c[2], c[3]), e = vtrn2q_u32(c[2], c[3]);
     c[0] = vcombine_u32(vget_low_u32(a), vget_low_u32(d));
     c[1] = vcombine_u32(vget_low_u32(b), vget_low_u32(e));
     c[2] = vcombine_u32(vget_high_u32(a), vget_high_u32(d));
     c[3] = vcombine_u32(vget_high_u32(b), vget_high_u32(e));
 }
-/* The random word of each id */
+/* Returns the random word of each id. */
 static inline vi v_words(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, vi ids) {
     vi c[4] = {vshrq_n_u32(ids, 2)};
     v_rounds(keys, position, domain, c);
     vm odd = vtstq_u32(ids, vdupq_n_u32(1)), second = vtstq_u32(ids, vdupq_n_u32(2));
     return vbslq_u32(second, vbslq_u32(odd, c[3], c[2]), vbslq_u32(odd, c[1], c[0]));
 }
-/* Of v = m * 2^e with m in [2/3, 4/3): first the exponent e, then m */
+/* For v = m * 2^e with m in [2/3, 4/3), v_log2_exponent returns e and v_without_exponent returns m. */
 static inline vi v_log2_exponent(vf v) {
     int32x4_t above = vreinterpretq_s32_u32(vsubq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(LZS_TWO_THIRDS)));
     return vreinterpretq_u32_s32(vshrq_n_s32(above, 23));

@@ -89,7 +89,7 @@ static void scalar_open(const lzs_row *row, int32_t group, uint32_t word, lzs_cu
     for (int32_t id = group * LZS_GROUP; id < (group + 1) * LZS_GROUP && id < row->n; id++) {
         float x = row->x[id];
         if (!lzs_inside(cut, lzs_key(x), id) || !lzs_allowed(row->mask, id)) continue;
-        if (lzs_group_bound(race->scale, x, word) > race->score) continue; /* false if the maximum is infinite */
+        if (lzs_group_bound(race->scale, x, word) > race->score) continue; /* false if race->scale.max is infinite */
         runners->ids[runners->n] = id;
         runners->x[runners->n++] = x;
     }
@@ -101,7 +101,7 @@ static void scalar_run(lzs_race *race, lzs_runners *runners) {
         int32_t id = runners->ids[i];
         uint32_t group = lzs_group_of(id);
         uint32_t word = runners->words ? runners->words[group] : lzs_group_word(race->key, group);
-        if (lzs_group_bound(race->scale, x, word) > race->score) continue; /* false if the maximum is infinite */
+        if (lzs_group_bound(race->scale, x, word) > race->score) continue; /* false if race->scale.max is infinite */
         lzs_run(race, x, id, lzs_token_noise_in(word, race->key, id));
     }
     runners->n = 0;
@@ -124,9 +124,9 @@ static int32_t scalar_find_long(const uint16_t *len, int32_t n, uint16_t least, 
 
 static void scalar_price_nearest(const lzs_token_entry *entries, int32_t n, int32_t length,
                                  const lzs_nearest_price *price, lzs_edit *edits) {
-    const float *bias_at = price->bias_at; /* a local variable, because for the compiler a write to an edit might change
-                                            * a struct member. Distances are unsigned, because a signed index costs one
-                                            * more instruction per entry. */
+    const float *bias_at = price->bias_at; /* a local variable, because the compiler must assume that a write to an edit
+                                            * changes a struct member. Distances are unsigned, because a signed index
+                                            * costs one more instruction for each entry. */
     for (int32_t i = 0; i < n; i++) {
         edits[i] = (lzs_edit){entries[i].token, 1.0f, bias_at[(uint32_t)(length - entries[i].last)]};
     }

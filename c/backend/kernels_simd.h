@@ -1,15 +1,16 @@
-/* kernels_simd.h - every kernel, once, over the vector operations of an instruction set. This header does not stand
- * alone. Each kernels_<isa>.c defines the operations (v_*), LZS_FN (the function attributes), LZS_NAME and LZS_TABLE,
- * and then includes this header.
+/* kernels_simd.h - all kernels, written once with the vector operations of an instruction set. Each kernels_<isa>.c
+ * defines the operations (v_*), LZS_FN (the function attributes), LZS_NAME and LZS_TABLE, and then includes this
+ * header.
  *
  * Results have the bits of kernels_scalar.c: sums are of integers, and floats go through the same single operations in
- * the same order. If a cheap bound says that a token cannot win the race, nobody computes its exact score.
+ * the same order. If a cheap bound says that a token cannot win the race, its exact score is not computed.
  */
 #include <math.h>
 
-#define V_GROUP (LZS_GROUP / V_LANES) /* vectors that hold a group */
+#define V_GROUP (LZS_GROUP / V_LANES) /* number of vectors that hold a group */
 
-/* Logits as the vector kernels see them: -inf if the mask forbids the token. Callers pass `masked` as a constant. */
+/* Loads the logits of V_LANES tokens; the logit is -inf if the mask forbids the token. Callers pass `masked` as a
+ * constant. */
 LZS_FN LZS_INLINE vf loaded_if(const lzs_row *row, int32_t i, bool masked) {
     return masked ? v_load_if(row->x + i, row->mask[i >> 5] >> (i & 31)) : v_load(row->x + i);
 }
@@ -22,9 +23,10 @@ LZS_FN static inline float loaded_one(const lzs_row *row, int32_t i) {
     return lzs_allowed(row->mask, i) ? row->x[i] : -INFINITY;
 }
 
-/* Lane by lane, the maxima over a group. *unordered notes whether a logit is NaN. If so, the result is undefined. */
+/* Returns the maxima over a group, lane by lane. *unordered records whether a logit is NaN. If so, the result is
+ * undefined. */
 LZS_FN LZS_INLINE vf max_of_lanes(const lzs_row *row, int32_t i, vm *unordered, bool masked) {
-    vf max[2]; /* two accumulators, because each maximum waits for the previous result */
+    vf max[2]; /* two accumulators, because with one accumulator each maximum would wait for the previous one */
     for (int v = 0; v < V_GROUP; v += 2) {
         vf x = loaded_if(row, i + v * V_LANES, masked), y = loaded_if(row, i + (v + 1) * V_LANES, masked);
         max[0] = v == 0 ? x : v_max(x, max[0]);
@@ -34,7 +36,7 @@ LZS_FN LZS_INLINE vf max_of_lanes(const lzs_row *row, int32_t i, vm *unordered, 
     return v_max(max[0], max[1]);
 }
 
-/* The groups of the last stretch, which may be short. */
+/* Finds the maxima of the groups of the last stretch, which may be short. */
 LZS_FN LZS_INLINE bool max_of_rest(const lzs_row *row, int32_t i, float *groups, vm *unordered, bool masked) {
     bool nan = false;
     for (int32_t g = 0; g < LZS_STRETCH_GROUPS; g++) {
@@ -54,7 +56,7 @@ LZS_FN LZS_INLINE bool max_of_rest(const lzs_row *row, int32_t i, float *groups,
 }
 
 LZS_FN LZS_INLINE bool max_of_groups(const lzs_row *row, float *maxima, float *best, bool masked) {
-    vm unordered = v_unordered(v_set(0.0f), v_set(0.0f)); /* none */
+    vm unordered = v_unordered(v_set(0.0f), v_set(0.0f)); /* false in all lanes */
     bool nan = false;
     for (int32_t s = 0; s < lzs_stretches(row->n); s++) {
         float *groups = maxima + s * LZS_STRETCH_GROUPS;
@@ -87,8 +89,8 @@ LZS_FN static float simd_max_of_group(const lzs_row *row, int32_t group) {
     return v_greatest(max_of_lanes(row, group * LZS_GROUP, &unordered, true));
 }
 
-/* A branch on whether a group has tokens to gather, or on how many, is hard for the CPU to predict. So the work that
- * does not depend on this comes first, for many groups at a time and without branches. */
+/* Branches on the number of tokens to gather in a group are hard for the CPU to predict. So the work without these
+ * branches comes first, for many groups at a time. */
 LZS_FN static int32_t simd_gather(const lzs_row *row, const float *maxima, int32_t from, float low, float high,
                                   lzs_list *list) {
     enum { CHUNK = 128 };
@@ -98,14 +100,14 @@ LZS_FN static int32_t simd_gather(const lzs_row *row, const float *maxima, int32
     vf lows = v_set(low), highs = v_set(high);
     while (g < n_whole) {
         int n = 0, n_found = 0;
-        for (; g < n_whole && n <= CHUNK - V_LANES; g += V_LANES) { /* the groups that may have tokens to gather */
+        for (; g < n_whole && n <= CHUNK - V_LANES; g += V_LANES) { /* list the groups that may have tokens to gather */
             uint32_t bits = v_bits(v_ge(v_load(maxima + g), lows));
             if (g * LZS_GROUP < from) bits = bits >> (from / LZS_GROUP - g) << (from / LZS_GROUP - g);
             if (n_whole - g < V_LANES) bits &= (1u << (n_whole - g)) - 1;
             v_compress(groups + n, v_ids(g), bits);
             n += lzs_bit_count(bits);
         }
-        for (int k = 0; k < n; k++) { /* the groups that have tokens to gather */
+        for (int k = 0; k < n; k++) { /* find the tokens to gather in the listed groups */
             int32_t first = (int32_t)groups[k] * LZS_GROUP;
             uint64_t bits = 0;
             for (int v = 0; v < V_GROUP; v++) {
@@ -140,29 +142,29 @@ LZS_FN static int32_t simd_count(const float *maxima, int32_t n, float low) {
     return count;
 }
 
-/* lzs_weight of each lane, given 16 y; y >= 0 or inf. */
+/* Returns lzs_weight(y) of each lane. `s` is 16 y, and y >= 0 or +inf. */
 LZS_FN static inline vi weights_of(vf s) {
     vi m = v_truncate(s);
     vf d = v_sub(v_fraction(s, m), v_set(LZS_WEIGHT_ORIGIN));
     vf v = v_mul(v_add(v_mul(d, d), v_set(LZS_WEIGHT_LEAST)), v_weight_table(m));
-    /* From y = 32 on, 32 or more bits are shifted out, so the result is 0. This includes an s that is too large to
-     * convert. */
+    /* From y = 32 on, 32 or more bits are shifted out, so the result is 0, even if s is too large to convert. */
     return v_shift_right(v_truncate(v), v_shift_right_4(m));
 }
 
-/* y of each lane, for a finite maximum. */
+/* Returns the gap y of each lane, for a finite maximum. */
 LZS_FN static inline vf gaps_of(vf x, lzs_softmax_scale scale) {
     return v_mul(v_sub(v_set(scale.max), x), v_set(scale.scale));
 }
 
-/* With this scale gaps_of gives 16 y. Where a weight depends on it, the result has the same bits as 16.0f * y. */
+/* Returns the scale with which gaps_of gives 16 y. Where a weight depends on 16 y, this 16 y has the bits of 16.0f *
+ * y. */
 LZS_FN static inline lzs_softmax_scale in_sixteenths(lzs_softmax_scale scale) {
     return (lzs_softmax_scale){scale.max, scale.scale * 16.0f};
 }
 
 /* Sums of the weights of at most 1,024 tokens, in lanes of 32 bits. `low` sums the weights modulo 2^32. `high` sums the
- * upper 24 bits of each weight: at most 2^23 * 256, so this sum is exact. `low` then supplies the low bits that `high`
- * leaves out. */
+ * upper 24 bits of each weight. A lane of `high` cannot overflow: it is at most 256 * 2^23. `low` supplies the low bits
+ * that `high` leaves out. */
 typedef struct lane_sums {
     vi low, high;
 } lane_sums;
@@ -179,8 +181,8 @@ LZS_FN static inline uint64_t sum_of_lanes(lane_sums s) {
     return (v_sum_wide(s.high) << 8) + v_sum_wide(v_sub_int(s.low, v_shift_left_8(s.high)));
 }
 
-/* Adds n tokens of the window, given 16 y, to their bins. `gaps` has room for a whole vector after the n values. If
- * `whole`, n is a multiple of V_LANES, and tokens beyond the window have no weight. */
+/* Adds n tokens of the window to their bins. `gaps` has 16 y of each token, and room for a whole vector after the n
+ * values. If `whole`, n is a multiple of V_LANES, and tokens beyond the window have no weight. */
 LZS_FN LZS_INLINE void fill_bins(lzs_histogram *h, float *gaps, int n, bool count, bool whole) {
     vf from = v_set(h->from * 16.0f), per_16th = v_set(h->per_bit * 0.0625f), last = v_set((float)(LZS_BINS - 1));
     uint32_t weights[V_LANES], bins[V_LANES];
@@ -255,10 +257,10 @@ LZS_FN static void simd_weigh(const lzs_row *row, int32_t from, int32_t to, lzs_
     }
 }
 
-enum { BLOCK = 256 }; /* four groups */
+enum { BLOCK = 256 }; /* number of tokens of four groups */
 
-/* The sums of a block. `small` says that the block's weights in one lane add up to less than 2^32. `outer` says that
- * some gaps may be below the limit. */
+/* Adds the weights of a block to the sums. `small` says that the block's weights in one lane add up to less than 2^32.
+ * `outer` says that some gaps may be below the limit. */
 LZS_FN LZS_INLINE void sum_block(const lzs_row *row, int32_t i, lzs_softmax_scale scale, vf limit,
                                  lane_sums *total, lane_sums *above, bool masked, bool small, bool outer) {
     vi all = v_zero(), outside = v_zero();
@@ -315,8 +317,8 @@ LZS_FN static void simd_sum(const lzs_row *row, const float *maxima, int32_t fro
     }
 }
 
-/* The keys of the ten rounds of Philox, two each; in memory, because a broadcasting load costs no more than a plain
- * load. */
+/* Writes the keys of the ten rounds of Philox, two for each round. The keys are in memory, because a broadcasting load
+ * takes no longer than a plain load. */
 LZS_FN static inline void round_keys(lzs_noise_key key, uint64_t keys[20]) {
     for (uint32_t r = 0; r < 10; r++) {
         keys[2 * r] = key.seed[0] + r * 0x9E3779B9u;
@@ -324,13 +326,13 @@ LZS_FN static inline void round_keys(lzs_noise_key key, uint64_t keys[20]) {
     }
 }
 
-/* lzs_log2_below of each lane */
+/* Returns lzs_log2_below of each lane. */
 LZS_FN static inline vf log2_below(vi k, float below) {
     return v_sub(v_mul(v_float(v_bits_of(v_float(k))), v_set(0x1p-23f)), v_set(below));
 }
 
 /* Replaces the maxima of one vector of groups by bounds. The least bound so far is kept as the greatest negated bound,
- * because there is a vector operation for the maximum of lanes and none for the minimum. */
+ * because v_greatest finds the greatest lane, and no operation finds the least. */
 LZS_FN static inline vf bounds_of(vi words, float *maxima, lzs_softmax_scale scale, float low, vf greatest) {
     vf below = log2_below(v_shift_right_6(words), LZS_BELOW_LOG2(LZS_GROUP_BITS));
     vf max = v_load(maxima);
@@ -369,7 +371,8 @@ LZS_FN static int32_t simd_contenders(const float *bounds, int32_t n, float abov
 
 LZS_FN static void simd_open(const lzs_row *row, int32_t group, uint32_t word, lzs_cut cut, const lzs_race *race,
                              lzs_runners *runners) {
-    int32_t first = group * LZS_GROUP, last = cut.id - first; /* the last member that stays at the cut's key */
+    int32_t first = group * LZS_GROUP, last = cut.id - first; /* the last member that stays if its key equals the cut's
+                                                               * key */
     if (!(race->scale.max < INFINITY) || row->n - first < LZS_GROUP) {
         lzs_kernels_scalar.open(row, group, word, cut, race, runners);
         return;
@@ -383,7 +386,8 @@ LZS_FN static void simd_open(const lzs_row *row, int32_t group, uint32_t word, l
         uint32_t inside = v_bits(v_gt(x, low)) | (v_bits(v_ge(x, low)) & (uint32_t)(stay >> (v * V_LANES)));
         possible |= (uint64_t)(v_bits(v_ge(score, bound)) & inside) << (v * V_LANES);
     }
-    int32_t n = runners->n; /* a local variable, because for the compiler an append might change a struct member */
+    int32_t n = runners->n; /* a local variable, because the compiler must assume that an append changes a struct
+                             * member */
     for (; possible; possible &= possible - 1) {
         runners->ids[n] = first + lzs_lowest_bit_64(possible);
         runners->x[n] = row->x[runners->ids[n]];
@@ -392,21 +396,21 @@ LZS_FN static void simd_open(const lzs_row *row, int32_t group, uint32_t word, l
     runners->n = n;
 }
 
-/* lzs_log2_1p of each lane */
+/* Returns lzs_log2_1p of each lane. */
 LZS_FN LZS_INLINE vf log2_1p_of(vf x) {
     vf q = v_set(lzs_log2_factors[0]);
     for (int i = 1; i < LZS_LOG2_FACTORS; i++) q = v_add(v_mul(q, x), v_set(lzs_log2_factors[i]));
     return v_mul(q, x);
 }
 
-/* lzs_log2 of each lane */
+/* Returns lzs_log2 of each lane. */
 LZS_FN LZS_INLINE vf log2_of(vf v) {
     vi e = v_log2_exponent(v);
     return v_add(v_float(e), log2_1p_of(v_sub(v_without_exponent(v, e), v_set(1.0f))));
 }
 
-/* lzs_exponential of (k + 1/2) * unit in each lane. Both branches of lzs_exponential use one polynomial. The branch for
- * small v has no exponent to add. */
+/* Returns lzs_exponential((k + 1/2) * unit) for each lane. Both branches of lzs_exponential use one polynomial. The
+ * branch for small v has no exponent to add. */
 LZS_FN LZS_INLINE vf exponential_of(vi k, float unit) {
     vf v = v_min(v_mul(v_add(v_float(k), v_set(0.5f)), v_set(unit)), v_set(1.0f - 0x1p-24f));
     vf rest = v_sub(v_set(1.0f), v);

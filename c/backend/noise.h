@@ -1,10 +1,9 @@
-/* noise.h - the random noise of the pick, as docs/determinism.md specifies it: a pure function of (seed, position,
- * token).
+/* noise.h - the random noise of the draw, a pure function of (seed, position, token). docs/determinism.md specifies it.
  *
- * A token's noise E is exponentially distributed and independent of every other token's. Noise is made for groups of 64
- * tokens. One random word gives the smallest noise of the group and the member that holds this minimum. The noise of
- * every other member is the minimum plus exponential noise of the member's own. If a group's best logit cannot win even
- * with the minimum, the group is never opened.
+ * A token's noise E is exponentially distributed, and independent of the noise of every other token. Noise is made for
+ * groups of 64 tokens. One random word gives the smallest noise of the group and the member that holds this minimum.
+ * The noise of every other member is this minimum plus the member's own exponential noise. If a group's best logit
+ * cannot win even with the minimum, the group is never opened.
  */
 #ifndef LZS_NOISE_H
 #define LZS_NOISE_H
@@ -16,7 +15,7 @@ enum lzs_noise_domain {
     LZS_DOMAIN_TOKEN = 0,
     LZS_DOMAIN_GROUP = 1,
     LZS_DOMAIN_ACCEPTANCE = 2, /* whether a drafted token is accepted, in modified rejection sampling */
-    LZS_DOMAIN_RESIDUAL = 3,   /* the token that replaces a rejected one */
+    LZS_DOMAIN_RESIDUAL = 3,   /* the token that replaces a rejected token */
     LZS_DOMAIN_SEQUENCE = 4
 };
 
@@ -64,14 +63,14 @@ LZS_DEVICE static inline uint32_t lzs_token_word(lzs_noise_key key, int32_t id) 
     return lzs_word_at(words, (uint32_t)id);
 }
 
-/* -log2(1 - v) for v in (0, 1 - 2^-24]. Small v decide the race, so they keep their precision. */
+/* -log2(1 - v) for v in (0, 1 - 2^-24]. The result is precise for small v, too, because small v decide the race. */
 LZS_DEVICE static inline float lzs_exponential(float v) {
-    if (v > 1.0f - 0x1p-24f) v = 1.0f - 0x1p-24f; /* rounding can reach 1, whose noise is infinite */
+    if (v > 1.0f - 0x1p-24f) v = 1.0f - 0x1p-24f; /* v may be rounded to 1, which would give infinite noise */
     return -(v < 0x1.555554p-2f ? lzs_log2_1p(-v) : lzs_log2(1.0f - v));
 }
 
-/* The smallest noise of a group, from the upper bits of the group's word. The lowest six bits say which member holds
- * it. */
+/* The smallest noise of a group, from the upper bits of the group's word. The lowest six bits of the word say which
+ * member holds this noise. */
 LZS_DEVICE static inline float lzs_group_minimum(uint32_t word) {
     return lzs_exponential(((float)(int32_t)(word >> 6) + 0.5f) * 0x1p-26f) * 0x1p-6f;
 }
@@ -85,19 +84,19 @@ LZS_DEVICE static inline float lzs_member_noise(float minimum, uint32_t word) {
     return minimum + lzs_exponential(((float)(int32_t)(word >> 1) + 0.5f) * 0x1p-31f);
 }
 
-/* The noise of one token, given the word of its group. */
+/* The noise of one token; `group_word` is the word of the token's group. */
 LZS_DEVICE static inline float lzs_token_noise_in(uint32_t group_word, lzs_noise_key key, int32_t id) {
     float minimum = lzs_group_minimum(group_word);
     if (lzs_member_of(id) == lzs_group_holder(group_word)) return minimum;
     return lzs_member_noise(minimum, lzs_token_word(key, id));
 }
 
-/* The noise of one token, from scratch. */
+/* The noise of one token. */
 LZS_DEVICE static inline float lzs_token_noise(lzs_noise_key key, int32_t id) {
     return lzs_token_noise_in(lzs_group_word(key, lzs_group_of(id)), key, id);
 }
 
-/* A uniform number in [0, 1) with 53 bits for a position, for a domain that uses one number per position. */
+/* The uniform number in [0, 1), of 53 bits, of a position. The domain must use one number for each position. */
 LZS_DEVICE static inline double lzs_uniform(lzs_noise_key key, uint32_t domain) {
     uint32_t words[4];
     lzs_noise_words(key, 0, domain, words);

@@ -1,21 +1,23 @@
 /* race.c - the draw: an exponential race (Gumbel-max) among the tokens that stay.
  *
  * score(t) = y(t) + log2 E(t). The token with the smallest score wins. So token t wins with probability proportional to
- * 2^-y(t). The noise E is made for groups of tokens (noise.h). A group stays closed if its best logit cannot win even
- * with its smallest noise. So for a vocabulary of V tokens a draw needs V / 64 words for the groups, and one word for
- * each of the few tokens that could win with their group's smallest noise. These tokens wait until there are many,
- * because a vector operation scores many for little more than the cost of one. Tokens more than 37.1 bits below the
- * best never win, since random words have finitely many bits (docs/determinism.md states the error for other tokens).
+ * 2^-y(t). A token runs when its score is computed and compared with the smallest score so far. The noise E is made for
+ * groups of tokens (noise.h). The tokens of a group are scored (the group is opened) only if the group's best logit
+ * could win with the group's smallest noise. So for a vocabulary of V tokens a draw needs V / 64 random words for the
+ * groups. It needs one more word for each of the few tokens that could win with their group's smallest noise. These
+ * tokens wait until there are many, because a vector operation scores many tokens in little more time than one token.
+ * Tokens more than 37.1 bits below the best token never win, since random words have finitely many bits
+ * (docs/determinism.md states the error for other tokens).
  */
 #include "backend.h"
 
 enum {
-    FEW = 256,   /* so few tokens are cheaper to run one by one than by opening groups */
-    CHUNK = 256, /* groups that are compared with the same score */
+    FEW = 256,   /* scoring up to this many tokens one by one is faster than opening groups */
+    CHUNK = 256, /* number of groups that are compared with the same score */
     ROUNDS = 3,
 };
 
-/* Adds a token to the waiting ones. If there are many, runs them all. */
+/* Adds a token to the waiting tokens. If LZS_WAITING tokens then wait, runs these tokens. */
 static void add(const lzs_backend *b, lzs_race *race, lzs_runners *waiting, float x, int32_t id) {
     waiting->ids[waiting->n] = id;
     waiting->x[waiting->n++] = x;
@@ -31,12 +33,12 @@ static void open_groups(lzs_backend *b, const lzs_candidates *c, float above, fl
         if (c->scale.max < INFINITY) {
             float most = race->score < score ? race->score : score;
             found = b->kernels->contenders(b->maxima + from, size, above, most, groups);
-        } else { /* the maximum is infinite, so gaps are 0 or infinite and bounds say nothing */
+        } else { /* the maximum is infinite, so gaps are 0 or infinite and bounds are meaningless */
             for (int32_t g = 0; g < size; g++) groups[found++] = g;
         }
         for (int32_t i = 0; i < found; i++) {
             int32_t group = from + groups[i];
-            if (b->maxima[group] > race->score) continue; /* tokens that ran meanwhile may have lowered it */
+            if (b->maxima[group] > race->score) continue; /* tokens that ran meanwhile may have lowered the score */
             b->kernels->open(&c->row, group, b->scratch.words[group], c->cut, race, waiting);
             if (waiting->n >= LZS_WAITING) b->kernels->run(race, waiting);
         }

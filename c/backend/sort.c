@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* Shell sort with the gaps of Ciura 2001, continued: short, in place, and never quadratic in practice. */
+/* Shell sort with the gaps of Ciura 2001 and further, larger gaps. The sort is short, works in place, and is never
+ * quadratic in practice. */
 void lzs_sort_keys(uint64_t *keys, int32_t n) {
     static const int32_t gaps[] = {1, 4, 10, 23, 57, 132, 301, 701, 1577, 3548, 7983, 17961, 40412, 90927, 204585};
     for (int g = (int)(sizeof gaps / sizeof *gaps) - 1; g >= 0; g--) {
@@ -22,7 +23,7 @@ void lzs_sort_keys_with(uint64_t *keys, int32_t n, uint64_t *room) {
         lzs_sort_keys(keys, n);
         return;
     }
-    uint64_t differing = 0; /* bits that differ between keys: a byte without such a bit needs no pass */
+    uint64_t differing = 0; /* the bits in which keys differ; a byte in which no keys differ needs no pass */
     for (int32_t i = 1; i < n; i++) differing |= keys[i] ^ keys[0];
     uint64_t *from = keys, *to = room;
     for (int shift = 0; shift < 64; shift += 8) {
@@ -43,8 +44,8 @@ void lzs_sort_keys_with(uint64_t *keys, int32_t n, uint64_t *room) {
     if (from != keys) memcpy(keys, from, (size_t)n * sizeof *keys);
 }
 
-/* Hoare's FIND (1961) with the median of three as its pivot. It usually takes a few rounds per bit of n. If an unlucky
- * order of the keys makes it take many more, the part that is left is sorted. */
+/* Hoare's FIND (1961) with the median of three as its pivot. FIND usually takes a few rounds for each bit of n. If an
+ * unlucky order of the keys takes more than 64 rounds, the remaining part is sorted. */
 uint64_t lzs_kth_largest(uint64_t *keys, int32_t n, int32_t k) {
     int32_t low = 0, high = n - 1, rounds = 64;
     while (low < high) {

@@ -1,4 +1,4 @@
-/* token_entry.h - what the penalties need to know of one token. token_table.h looks an entry up. */
+/* token_entry.h - what the penalties keep about one token. The table of token_table.h finds a token's entry. */
 #ifndef LZS_TOKEN_ENTRY_H
 #define LZS_TOKEN_ENTRY_H
 
@@ -6,8 +6,8 @@
 
 typedef struct lzs_token_entry {
     int32_t token;
-    int32_t count; /* occurrences in the window of the penalties that count */
-    int32_t last;  /* last position of the token that the LZ penalty can match, or -1 */
+    int32_t count; /* number of occurrences in the window of the repetition, frequency and presence penalties */
+    int32_t last;  /* last position of the token in reach of LZS_RULE_PAPER, or -1 */
 } lzs_token_entry;
 
 #endif

@@ -1,12 +1,12 @@
 /* truncate.c - top-k, top-p and min-p as cuts of one order (logit descending, token id ascending).
  *
- * The vocabulary is never sorted. For a top-k of up to LZS_LIST / 2, the maxima of the groups give a lower bound, and
- * the few tokens above the bound are taken into a list. Top-p guesses its cut from a sample, and adds up the exact
- * weight above the guess in one pass over the row. Then it takes the tokens between the guess and the cut. A longer
- * top-k sums a histogram of gaps in a window around a guess, and then looks closer at the bin where the sum reaches the
- * target. Top-p does the same if many tokens have nearly the same logit. Min-p is a binary search over keys. Sums of
- * integers do not depend on the order of addition, so a cut has the same bits on every machine, and a wrong guess costs
- * only time. If even the bins are too coarse, a radix descent over the row finds the cut.
+ * The vocabulary is never sorted. For a top-k of up to LZS_LIST / 2, the maxima of the groups give a lower bound. The
+ * few tokens above the bound go into a list. Top-p guesses its cut from a sample, and adds up the exact weight above
+ * the guess in one pass over the row. Then top-p lists the tokens between the guess and the cut. Top-k with a larger k
+ * adds up a histogram of the gaps in a window around a guess. Then top-k divides the bin where the sum reaches the
+ * target into finer bins. Top-p does the same if many tokens have nearly the same logit. Min-p is a binary search over
+ * keys. Sums of integers do not depend on the order of addition, so a cut has the same bits on every machine. A wrong
+ * guess only takes more time. If even the bins are too coarse, a radix descent over the row finds the cut.
  */
 #include <math.h>
 #include <string.h>
@@ -18,12 +18,12 @@
 typedef struct search {
     lzs_backend *b;
     const lzs_candidates *c;
-    lzs_softmax_scale scale; /* of the truncation: without the temperature if truncation comes first */
+    lzs_softmax_scale scale; /* scale of the truncation, which leaves out the temperature if truncation comes first */
     bool keep_ties;
 } search;
 
-/* ceil(top_p * total), exactly: top_p is a 32-bit fraction, and total is below 2^63. At least 1, so at least one token
- * stays. */
+/* ceil(top_p * total), exactly: top_p is a 32-bit fraction, and total is below 2^63. The result is at least 1, so at
+ * least one token stays. */
 static uint64_t top_p_target(float top_p, uint64_t total) {
     uint64_t p = (uint64_t)((double)top_p * 4294967296.0 + 0.5);
     uint64_t high = total >> 32, low = total & 0xffffffffu;
@@ -37,14 +37,15 @@ static float min_p_limit(float min_p) {
 
 /* ---- lists ---- */
 
-/* Shortens a sorted list to its first n tokens. If ties are kept, tokens equal to the n-th stay, too. */
+/* Shortens a sorted list to its first n tokens. If ties are kept, tokens with the logit of the n-th token stay, too. */
 static void shorten(lzs_list *list, int32_t n, bool keep_ties) {
     if (n >= list->n) return;
     while (keep_ties && n < list->n && lzs_packed_key(list->packed[n]) == lzs_packed_key(list->packed[n - 1])) n++;
     list->n = n;
 }
 
-/* The number of tokens of a sorted list whose weights (or counts) together reach the target. */
+/* Returns the number of tokens at the beginning of a sorted list that together reach the target weight (if `count`, the
+ * target number). */
 static int32_t reaching(const lzs_list *list, lzs_softmax_scale scale, bool count, uint64_t target) {
     uint64_t sum = 0;
     for (int32_t i = 0; i < list->n; i++) {
@@ -92,7 +93,7 @@ static bool gather_edited(const lzs_candidates *c, float low, float high, lzs_li
     return true;
 }
 
-/* Fills the list with the tokens whose keys are in [low, high]. Returns false if there are too many for the list. */
+/* Fills the list with the tokens whose keys are in [low, high]. Returns false if these tokens do not fit. */
 static bool gather(const search *s, uint32_t low, uint32_t high) {
     const lzs_row *row = &s->c->row;
     lzs_list *list = &s->b->list;
@@ -102,9 +103,9 @@ static bool gather(const search *s, uint32_t low, uint32_t high) {
     return gather_edited(s->c, least, most, list);
 }
 
-/* ---- keys by gap: the gap falls as the key grows, so binary searches find where it crosses a value ---- */
+/* ---- keys by gap: the gap falls as the key grows, so a binary search finds where the gap crosses a value ---- */
 
-/* The lowest key of (low, high] whose gap is at most the limit. The gap of `high` must be at most the limit. */
+/* Returns the lowest key of (low, high] whose gap is at most the limit. The gap of `high` must be at most the limit. */
 static uint32_t first_within(lzs_softmax_scale scale, uint32_t low, uint32_t high, float limit) {
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
@@ -142,7 +143,7 @@ static float float_before(float positive) {
     return lzs_bits_float(lzs_float_bits(positive) - 1);
 }
 
-/* Adds the maxima of the groups. */
+/* Adds the maxima of the groups to the histogram. */
 static void weigh_maxima(const search *s, lzs_histogram *h) {
     int32_t n = lzs_stretches(s->c->row.n) * LZS_STRETCH_GROUPS;
     for (int32_t from = 0; from < n; from += LZS_STRETCH) {
@@ -155,11 +156,12 @@ static void weigh_maxima(const search *s, lzs_histogram *h) {
 
 static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs_cut *cut);
 
-/* Returns a logit that at least k tokens reach: about the k-th largest maximum of the groups, or of whole stretches,
- * which do not overlap. If the vocabulary has fewer than k groups, it is the k-th largest logit itself. Edited tokens
+/* Returns a logit that at least k tokens reach. It is about the k-th largest maximum of the groups or, for small k, of
+ * the stretches. Groups do not overlap, and stretches do not overlap. If there are fewer than k groups, the result is
+ * the k-th largest logit, or -FLT_MAX if the vocabulary is small or a histogram cannot find this logit. Edited tokens
  * are left out, since they could only raise the bound. */
 static float lower_bound(const search *s, const lzs_plan *plan) {
-    enum { STEPS = 20 }; /* of 32 bits: the other bits are differences below a thousandth */
+    enum { STEPS = 20 }; /* the search finds 20 of 32 bits; the other bits change a logit by less than a thousandth */
     lzs_backend *b = s->b;
     int32_t n_stretches = lzs_stretches(s->c->row.n), n = n_stretches * LZS_STRETCH_GROUPS, k = plan->top_k;
     const float *maxima = b->maxima;
@@ -169,7 +171,8 @@ static float lower_bound(const search *s, const lzs_plan *plan) {
     }
     if (2 * k <= n_stretches) {
         maxima = b->best;
-        for (n = n_stretches; n % LZS_STRETCH_GROUPS; n++) b->best[n] = -INFINITY; /* there is room */
+        for (n = n_stretches; n % LZS_STRETCH_GROUPS; n++) b->best[n] = -INFINITY; /* the size of `best` is a multiple
+                                                                                    * of 16 */
     }
     uint32_t low = lzs_key(-FLT_MAX), high = lzs_key(s->scale.max) + 1;
     for (int step = 0; step < STEPS; step++) {
@@ -183,8 +186,8 @@ static float lower_bound(const search *s, const lzs_plan *plan) {
     return lzs_key_float(low);
 }
 
-/* Reduces a list to its k best tokens, in any order. If ties are kept, tokens equal to the k-th stay, too. Returns the
- * k-th token (packed), or 0 if the list has fewer than k. */
+/* Reduces a list to its k best tokens, in any order. If ties are kept, tokens with the logit of the k-th token stay,
+ * too. Returns the k-th token (packed), or 0 if the list has fewer than k tokens. */
 static uint64_t keep_best(lzs_list *list, int32_t k, bool keep_ties) {
     if (k > list->n) return 0;
     uint64_t last = lzs_kth_largest(list->packed, list->n, k);
@@ -196,14 +199,16 @@ static uint64_t keep_best(lzs_list *list, int32_t k, bool keep_ties) {
     return last;
 }
 
-/* Fills the list with the k best tokens, in any order. Returns false if the list is too short for their ties. */
+/* Fills the list with the k best tokens, in any order. Returns false if the list has no room for the kept ties. */
 static bool take_top_k(const search *s, const lzs_plan *plan) {
     const lzs_row *row = &s->c->row;
     int32_t k = plan->top_k;
     lzs_list list = s->b->list;
     float low = lower_bound(s, plan);
     list.n = 0;
-    if (!s->keep_ties && k < list.capacity / 4 - 64) list.capacity = 4 * k + 256; /* a flat row fills any capacity */
+    if (!s->keep_ties && k < list.capacity / 4 - 64) list.capacity = 4 * k + 256; /* if many logits are nearly equal,
+                                                                                   * any list gets full, so use a short
+                                                                                   * list */
     int32_t at = 0;
     while ((at = s->b->kernels->gather(row, s->b->maxima, at, low, INFINITY, &list)) < row->n) {
         uint32_t last = lzs_packed_key(keep_best(&list, k, s->keep_ties));
@@ -227,7 +232,7 @@ static bool take_top_k(const search *s, const lzs_plan *plan) {
 
 /* ---- histograms over the row ---- */
 
-/* Adds all tokens, edited or not. A stretch whose best token adds nothing is skipped. */
+/* Adds all tokens, edited or not, to the histogram. A stretch whose best token adds nothing is skipped. */
 static void weigh(const search *s, lzs_histogram *h) {
     const lzs_kernels *kernels = s->b->kernels;
     const lzs_row *row = &s->c->row;
@@ -244,7 +249,7 @@ static void weigh(const search *s, lzs_histogram *h) {
     }
 }
 
-/* The weight of all tokens, edited or not, and the weight of the tokens whose gap is below the limit. */
+/* Returns the weight of all tokens, edited or not, and the weight of the tokens whose gap is below the limit. */
 static lzs_sums sum_all(const search *s, float limit) {
     const lzs_backend *b = s->b;
     const lzs_row *row = &s->c->row, edited = {s->c->values, s->c->n_edits, NULL};
@@ -256,9 +261,9 @@ static lzs_sums sum_all(const search *s, float limit) {
     return sums;
 }
 
-/* Guesses the bin where the sum reaches the target, with 64 bins per bit. The sample is the best token of every group,
- * and the other tokens of one group of each stretch. The best tokens often hold most of the weight. The other tokens
- * count 16 times, for the 16 groups of the stretch. */
+/* Guesses from a sample the bin, of 64 bins per bit, where the sum of all tokens reaches the target. The sample has the
+ * best token of every group, and all other tokens of one group in each stretch. The best tokens often hold most of the
+ * weight. The other tokens count 16 times, for the 16 groups of their stretch. */
 static int32_t guess(const search *s, const lzs_plan *plan, bool count) {
     const lzs_row *row = &s->c->row;
     const lzs_kernels *kernels = s->b->kernels;
@@ -269,7 +274,8 @@ static int32_t guess(const search *s, const lzs_plan *plan, bool count) {
         int32_t group = i * LZS_STRETCH_GROUPS + i * 7 % LZS_STRETCH_GROUPS, at = group * LZS_GROUP;
         if (at + LZS_GROUP > row->n) continue;
         kernels->weigh(row, at, at + LZS_GROUP, s->scale, h);
-        float y = lzs_gap_bits(s->scale, s->b->maxima[group]); /* the group's best token: weigh_maxima adds it below */
+        float y = lzs_gap_bits(s->scale, s->b->maxima[group]); /* take out the group's best token, which weigh_maxima
+                                                                * adds below */
         uint32_t w = count ? 1 : lzs_weight(y);
         if (y < 32.0f) h->bins[(int32_t)(y * 64.0f)] -= w;
         if (!count) h->total -= w;
@@ -281,7 +287,7 @@ static int32_t guess(const search *s, const lzs_plan *plan, bool count) {
     return crossing_bin(h, &target);
 }
 
-/* Counts the allowed tokens of [from, to) with this key in buckets of `size` ids. */
+/* Counts the allowed tokens with this key and with ids in [from, to), in buckets of `size` ids. */
 static void count_equal(const lzs_candidates *c, uint32_t key, int32_t from, int32_t to, int32_t size,
                         uint64_t *buckets) {
     float x = lzs_key_float(key);
@@ -313,18 +319,18 @@ static int32_t nth_equal(const search *s, uint32_t key, uint64_t nth) {
     return here >= nth ? from : -1;
 }
 
-/* Fills the list with the tokens whose gaps are in [from, limit). Returns false if there are too many. */
+/* Fills the list with the tokens whose gaps are in [from, limit). Returns false if these tokens do not fit. */
 static bool gather_gaps(const search *s, float from, float limit) {
     uint32_t top = lzs_key(s->scale.max), bottom = lzs_key(-FLT_MAX) - 1;
     uint32_t low = first_within(s->scale, bottom, top, float_before(limit));
     return gather(s, low, from > 0.0f ? first_within(s->scale, bottom, top, float_before(from)) - 1 : top);
 }
 
-/* Returns the cut where the cumulative weight, or count, of the list's tokens reaches the target. The whole list must
- * reach the target. */
+/* Returns the cut where the cumulative weight, or count, of the list's tokens reaches the target. All tokens of the
+ * list together must reach the target. */
 static lzs_cut cut_of_list(const search *s, bool count, uint64_t target) {
     lzs_list *list = &s->b->list;
-    int32_t half = list->capacity / 2; /* the rest is for sorting, since b->scratch holds the histogram */
+    int32_t half = list->capacity / 2; /* the other half is memory for sorting, since b->scratch holds the histogram */
     if (list->n <= half) {
         lzs_sort_keys_with(list->packed, list->n, list->packed + half);
     } else {
@@ -335,8 +341,8 @@ static lzs_cut cut_of_list(const search *s, bool count, uint64_t target) {
     return (lzs_cut){lzs_packed_key(last), s->keep_ties ? INT32_MAX : lzs_packed_id(last)};
 }
 
-/* As cut_of_list, for weights, if all gaps of the list are in [from, limit), at most 32 bits wide. Only the tokens of
- * the bin where the sum reaches the target are sorted. */
+/* As cut_of_list, for weights. All gaps of the list must be in [from, limit), a window of at most 32 bits. Only the
+ * tokens of the bin where the sum reaches the target are sorted. */
 static lzs_cut cut_of_window(const search *s, float from, float limit, uint64_t target) {
     enum { FEW = 64 };
     lzs_list *list = &s->b->list;
@@ -364,11 +370,11 @@ static uint64_t sum_of_list(const search *s) {
     return sum;
 }
 
-/* What the guess's histogram predicts for moving the cut from one bin to lower or higher bins. */
+/* What the histogram of the guess predicts for a cut that must move by a given weight to lower or higher bins. */
 typedef struct forecast {
-    int32_t bin;    /* the bin where the sum reaches the given weight */
-    int32_t end;    /* the bin where it reaches the weight and a reserve */
-    int32_t tokens; /* predicted number of tokens up to `end` */
+    int32_t bin;    /* the bin that the cut reaches after the given weight */
+    int32_t end;    /* the bin that the cut reaches after the weight and a reserve */
+    int32_t tokens; /* predicted number of tokens between the present bin of the cut and `end` */
 } forecast;
 
 static forecast forecast_of(const lzs_histogram *h, int32_t at, bool down, uint64_t weight) {
@@ -387,9 +393,9 @@ static forecast forecast_of(const lzs_histogram *h, int32_t at, bool down, uint6
     return f;
 }
 
-/* Top-p's cut. The exact weight above a guess says how far off the guess is. The guess's histogram says which tokens
- * lie between the guess and the cut. These tokens go into the list. If they are too many, the guess is improved first.
- * Returns false if thousands of tokens have nearly the same logit. */
+/* Finds the cut of top-p. The exact weight above a guess gives the error of the guess. The histogram of the guess
+ * predicts which tokens lie between the guess and the cut. These tokens go into the list. If these tokens are too many,
+ * the guess is improved first. Returns false if thousands of tokens have nearly the same logit. */
 static bool top_p_cut(const search *s, const lzs_plan *plan, lzs_cut *cut) {
     enum { ROUNDS = 6, MANY = 1600 };
     if (s->c->row.n <= LZS_LIST && gather_gaps(s, 0.0f, 32.0f)) { /* the list holds all tokens that have a weight */
@@ -415,14 +421,14 @@ static bool top_p_cut(const search *s, const lzs_plan *plan, lzs_cut *cut) {
             *cut = cut_of_window(s, from, limit, target - above);
             return true;
         }
-        sums.above = down ? above + here : above; /* the window was too short */
+        sums.above = down ? above + here : above; /* the cut is not in the window, so continue at the window's end */
         at = f.end;
     }
     return false;
 }
 
 /* Finds the cut where the cumulative weight (top-p) or count (top-k) of all tokens reaches the target. Returns false if
- * thousands of tokens have logits so close that bins do not separate them. */
+ * bins cannot separate thousands of tokens with nearly equal logits. */
 static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs_cut *cut) {
     uint32_t top = lzs_key(s->scale.max);
     lzs_histogram *h = s->b->scratch.histogram;
@@ -446,7 +452,8 @@ static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs
         }
         bin = crossing_bin(h, &target);
         if (bin < LZS_BINS) break;
-        if (limit >= 64.0f) return false; /* top-k with logits far apart, or k is above the number of tokens */
+        if (limit >= 64.0f) return false; /* only in top-k, if logits are far apart or k is above the number of
+                                           * tokens */
         from = limit;
         limit += 32.0f;
     }
@@ -457,7 +464,7 @@ static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs
             *cut = cut_of_list(s, count, target);
             return true;
         }
-        if (from == 0.0f) { /* a flat row: the target may be reached by tokens at the maximum alone */
+        if (from == 0.0f) { /* tokens at the maximum alone may reach the target */
             uint64_t each = count ? 1 : lzs_weight(0.0f);
             int32_t last = nth_equal(s, top, (target + each - 1) / each);
             if (last >= 0) {
@@ -477,17 +484,18 @@ static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs
 enum { RADIX_BINS = 2048 };
 static const int32_t shifts[] = {21, 10, 0}, widths[] = {11, 11, 10};
 
-/* What is counted at one level: the tokens inside the cut whose key continues the prefix. */
+/* One level of the descent counts the tokens inside the cut whose key begins with the prefix. */
 typedef struct level {
     lzs_cut cut;
-    const lzs_softmax_scale *scale; /* if not NULL, weights are summed; if NULL, tokens are counted */
+    const lzs_softmax_scale *scale; /* scale of the weights that are summed; if NULL, tokens are counted */
     uint32_t prefix;
     int32_t shift, width;
 } level;
 
 static void count_key(const level *l, float x, int32_t id, uint64_t *bins) {
     uint32_t key = lzs_key(x);
-    if (((uint64_t)key >> (l->shift + l->width)) != l->prefix) return; /* 64 bits: the first digit's shift is 32 */
+    if (((uint64_t)key >> (l->shift + l->width)) != l->prefix) return; /* shift 64 bits, since the shift is 32 at the
+                                                                        * first digit */
     if (!lzs_inside(l->cut, key, id)) return;
     bins[(key >> l->shift) & ((1u << l->width) - 1)] += l->scale ? lzs_weight(lzs_gap_bits(*l->scale, x)) : 1;
 }
@@ -513,20 +521,20 @@ static lzs_cut descend(const search *s, lzs_cut cut, const lzs_softmax_scale *sc
             uint64_t total = 0;
             for (uint32_t k = 0; k <= bin; k++) total += bins[k];
             target = scale ? top_p_target(plan->top_p, total) : (uint64_t)plan->top_k;
-            if (target > total) return cut; /* top-k, and k is above the number of tokens */
+            if (target > total) return cut; /* only in top-k, if k is above the number of tokens */
         }
-        while (bins[bin] < target) target -= bins[bin--]; /* ends: all bins together reach the target */
+        while (bins[bin] < target) target -= bins[bin--]; /* the loop ends, since all bins together reach the target */
         prefix = (prefix << widths[i]) | bin;
     }
-    /* Every token with this key has the same weight, so a division says how many of them, lowest ids first, reach the
-     * target. */
+    /* Every token with this key has the same weight, so a division gives how many of these tokens, lowest ids first,
+     * reach the target. */
     uint64_t each = scale ? lzs_weight(lzs_gap_bits(*scale, lzs_key_float(prefix))) : 1;
     int32_t last = s->keep_ties ? INT32_MAX : nth_equal(s, prefix, (target + each - 1) / each);
     if (prefix == cut.key && last > cut.id) last = cut.id;
     return (lzs_cut){prefix, last};
 }
 
-/* ---- all of it ---- */
+/* ---- the whole truncation ---- */
 
 void lzs_truncate(lzs_backend *b, const lzs_plan *plan, lzs_candidates *c) {
     lzs_cut everything = {lzs_key(-FLT_MAX), INT32_MAX};

@@ -47,7 +47,7 @@ lzs_status lzs_automaton_work(lzs_automaton *a, uint64_t places) {
                        "the pattern is too ambiguous, or its bytes are not tokens");
 }
 
-/* ---- the set of places under construction: a table of its own, which stamps can empty at every step ---- */
+/* ---- the set of places under construction ---- */
 
 static uint64_t mixed(uint64_t x) {
     x ^= x >> 32;
@@ -85,8 +85,9 @@ static lzs_status more_seen(lzs_automaton *a) {
     return LZS_OK;
 }
 
-/* Queues a place to be followed, unless it was queued before. `flags` has a bit per loop around the place, by depth.
- * The bit is set if the loop's body can be empty and the current iteration has taken no byte yet. */
+/* Queues a place for `follow`, unless the place was queued before. Bit d of `flags` stands for the loop of depth d
+ * around the place. The bit is set if the body of this loop can be empty, and its current iteration has taken no byte
+ * yet. */
 static lzs_status visit(lzs_automaton *a, uint64_t place, uint32_t flags) {
     if (2 * a->n_seen >= a->seen_size) {
         lzs_status status = more_seen(a);
@@ -107,7 +108,7 @@ static lzs_status add_place(lzs_automaton *a, uint64_t place) {
     return LZS_OK;
 }
 
-/* Begins an iteration of a loop at `op`, after `count` complete iterations. */
+/* Begins an iteration of a loop at operation `op`, after `count` complete iterations. */
 static lzs_status iterate(lzs_automaton *a, const lzs_loop_op *loop, uint32_t op, uint64_t place, uint64_t count,
                           uint32_t flags) {
     if (loop->max == LZS_UNBOUNDED && count < lzs_far_high(loop) && count + 1 >= loop->min) count = lzs_far_high(loop);
@@ -160,7 +161,7 @@ static lzs_status follow(lzs_automaton *a) {
     return status;
 }
 
-/* Shell's sort: almost all sets have a few places. */
+/* Sorts with Shell's method, which is fast here, because almost all sets have only a few places. */
 static void sort_places(uint64_t *places, size_t n) {
     for (size_t gap = n / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11) {
         for (size_t i = gap; i < n; i++) {
@@ -172,9 +173,10 @@ static void sort_places(uint64_t *places, size_t n) {
     }
 }
 
-/* If two places differ only in the innermost count, and everything that can follow the first can also follow the
- * second, removes the first. Among counts at which the loop may end, the smallest count allows the most further
- * iterations. So a loop whose text splits into iterations in many ways has few places, not one for each count. */
+/* Compares places that differ only in the innermost count. If one place allows every text that another place allows,
+ * removes the other place. Among counts at which the loop may end, the smallest count allows the most further
+ * iterations. So even if a text can be split into iterations at many points, a loop has only a few places, not one for
+ * each count. */
 static size_t without_weaker(const lzs_program *p, uint64_t *places, size_t n) {
     size_t kept = 0;
     for (size_t i = 0; i < n;) {
@@ -205,7 +207,7 @@ static size_t without_weaker(const lzs_program *p, uint64_t *places, size_t n) {
 
 /* ---- states ---- */
 
-/* The slot of the state of some places. If there is none, the free slot where to insert the state. */
+/* Returns the slot of the state that has these places. If there is no such state, returns the free slot for it. */
 static lzs_slot *slot_of_state(const lzs_automaton *a, const uint64_t *places, size_t n, uint32_t *tag) {
     lzs_slot *slot = NULL;
     *tag = lzs_hash_bytes((const uint8_t *)places, n * sizeof *places, a->table.key);
@@ -216,11 +218,11 @@ static lzs_slot *slot_of_state(const lzs_automaton *a, const uint64_t *places, s
     return slot;
 }
 
-/* Adds a state of the first n places in `made`. */
+/* Adds a state that has the first n places of `made`. */
 static lzs_status add_state(lzs_automaton *a, size_t n, int32_t *state) {
     const lzs_program *p = a->program;
     if (lzs_automaton_used(a) + state_bytes(a) + n * sizeof *a->places > a->max_bytes) {
-        return too_much(a, "one step of the grammar needs more memory than it may have");
+        return too_much(a, "one step of the grammar needs more memory than the limit");
     }
     size_t next = (size_t)a->n_states + 1;
     if (!lzs_grow(&a->states, &a->states_room, next, sizeof *a->states)) return LZS_ENOMEM;
@@ -238,7 +240,7 @@ static lzs_status add_state(lzs_automaton *a, size_t n, int32_t *state) {
     return LZS_OK;
 }
 
-/* Finds or adds the state of the places in `made`. The places may be in any order and may repeat. */
+/* Finds the state of the places in `made`, or adds it. The places may be in any order and may repeat. */
 static lzs_status intern(lzs_automaton *a, int32_t *state) {
     *state = LZS_DEAD;
     if (!a->n_made) return LZS_OK;
@@ -272,11 +274,11 @@ lzs_status lzs_automaton_enter(lzs_automaton *a, uint64_t place, int32_t *state)
     return status == LZS_OK ? intern(a, state) : status;
 }
 
-/* Adds the three states that every automaton has. */
+/* Adds the states LZS_DEAD, LZS_ENDED and LZS_START. */
 static lzs_status begin_states(lzs_automaton *a) {
     int32_t state;
     uint64_t work = a->work;
-    a->work = 0; /* not limited: this step succeeded when the automaton was made, and always will */
+    a->work = 0; /* begins at 0, as when the automaton was made, so the same work succeeds again */
     a->n_states = 0;
     a->n_places = 0;
     lzs_table_clear(&a->table);
@@ -337,7 +339,7 @@ lzs_status lzs_automaton_make_edge(lzs_automaton *a, int32_t state, uint32_t cla
     return status;
 }
 
-/* Adds a byte to the bytes that can follow. Returns false if they are too many. */
+/* Adds a byte to `few`. Returns false if `few` is full. */
 static bool add_few(lzs_dfa_state *s, uint8_t *n, uint8_t byte) {
     for (uint8_t i = 0; i < *n; i++) {
         if (s->few[i] == byte) return true;
@@ -347,8 +349,7 @@ static bool add_few(lzs_dfa_state *s, uint8_t *n, uint8_t byte) {
     return true;
 }
 
-/* Every edge of the program leads to a text that matches, so the bytes of the edges are the bytes that can follow. No
- * edge has to be followed. */
+/* Exactly the bytes of the edges can follow, because every edge of the program leads to a text that matches. */
 uint8_t lzs_automaton_find_few(lzs_automaton *a, int32_t state) {
     const lzs_program *p = a->program;
     lzs_dfa_state *s = &a->states[state];
@@ -378,7 +379,8 @@ static uint64_t clamped_place(const lzs_program *p, uint64_t place, uint32_t n_b
         const lzs_loop_op *loop = &p->loops[number];
         uint64_t count = lzs_counter(loop, place);
         if (count >= lzs_far_high(loop)) continue;
-        uint64_t ends = 1 + (n_bytes - 1) / loop->min_bytes; /* the most iterations that n_bytes bytes can end */
+        /* largest number of iterations that can end within n_bytes bytes */
+        uint64_t ends = 1 + (n_bytes - 1) / loop->min_bytes;
         if (count + 1 >= loop->min && count + ends < loop->max) {
             place = lzs_with_counter(loop, place, lzs_far_high(loop));
         } else if (low && count + ends < loop->min) {

@@ -28,7 +28,7 @@ static int by_first(const void *a, const void *b) {
 }
 
 bool lzs_charset_normalize(lzs_charset *set) {
-    for (size_t i = 0, n = set->n; i < n; i++) { /* removes the surrogates */
+    for (size_t i = 0, n = set->n; i < n; i++) { /* removes surrogates */
         lzs_range *range = &set->ranges[i];
         if (range->last < FIRST_SURROGATE || range->first > LAST_SURROGATE) continue;
         lzs_range whole = *range;

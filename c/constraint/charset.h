@@ -9,7 +9,7 @@
 #define LZS_MAX_CODE_POINT 0x10FFFFu
 
 typedef struct lzs_range {
-    uint32_t first, last; /* the first and the last code point of the range */
+    uint32_t first, last;
 } lzs_range;
 
 typedef struct lzs_charset {
@@ -18,13 +18,13 @@ typedef struct lzs_charset {
 } lzs_charset;
 
 void lzs_charset_free(lzs_charset *set);
-/* This function and the next ones return false if memory runs out. */
+/* The functions below return false if memory runs out. */
 bool lzs_charset_add(lzs_charset *set, uint32_t first, uint32_t last);
 /* Sorts and merges the ranges, and removes the surrogates, which UTF-8 does not have. */
 bool lzs_charset_normalize(lzs_charset *set);
-/* Replaces a set by its complement. `set` must be normalized before, and is normalized after. */
+/* Replaces a set by its complement. The caller must normalize `set` first. The complement is normalized, too. */
 bool lzs_charset_negate(lzs_charset *set);
-/* Adds the other case of each ASCII letter. */
+/* For each ASCII letter in the set, adds the letter of the other case. */
 bool lzs_charset_fold(lzs_charset *set);
 
 #endif

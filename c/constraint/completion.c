@@ -1,10 +1,10 @@
 /* completion.c - whether the tokens of the vocabulary can complete a text.
  *
  * From every state of the automaton some bytes complete the text. If each byte of the pattern is a token by itself, as
- * in most vocabularies, there is nothing to do. Otherwise no sequence of tokens may complete some state, and a token
- * that leads to such a state must not be allowed. Two steps find these states. A place is safe if tokens of one byte
- * lead from it to the end. Safe places are found once for the program. From other states a search follows tokens until
- * it finds a safe state or the end.
+ * in most vocabularies, tokens complete the text, too. Otherwise there may be a state from which no sequence of tokens
+ * completes the text. A token that leads to such a state must not be allowed. A place is safe if tokens of one byte
+ * lead from it to the end of the text. The safe places of a program are found only once. If a state has no safe place,
+ * a search follows tokens until it finds a safe state or the end.
  */
 #include "completion.h"
 
@@ -45,10 +45,11 @@ static bool op_is_safe(const lzs_grammar *g, const lzs_op *op, const bool *safe,
     }
 }
 
-/* Finds the operations from which bytes that are tokens lead to the end, whatever the counts are. */
+/* Finds the safe operations. From a safe operation, tokens of one byte lead to the end, whatever the counts are. */
 static void find_safe(const lzs_grammar *g, bool *safe, const bool *bad) {
     memset(safe, 0, g->program.n_ops * sizeof *safe);
-    for (bool changed = true; changed;) { /* few rounds: most operations lead to operations with smaller numbers */
+    /* the loop takes few rounds, because most operations lead to operations with smaller numbers */
+    for (bool changed = true; changed;) {
         changed = false;
         for (size_t i = 0; i < g->program.n_ops; i++) {
             if (safe[i] || !op_is_safe(g, &g->program.ops[i], safe, bad)) continue;
@@ -57,8 +58,8 @@ static void find_safe(const lzs_grammar *g, bool *safe, const bool *bad) {
     }
 }
 
-/* If a loop needs more than one iteration, and bytes that are tokens cannot make it repeat, then operations that lead
- * to the loop's end are unsafe (bad). */
+/* A loop is bad if it needs more than one iteration and tokens of one byte cannot repeat its body. Operations that lead
+ * to the end of a bad loop are not safe. */
 static bool find_bad(const lzs_program *p, const bool *safe, bool *bad) {
     bool found = false;
     for (size_t i = 0; i < p->n_loops; i++) {
@@ -84,7 +85,8 @@ lzs_status lzs_completion_init(lzs_grammar *g) {
     do {
         find_safe(g, g->safe, bad);
     } while (find_bad(p, g->safe, bad) && ++round < MAX_ROUNDS);
-    if (round == MAX_ROUNDS) memset(g->safe, 0, p->n_ops * sizeof *g->safe); /* no place is safe */
+    /* after too many rounds no place counts as safe */
+    if (round == MAX_ROUNDS) memset(g->safe, 0, p->n_ops * sizeof *g->safe);
     free(bad);
     g->whole = true;
     for (size_t i = 0; i < p->n_ops; i++) g->whole &= p->ops[i].kind != LZS_OP_BYTES || g->safe[i];
@@ -93,7 +95,7 @@ lzs_status lzs_completion_init(lzs_grammar *g) {
 
 /* ---- the search ---- */
 
-/* A state that the search reached, and the number of the state from which it was reached. */
+/* A state that the search reached, and the index in `all` of the state before it. */
 typedef struct reached {
     int32_t state;
     size_t from;
@@ -124,8 +126,8 @@ static lzs_status reach(lzs_grammar *g, search *s, int32_t state, size_t from, b
     return LZS_OK;
 }
 
-/* Follows all tokens from state number `from` of the search. Stops at a state that is known to be viable, which is then
- * the last of the list. */
+/* Follows all tokens from the state at index `from` of `all`. Stops at a state that is known to be viable. This state
+ * is then the last in `all`. */
 static lzs_status follow_tokens(lzs_grammar *g, search *s, size_t from, bool *found) {
     const lzs_vocabulary *v = g->vocabulary;
     s->path[0] = s->all[from].state;
@@ -152,7 +154,7 @@ lzs_status lzs_viable(lzs_grammar *g, int32_t state, bool *viable) {
     for (size_t next = 0; next < s.n && !found && status == LZS_OK; next++) status = follow_tokens(g, &s, next, &found);
     uint8_t others = status == LZS_OK && !found ? NOT_VIABLE : UNKNOWN;
     for (size_t i = 0; i < s.n; i++) g->automaton.states[s.all[i].state].viable = others;
-    for (size_t i = s.n; found && i > 0;) { /* the last state is viable, and so is every state on the way to it */
+    for (size_t i = s.n; found && i > 0;) { /* the last state is viable, and so is every state on the path to it */
         g->automaton.states[s.all[i - 1].state].viable = VIABLE;
         i = i == 1 ? 0 : s.all[i - 1].from + 1;
     }

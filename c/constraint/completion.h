@@ -4,11 +4,12 @@
 
 #include "grammar_data.h"
 
-/* Finds the places from which tokens of one byte complete the text. In most vocabularies these are all places. */
+/* Finds the operations from which tokens of one byte complete the text. In most vocabularies these are all
+ * operations. */
 lzs_status lzs_completion_init(lzs_grammar *g);
 
-/* Whether tokens can complete the text after a state that is not LZS_DEAD. If tokens of one byte may not be enough,
- * searches, and keeps the answer. */
+/* Finds whether tokens can complete the text from a state that is not LZS_DEAD. If the answer is not known, searches
+ * for the answer and stores it in the state. */
 lzs_status lzs_viable(lzs_grammar *g, int32_t state, bool *viable);
 
 #endif

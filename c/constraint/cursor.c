@@ -1,7 +1,8 @@
 /* cursor.c - the state of a sequence in its grammar.
  *
- * Accepting a token does not change the cursor: lzs_cursor_state catches up when a mask is needed. So a grammar costs
- * time only in steps that sample, and accepting a token cannot fail because of the grammar.
+ * Accepting a token does not change the cursor. When a mask is needed, lzs_cursor_state processes the tokens accepted
+ * since the last mask. So a grammar costs time only in steps that sample, and accepting a token cannot fail because of
+ * the grammar.
  */
 #include "cursor.h"
 
@@ -37,7 +38,7 @@ static void restart(lzs_cursor *cursor, int32_t state, int32_t context, uint64_t
     cursor->contexts[position % LZS_CURSOR_STATES] = context;
 }
 
-/* The token before the newest state, or -1 if the text begins at that state. */
+/* Returns the token that led to the newest state, or -1 if no token did. */
 static int32_t last_of(const lzs_cursor *cursor, const int32_t *accepted) {
     return cursor->newest > cursor->begin ? accepted[cursor->newest - 1] : -1;
 }

@@ -1,5 +1,4 @@
-/* grammar.c - how grammars are made and freed, how they judge texts and tokens, and how they stay within their
- * memory. */
+/* grammar.c - makes and frees grammars, judges texts and tokens, and limits memory. */
 #include "grammar.h"
 
 #include <stdlib.h>
@@ -12,7 +11,7 @@
 #include "state_masks.h"
 #include "walk.h"
 
-enum { DEFAULT_BYTES = 128 << 20, MAX_WORK = 10000000 /* places that one step may look at, in about a second */ };
+enum { DEFAULT_BYTES = 128 << 20, MAX_WORK = 10000000 /* limit of the work of one step, about a second */ };
 
 /* ---- life ---- */
 
@@ -202,7 +201,7 @@ lzs_status lzs_grammar_trim(lzs_grammar *g, int32_t *state) {
     int32_t kept;
     forget_masks(g);
     lzs_status status = lzs_automaton_flush(&g->automaton, *state, &kept);
-    if (status != LZS_OK) return status; /* only masks were forgotten */
+    if (status != LZS_OK) return status; /* the states are unchanged */
     g->epoch++;
     *state = kept;
     return LZS_OK;
@@ -214,7 +213,7 @@ lzs_status lzs_grammar_free_share(lzs_grammar *g, int32_t state, int32_t token, 
     const lzs_vocabulary *v = g->vocabulary;
     lzs_automaton *a = &g->automaton;
     *share = 1.0f;
-    if (g->open || g->engine.accept) return LZS_OK; /* another engine cannot say which bytes it forces */
+    if (g->open || g->engine.accept) return LZS_OK; /* lzs_grammar_engine does not tell which bytes are forced */
     if (v->is_end[token]) {
         bool ends = state == LZS_ENDED || a->states[state].accepts;
         if (ends && lzs_automaton_byte(a, state) == LZS_NO_BYTE) *share = 0.0f;
@@ -245,7 +244,7 @@ lzs_status lzs_grammar_match(lzs_grammar *g, const char *text, size_t n, int32_t
     return LZS_OK;
 }
 
-/* ---- looking at it ---- */
+/* ---- inspection ---- */
 
 static bool is_state(const lzs_grammar *g, int32_t state) {
     return !g->engine.accept && state >= LZS_START && state < g->automaton.n_states;
@@ -264,7 +263,7 @@ lzs_status lzs_grammar_step(lzs_grammar *g, int32_t state, uint8_t byte, int32_t
 lzs_status lzs_grammar_state(lzs_grammar *g, int32_t state, int32_t *matches, uint32_t *words, size_t n_words) {
     if (!is_state(g, state) || !matches || !words || n_words != g->vocabulary->n_words) return LZS_EINVAL;
     lzs_automaton_begin(&g->automaton);
-    trim_masks(g); /* keeps the states, since the caller has their numbers */
+    trim_masks(g); /* forgets only masks, because the caller has numbers of states */
     *matches = g->automaton.states[state].accepts;
     return lzs_grammar_mask(g, state, words);
 }

@@ -9,13 +9,13 @@
 lzs_status lzs_grammar_of_tree(const lzs_tree *tree, const lzs_vocabulary *vocabulary, size_t max_bytes,
                                lzs_grammar_error *error, lzs_grammar **grammar);
 
-/* If states and masks need too much memory, forgets them. Call it before any function that makes states. *state gets
- * the new number of the same state. */
+/* If states and masks take too much memory, forgets them. *state is the number of the current state, and gets the new
+ * number of this state. Call this function before any function that makes states. */
 lzs_status lzs_grammar_trim(lzs_grammar *g, int32_t *state);
 
-/* The share of a token's bytes that are free in a state, 0 to 1. A byte is free if another byte, or the end of the
- * text, could come in its place. A token that ends the text has share 1 if a byte could follow instead, else 0. A token
- * that the grammar does not allow has share 1. */
+/* Finds which share of a token's bytes, from 0 to 1, is free in a state. A byte is free if another byte may take its
+ * place, or if the text may end before the byte. The share of a token that ends the text is 1 if a byte may take the
+ * token's place, else 0. The share of a token that the grammar does not allow is 1. */
 lzs_status lzs_grammar_free_share(lzs_grammar *g, int32_t state, int32_t token, float *share);
 
 #endif

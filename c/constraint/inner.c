@@ -3,20 +3,21 @@
 
 #include "../utf8.h"
 
-enum { INNER_PLACES = 16 }; /* the most places of a state that is examined */
+enum { INNER_PLACES = 16 }; /* states with more places are not examined */
 
-/* The first byte after `byte` that is in another class of the program. Classes are ranges of bytes. */
+/* Returns the first byte after `byte` that is in another class of the program. A class of the program is a range of
+ * bytes. */
 static uint32_t after_class(const lzs_program *p, uint32_t byte) {
     uint32_t class = (uint32_t)p->class_of[byte] + 1;
     return class < p->n_classes ? p->byte_of[class] : 256;
 }
 
-/* Whether every byte of a range, followed by any `more` - 1 continuation bytes of the character, leads from a state to
- * `next`. */
+/* Sets *leads to false if some sequence of `more` bytes does not lead from a state to `next`, or if a text may end
+ * inside a sequence. The first byte of a sequence is in first..last, and its other bytes are continuation bytes. */
 static lzs_status leads_to(lzs_grammar *g, int32_t state, uint32_t first, uint32_t last, int more, int32_t next,
                            bool *leads) {
     const lzs_program *p = &g->program;
-    int32_t known = LZS_NO_STATE; /* the state after the byte before */
+    int32_t known = LZS_NO_STATE; /* the state after the previous byte */
     for (uint32_t byte = first; byte <= last && *leads; byte = after_class(p, byte)) {
         int32_t to;
         lzs_status status = lzs_automaton_step(&g->automaton, state, (uint8_t)byte, &to);
@@ -33,7 +34,7 @@ static lzs_status leads_to(lzs_grammar *g, int32_t state, uint32_t first, uint32
     return LZS_OK;
 }
 
-/* Finds the state after one character of inner tokens, or LZS_MIXED if it depends on the character. */
+/* Finds the state after one character of inner tokens, or LZS_MIXED if the state depends on the character. */
 static lzs_status find_next(lzs_grammar *g, int32_t state, int32_t *found) {
     const lzs_program *p = &g->program;
     int32_t next = LZS_NO_STATE, to;
@@ -70,12 +71,12 @@ static lzs_status next_of(lzs_grammar *g, int32_t state, int32_t *next) {
 
 /* ---- counted characters ---- */
 
-/* A state inside a counted repetition. It has the places where the next iteration begins, and maybe the places after
- * the repetition. */
+/* A state inside a counted repetition, described by its places. The places are those where the next iteration begins,
+ * and maybe places after the repetition. */
 typedef struct counting {
     const lzs_loop_op *loop;
     uint64_t count;
-    uint64_t places[INNER_PLACES]; /* the places, with their count removed */
+    uint64_t places[INNER_PLACES]; /* the places where the next iteration begins, with count 0 */
     size_t n;
     int32_t exit;                      /* the state of all places after the repetition */
 } counting;
@@ -88,7 +89,8 @@ static bool has_place(const lzs_automaton *a, int32_t state, uint64_t place) {
     return false;
 }
 
-/* Whether a state is such a state, for the loop of its last place. The last place is inside the loop, because
+/* Writes the description of a state inside a counted repetition into *c. For any other state, *found is false. The
+ * repetition is the innermost loop around the state's last place. This place is inside the repetition, because
  * operations after a repetition have smaller numbers. */
 static lzs_status look(lzs_grammar *g, int32_t state, counting *c, bool *found) {
     lzs_automaton *a = &g->automaton;
@@ -117,16 +119,16 @@ static lzs_status look(lzs_grammar *g, int32_t state, counting *c, bool *found) 
     return LZS_OK;
 }
 
-/* The state of the places where an iteration begins, with a given count. */
+/* Finds the state that has the places in `c`, with the given count. */
 static lzs_status begin_at(lzs_grammar *g, const counting *c, uint64_t count, int32_t *state) {
     uint64_t places[INNER_PLACES];
     for (size_t i = 0; i < c->n; i++) places[i] = lzs_with_counter(c->loop, c->places[i], count);
     return lzs_automaton_state_of(&g->automaton, places, c->n, state);
 }
 
-/* Whether every character leads from the beginning of one iteration to the beginning of the next, or to the end of the
- * repetition, and nowhere else. If this holds for one count, it holds for all counts below the last, because counts are
- * only compared with their limits. */
+/* Finds whether every character leads from the beginning of an iteration only to the beginning of the next iteration or
+ * to the end of the repetition. If this is true for one count, it is true for all counts except the last one, because
+ * counts are only compared with their limits. */
 static lzs_status find_single(lzs_grammar *g, const counting *c, bool *single) {
     int32_t from, to, next, behind;
     *single = false;
@@ -149,11 +151,12 @@ static lzs_status find_single(lzs_grammar *g, const counting *c, bool *single) {
 
 enum { UNKNOWN, SINGLE, SINGLE_NOT }; /* lzs_dfa_state.single */
 
-/* Counts the characters that a counted repetition of single characters still allows. */
+/* If a state is in a counted repetition of single characters, counts the characters that the repetition still
+ * allows. */
 static lzs_status count_left(lzs_grammar *g, int32_t state, bool open_end, int32_t *most) {
     counting c;
     bool found, single;
-    int32_t any; /* one state that stands for all counts */
+    int32_t any; /* the state with count "far", which stores the answer for all counts */
     lzs_status status = look(g, state, &c, &found);
     if (status != LZS_OK || !found || !c.n || (!open_end && g->automaton.states[c.exit].accepts)) return status;
     status = begin_at(g, &c, lzs_far_high(c.loop), &any);
@@ -168,7 +171,7 @@ static lzs_status count_left(lzs_grammar *g, int32_t state, bool open_end, int32
     return LZS_OK;
 }
 
-enum { MOST_LINKS = 4 }; /* the most characters that are followed one by one */
+enum { MOST_LINKS = 4 }; /* largest number of characters that lzs_inner_reach looks ahead */
 
 lzs_status lzs_inner_reach(lzs_grammar *g, int32_t state, bool open_end, int32_t *most) {
     *most = LZS_INNER_UNKNOWN;

@@ -4,9 +4,10 @@
 
 #include "grammar_data.h"
 
-/* Finds how many characters of inner tokens may follow a state, whichever characters they are. *most is the number, or
- * LZS_INNER_ALL for any number. It is LZS_INNER_UNKNOWN in three cases: the number depends on the characters, a short
- * search does not find it, or a text may end between the characters and `open_end` is false. */
+/* Finds how many characters of inner tokens may follow a state, whichever characters they are. *most gets this number,
+ * or LZS_INNER_ALL if any number may follow. *most is LZS_INNER_UNKNOWN if the number depends on the characters, or a
+ * short search does not find the number. *most is also LZS_INNER_UNKNOWN if a text may end between the characters, and
+ * `open_end` is false. */
 lzs_status lzs_inner_reach(lzs_grammar *g, int32_t state, bool open_end, int32_t *most);
 
 #endif

@@ -1,4 +1,4 @@
-/* kept.c - a mask, stored in the form that needs the least memory. */
+/* kept.c - stores a mask in the form that needs the least memory. */
 #include "kept.h"
 
 #include <stdlib.h>
@@ -18,17 +18,19 @@ static uint32_t count_bits(uint32_t x) {
 }
 
 static size_t count_tokens(const uint32_t *words, size_t n) {
-    uint32_t count = 0; /* there are at most 2^31 tokens */
+    uint32_t count = 0; /* does not overflow, because there are at most 2^31 tokens */
     for (size_t i = 0; i < n; i++) count += count_bits(words[i]);
     return count;
 }
 
-/* Lists the tokens whose bits differ from the bits of `other`, a word that is all 0 or all 1. Lists at most `room`. */
+/* Lists the tokens whose bits differ from the bits of `other`, which is 0 or UINT32_MAX. Lists at most `room`
+ * tokens. */
 static void list_tokens(const uint32_t *words, size_t n_words, uint32_t other, uint32_t *tokens, uint32_t room) {
     uint32_t n = 0;
     for (size_t i = 0; i < n_words; i++) {
         uint32_t wanted = words[i] ^ other;
-        for (; wanted && n < room; wanted &= wanted - 1) { /* stops at `room`: later bits are beyond the last token */
+        /* the bits after the first `room` tokens are beyond the last token */
+        for (; wanted && n < room; wanted &= wanted - 1) {
             tokens[n++] = (uint32_t)i * 32 + count_bits((wanted & (0 - wanted)) - 1);
         }
     }

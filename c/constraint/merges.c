@@ -1,12 +1,14 @@
-/* merges.c - the rules by which a tokenizer joins tokens, and the pairs of tokens that it therefore never writes side
+/* merges.c - the rules by which a tokenizer joins tokens, and the pairs of tokens that the tokenizer never writes side
  * by side.
  *
- * The tokens that may not follow a token form a few intervals of an ordered vocabulary. Let a rule (a, b) have its left
- * part a on the right edge of the first token. The rule forbids b itself. It also forbids each token that begins with b
- * and keeps b as a part until the rule applies. These tokens are the end of b's subtree, from one of its children on.
+ * In the order of lzs_merge_tree, the tokens that may not follow a token form a few intervals. Let the left part a of a
+ * rule (a, b) be on the right edge of the first token. The rule forbids b itself. The rule also forbids each token that
+ * begins with b and keeps b as a part until the rule applies. In the order, these tokens reach from one of b's children
+ * to the end of b's subtree.
  *
- * The rules have a hash table of their own. Encoding looks up pairs, and most pairs have no rule. The bit set `maybe`
- * in front of the table answers most of these look-ups. With table.h alone it takes 12 % longer to make a spelling.
+ * The rules have a hash table of their own, because encoding looks up pairs, and most pairs have no rule. The bit set
+ * `maybe` answers most of these look-ups before the table is read. With the table of table.h instead, making a spelling
+ * (spelling.h) takes 12 % longer.
  */
 #include "merges.h"
 
@@ -17,8 +19,8 @@
 #include "../table.h"
 #include "tree.h"
 
-/* The time to encode a token grows with the square of its length, so length is limited. No known vocabulary has a
- * longer token. A longer token counts as never written. */
+/* A token of more than MAX_LEAVES leaves counts as never written, because the time to encode a token grows with the
+ * square of its length. No known vocabulary has such a token. */
 enum { MAX_LEAVES = 1024 };
 
 #define NEVER UINT64_MAX /* the key of a part that is never used up */
@@ -27,16 +29,16 @@ static uint64_t hash_pair(const lzs_merges *m, int32_t left, int32_t right) {
     return lzs_fold((uint64_t)(uint32_t)left << 32 | (uint32_t)right, m->key);
 }
 
-/* ---- tokens by their bytes ---- */
+/* ---- finding tokens by their bytes ---- */
 
-/* Finds tokens by fingerprints of their bytes. The fingerprints of a token's prefixes and suffixes are computed without
- * reading the bytes again. */
+/* A table that finds tokens by fingerprints of their bytes. The fingerprints of a token's prefixes and suffixes are
+ * computed without reading the bytes again. */
 typedef struct names {
     const lzs_vocabulary *v;
     lzs_table table;
     uint64_t base;
-    uint64_t *prints; /* (n_vocab) */
-    uint64_t *powers; /* (longest + 1) powers of the base */
+    uint64_t *prints; /* (n_vocab) fingerprints of the tokens */
+    uint64_t *powers; /* (longest + 1) powers of `base` */
 } names;
 
 /* A byte string in one or two pieces. */
@@ -57,7 +59,7 @@ static uint64_t print_of(const names *names, const uint8_t *bytes, size_t n) {
     return print;
 }
 
-/* The slot of the token with these bytes. If there is none, the free slot where to insert it. */
+/* Returns the slot of the token that has these bytes. If there is no such token, returns the free slot for it. */
 static lzs_slot *slot_of(const names *names, pieces p, uint32_t *tag) {
     lzs_slot *slot = NULL;
     *tag = (uint32_t)lzs_fold(p.print, names->table.key);
@@ -70,7 +72,7 @@ static lzs_slot *slot_of(const names *names, pieces p, uint32_t *tag) {
     return slot;
 }
 
-/* The token with these bytes; -1 if there is none. */
+/* Returns the token that has these bytes, or -1 if there is none. */
 static int32_t token_of_pieces(const names *names, pieces p) {
     uint32_t tag;
     return (int32_t)slot_of(names, p, &tag)->index - 1;
@@ -80,7 +82,7 @@ static int32_t token_of(const names *names, const uint8_t *bytes, size_t n, uint
     return token_of_pieces(names, (pieces){bytes, bytes, n, 0, print});
 }
 
-/* Enters all tokens. If several tokens have the same bytes, enters the first one that is not lone. */
+/* Enters all text tokens that are not in `lone`. If several tokens have the same bytes, enters the first of them. */
 static bool name_tokens(names *names, const lzs_vocabulary *v, const bool *lone) {
     *names = (struct names){.v = v};
     bool ok = lzs_table_init(&names->table, 2 * (size_t)v->n_vocab) == LZS_OK;
@@ -138,7 +140,7 @@ static bool make_table(lzs_merges *m, size_t n_rules) {
     return m->table && m->maybe;
 }
 
-/* Adds a rule. If two rules have the same parts, the first rule holds. */
+/* Adds a rule. If a rule with the same parts exists, keeps that rule instead. */
 static void add_rule(lzs_merges *m, int32_t left, int32_t right, uint32_t rank) {
     struct lzs_rule_slot *slot = rule_slot(m, left, right);
     if (slot->left >= 0) return;
@@ -152,20 +154,21 @@ static uint64_t time_of(lzs_merge_key key) {
     return key >> 32;
 }
 
-/* The key when a token's last rule uses up its left part, as seen from the left. Events at one time happen from left to
- * right. If the right part is made at the time of the rule, everything on its left happens before. */
+/* Returns the key when the left part of a token is used up. The key is for comparison with rules further left. Rules
+ * with the same time apply from left to right. If the token's right part is made at the time of the token's last rule,
+ * all rules of this time further left apply before this last rule. */
 static lzs_merge_key left_end_of(const lzs_merges *m, int32_t token) {
     lzs_merge_key key = m->keys[token];
     return time_of(m->keys[m->right[token]]) == time_of(key) ? key | UINT32_MAX : key;
 }
 
-/* The least key when the left token may be used up so that the rule still joins it: if the left token is used up
- * earlier, the rule does not apply. */
+/* A rule with the key `rule` joins a left token with `right`. Returns the least key at which the left token may be used
+ * up. If the left token is used up earlier, the rule does not apply. */
 static lzs_merge_key least_end(const lzs_merges *m, int32_t right, lzs_merge_key rule) {
     return time_of(m->keys[right]) == time_of(rule) ? (time_of(rule) + 1) << 32 : rule + 1;
 }
 
-/* The key when a rule applies: its rank, but not before both of its parts are made. */
+/* Returns the key of a rule (lzs_merge_key). */
 static lzs_merge_key key_of(const lzs_merges *m, int32_t left, int32_t right, uint64_t rank) {
     uint64_t time = rank;
     if (time < time_of(m->keys[left])) time = time_of(m->keys[left]);
@@ -177,12 +180,13 @@ static lzs_merge_key key_of(const lzs_merges *m, int32_t left, int32_t right, ui
 
 typedef struct encoder {
     const names *names;
-    bool characters; /* whether the leaves are characters; else they are bytes */
+    bool characters; /* whether the leaves are characters instead of bytes */
     int32_t tokens[MAX_LEAVES];
     const struct lzs_rule_slot *rules[MAX_LEAVES]; /* by token: the rule that joins it with the next token, or NULL */
 } encoder;
 
-/* Splits bytes into leaves and returns how many. 0 if a leaf is not a token, or if there are too many leaves. */
+/* Splits bytes into leaves, and returns the number of leaves. Returns 0 if a leaf is not a token, or if there are too
+ * many leaves. */
 static size_t find_leaves(encoder *e, const uint8_t *bytes, size_t n) {
     size_t count = 0;
     for (size_t at = 0; at < n;) {
@@ -196,7 +200,7 @@ static size_t find_leaves(encoder *e, const uint8_t *bytes, size_t n) {
     return count;
 }
 
-/* The token that two parts form together, or -1 if the vocabulary has none. */
+/* Returns the token that two tokens form together, or -1 if the vocabulary has none. */
 static int32_t joined(const encoder *e, int32_t left, int32_t right) {
     const names *names = e->names;
     pieces p;
@@ -211,8 +215,8 @@ static bool comes_first(const struct lzs_rule_slot *a, const struct lzs_rule_slo
     return a && (!b || (uint32_t)a->key < (uint32_t)b->key);
 }
 
-/* Encodes the bytes of a token. If the tokenizer writes this token for them, notes its two parts. Else returns
- * false. */
+/* Encodes the bytes of a token. If the tokenizer writes the bytes as this token, returns true and stores the token's
+ * parts and key. Else returns false. */
 static bool encode(lzs_merges *m, encoder *e, int32_t token) {
     size_t n;
     const uint8_t *bytes = bytes_of(e->names->v, token, &n);
@@ -242,7 +246,7 @@ static bool encode(lzs_merges *m, encoder *e, int32_t token) {
     return e->tokens[0] == token;
 }
 
-/* Sorts the tokens by their number of bytes, so parts come before the tokens made of them. */
+/* Returns the tokens, sorted by length, so the parts of a token come before the token. */
 static int32_t *by_length(const lzs_vocabulary *v) {
     size_t *counts = calloc((size_t)UINT16_MAX + 2, sizeof *counts);
     int32_t *tokens = malloc((size_t)v->n_vocab * sizeof *tokens);
@@ -271,20 +275,22 @@ static int by_key(const void *a, const void *b) {
     return (x->right > y->right) - (x->right < y->right);
 }
 
-/* Groups the rules by their left or right part. The rules must be sorted by key, and stay so within a group. */
+/* Groups the rules by their left part (`of_left`) or right part. The rules must be sorted by key, and each group stays
+ * sorted. */
 static bool order_rules(const lzs_merges *m, const lzs_merge_rule *rules, bool of_left, lzs_merge_rule **ordered,
                         int32_t **begins) {
     *ordered = malloc((m->n_rules + 1) * sizeof **ordered);
     *begins = calloc((size_t)m->n_vocab + 2, sizeof **begins);
     if (!*ordered || !*begins) return false;
-    int32_t *at = *begins + 1; /* at[i] becomes the end of i's rules */
+    int32_t *at = *begins + 1; /* at[i] becomes the end of token i's group */
     for (size_t i = 0; i < m->n_rules; i++) at[(of_left ? rules[i].left : rules[i].right) + 1]++;
     for (int32_t i = 0; i < m->n_vocab; i++) at[i + 1] += at[i];
     for (size_t i = 0; i < m->n_rules; i++) (*ordered)[at[of_left ? rules[i].left : rules[i].right]++] = rules[i];
     return true;
 }
 
-/* Keeps the rules that can apply: both parts of a rule must be written. */
+/* Computes the keys of the rules, and sorts the rules that can apply. A rule can apply only if both of its parts are
+ * written. */
 static lzs_status settle_rules(lzs_merges *m) {
     lzs_merge_rule *rules = malloc((m->n_rules + 1) * sizeof *rules);
     if (!rules) return LZS_ENOMEM;
@@ -314,7 +320,8 @@ static void tree_free(lzs_merge_tree *tree) {
     free(tree->children);
 }
 
-/* `tokens` are sorted by length. `made` has the tokens that are made of parts, by key. */
+/* Makes the order of all tokens. `part` has the left part of each token, or the right part of each token. `tokens` is
+ * sorted by length. `made` has the tokens with parts, sorted by key. */
 static bool make_tree(const lzs_merges *m, lzs_merge_tree *tree, const int32_t *part, const int32_t *tokens,
                       const lzs_merge_rule *made, size_t n_made) {
     size_t n = (size_t)m->n_vocab;
@@ -325,7 +332,7 @@ static bool make_tree(const lzs_merges *m, lzs_merge_tree *tree, const int32_t *
     tree->children = malloc((n_made + 1) * sizeof *tree->children);
     if (!tree->place || !tree->size || !tree->tokens || !tree->begins || !tree->children) return false;
     int32_t *at = tree->begins + 1;
-    for (size_t i = 0; i < n_made; i++) at[part[made[i].left] + 1]++; /* `left` is the token itself here */
+    for (size_t i = 0; i < n_made; i++) at[part[made[i].left] + 1]++; /* `left` in `made` is the token itself */
     for (size_t i = 0; i < n; i++) at[i + 1] += at[i];
     for (size_t i = 0; i < n_made; i++) tree->children[at[part[made[i].left]]++] = made[i].left;
     for (size_t i = 0; i < n; i++) tree->size[i] = 1;
@@ -368,7 +375,7 @@ static lzs_status make_trees(lzs_merges *m, const int32_t *tokens) {
     return ok ? LZS_OK : LZS_ENOMEM;
 }
 
-/* ---- making them ---- */
+/* ---- making the rules ---- */
 
 static lzs_status begin(lzs_merges *m, const lzs_vocabulary *v, size_t n_rules) {
     size_t n = (size_t)v->n_vocab;
@@ -439,8 +446,8 @@ static int highest_first(const void *a, const void *b) {
     return (x->score < y->score) - (x->score > y->score);
 }
 
-/* Adds a rule for each split of a token into two tokens. A token of more than 2 * MAX_LEAVES characters is left out,
- * since one of its parts would be too long to be written. */
+/* Adds a rule for each way to split a token into two tokens. If a token has more than 2 * MAX_LEAVES characters, adds
+ * no rule, because one part would be too long to be written. */
 static void add_splits(lzs_merges *m, const names *names, int32_t token, uint32_t rank) {
     size_t n, n_characters = 0;
     const uint8_t *bytes = bytes_of(names->v, token, &n);
@@ -469,7 +476,7 @@ lzs_status lzs_merges_of_scores(lzs_merges *m, const lzs_vocabulary *v, const fl
     scored *order = malloc((size_t)v->n_vocab * sizeof *order);
     lzs_status status = begin(m, v, most);
     names names = {0};
-    if (status == LZS_OK && some_nan) status = LZS_EINVAL; /* NaN scores have no order */
+    if (status == LZS_OK && some_nan) status = LZS_EINVAL; /* NaN cannot be sorted */
     if (!order || (status == LZS_OK && !name_tokens(&names, v, lone))) status = LZS_ENOMEM;
     for (int32_t token = 0; token < v->n_vocab && status == LZS_OK; token++) {
         if (lzs_bit(v->texts, token) && !lone[token]) order[n++] = (scored){scores[token], token};
@@ -508,16 +515,17 @@ size_t lzs_merges_memory(const lzs_merges *m) {
            m->table_size * (sizeof *m->table + sizeof *m->maybe / 8);
 }
 
-/* ---- what may stand side by side ---- */
+/* ---- pairs of tokens side by side ---- */
 
 bool lzs_merges_pair(const lzs_merges *m, int32_t first, int32_t second) {
     if (!m->written[first] || !m->written[second]) return false;
-    lzs_merge_key first_ends = NEVER, second_ends = NEVER; /* the keys when the two parts that meet are used up */
+    /* the keys when `first` and `second`, the parts at the common edge, are used up */
+    lzs_merge_key first_ends = NEVER, second_ends = NEVER;
     for (;;) {
         const struct lzs_rule_slot *rule = rule_of(m, first, second);
         if (rule && least_end(m, second, rule->key) <= first_ends && rule->key <= second_ends) return false;
-        /* Undo the last rule that made one of the two parts. If both were made at one time, the right one was made
-         * last. */
+        /* Undoes the later of the two rules that made these parts. If both rules have the same time, the right part was
+         * made later. */
         if (m->left[second] >= 0 && (m->right[first] < 0 || time_of(m->keys[second]) >= time_of(m->keys[first]))) {
             second_ends = m->left_ends[second];
             second = m->left[second];
@@ -530,8 +538,8 @@ bool lzs_merges_pair(const lzs_merges *m, int32_t first, int32_t second) {
     }
 }
 
-/* The first place, in the subtree of `token`, of the tokens that use up `token` at `key` or later. `ends` says when
- * each child uses it up. */
+/* Returns the place of the first token in `token`'s subtree that uses up `token` at `key` or later. If there is none,
+ * returns the end of the subtree. `ends` has, by child, the key when the child uses up `token`. */
 static int32_t late_place(const lzs_merge_tree *tree, const lzs_merge_key *ends, int32_t token, lzs_merge_key key) {
     int32_t low = tree->begins[token], high = tree->begins[token + 1];
     if (low == high || ends[tree->children[high - 1]] < key) return tree->place[token] + tree->size[token];

@@ -1,12 +1,13 @@
-/* part_masks.c - masks of parts that many grammars have, kept once for all grammars.
+/* part_masks.c - masks of parts that many grammars have. The masks are kept once for all grammars.
  *
  * A state allows a token if any of its places allows the token, because every place can be completed. So the mask of a
- * state is a union of three sets: the mask of its places inside a part, the tokens that end the part and go on after
- * it, and the mask of its other places. The other places may be in other parts.
+ * state is a union of three masks. The first mask has the tokens that stay inside a part or end exactly with it. The
+ * second mask has the tokens that go on after this part. The third mask is for the state's places outside this part,
+ * which may be in other parts.
  *
- * A part is a grammar of its own, with states and masks as in any grammar. So this file and state_masks.c call each
- * other: the mask of a state may include the mask of a part, and state_masks.c makes the masks of parts, too. Two parts
- * are the same if their whole programs are equal (slice.h), so hash collisions do no harm.
+ * Each shared part has a grammar of its own, with states and masks. state_masks.c makes these masks, too, so the two
+ * files call each other. Two parts count as the same only if their whole programs are equal (slice.h), so hash
+ * collisions do no harm.
  */
 #include "part_masks.h"
 
@@ -21,30 +22,31 @@
 
 enum {
     DEFAULT_BYTES = 32 << 20,
-    PART_BYTES = 8 << 20, /* limit for the states of one part */
+    PART_BYTES = 8 << 20, /* limit of the bytes that the states of one part take */
     MAX_WORK = 10000000,
     MAX_KEY = 1 << 16,
-    MOST_PLACES = 64, /* the most places of a state that is examined */
-    MOST_NESTED = 16  /* the deepest nesting of masks of other places: each level costs a kilobyte of stack */
+    MOST_PLACES = 64, /* states with more places are not examined */
+    MOST_NESTED = 16  /* limit of the nesting of mask_of_others; each level takes a kilobyte of stack */
 };
 
-#define NO_PART UINT32_MAX            /* a part of a grammar that is not shared */
-#define UNKNOWN_PART (UINT32_MAX - 1) /* a part that was not looked up yet */
+#define NO_PART UINT32_MAX            /* a value of part_numbers: the part is not shared */
+#define UNKNOWN_PART (UINT32_MAX - 1) /* a value of part_numbers: the part was not looked up yet */
 
 typedef struct shared_part {
     uint32_t *key;
     size_t n_key;
-    lzs_grammar *grammar; /* the grammar of the part alone, or NULL if it could not be made */
+    lzs_grammar *grammar; /* the grammar of the part, or NULL if it could not be made */
 } shared_part;
 
 struct lzs_part_masks {
     const lzs_vocabulary *vocabulary;
     size_t max_bytes, bytes;
-    uint64_t epoch; /* changes when everything is forgotten */
+    uint64_t epoch; /* changes whenever all parts are forgotten */
     shared_part *parts;
     size_t n_parts, parts_room;
-    lzs_table table; /* parts by their keys */
-    int32_t *path;   /* scratch memory as in lzs_grammar, for the parts' grammars: they make one mask at a time */
+    lzs_table table; /* finds parts by their keys */
+    /* scratch memory as in lzs_grammar; the grammars of all parts share it, because only one mask is made at a time */
+    int32_t *path;
     uint32_t *words, *found_words;
     uint64_t found, made;
     lzs_flag in_use;
@@ -63,7 +65,7 @@ static void free_grammar(lzs_grammar *g) {
     free(g);
 }
 
-/* The bytes that the grammar of a part holds. */
+/* Returns the number of bytes that the grammar of a part takes. */
 static size_t bytes_of(const lzs_grammar *g) {
     return sizeof *g + lzs_program_memory(&g->program) + lzs_automaton_memory(&g->automaton) + g->mask_bytes +
            g->masks_room * sizeof *g->masks + g->ends_room * sizeof *g->ends + g->open_room * sizeof *g->open_nodes;
@@ -87,7 +89,7 @@ lzs_status lzs_part_masks_new(const lzs_vocabulary *vocabulary, size_t max_bytes
     lzs_flag_give(&m->in_use);
     m->vocabulary = vocabulary;
     m->max_bytes = max_bytes ? max_bytes : DEFAULT_BYTES;
-    m->epoch = 1; /* grammars begin with epoch 0, which matches no epoch here */
+    m->epoch = 1; /* a new grammar has epoch 0, which must differ from this epoch */
     m->path = malloc(((size_t)vocabulary->longest + 1) * sizeof *m->path);
     m->words = malloc(vocabulary->n_words * sizeof *m->words);
     m->found_words = malloc(vocabulary->n_words * sizeof *m->found_words);
@@ -163,7 +165,7 @@ static lzs_status grammar_of(lzs_part_masks *m, lzs_program *program, lzs_gramma
     g->vocabulary = m->vocabulary;
     g->program = *program;
     g->is_part = true;
-    g->whole = true; /* only grammars that can complete every place use parts */
+    g->whole = true; /* a grammar uses parts only if tokens of one byte complete every place */
     g->path = m->path;
     g->words = m->words;
     g->found = m->found_words;
@@ -177,7 +179,8 @@ static lzs_status grammar_of(lzs_part_masks *m, lzs_program *program, lzs_gramma
     return status;
 }
 
-/* Finds a grammar's part among the shared parts, or adds it. *number is NO_PART if the part cannot be shared. */
+/* Finds the shared part that equals a part of a grammar, or adds a shared part. *number is NO_PART if the part cannot
+ * be shared. */
 static lzs_status find_part(lzs_part_masks *m, const lzs_grammar *g, const lzs_part_range *range, uint32_t *number) {
     lzs_program slice;
     bool made = false;
@@ -216,8 +219,8 @@ static lzs_status part_number(lzs_part_masks *m, lzs_grammar *g, size_t part, ui
 
 /* ---- masks ---- */
 
-/* Finds the mask of some places of a part, in the numbering of lzs_slice_place. *mask is NULL if a limit is reached,
- * and is valid until the next call. */
+/* Finds the mask of some places of a part. `places` has the results of lzs_slice_place. If a limit is reached, leaves
+ * *mask unchanged. *mask is valid until the next call. */
 static lzs_status mask_of_places(lzs_part_masks *m, lzs_grammar *g, const uint64_t *places, size_t n,
                                  const lzs_part_ends **mask) {
     lzs_automaton *a = &g->automaton;
@@ -239,7 +242,7 @@ static lzs_status mask_of_places(lzs_part_masks *m, lzs_grammar *g, const uint64
     return status == LZS_ELIMIT ? LZS_OK : status;
 }
 
-/* As mask_of_places, for part number `part` of a grammar. */
+/* As mask_of_places, for part number `part` of a grammar. *mask is NULL if the part has no mask. */
 static lzs_status find_mask(lzs_part_masks *m, lzs_grammar *g, size_t part, const uint64_t *places, size_t n,
                             const lzs_part_ends **mask) {
     uint32_t number;
@@ -256,7 +259,7 @@ static lzs_status find_mask(lzs_part_masks *m, lzs_grammar *g, size_t part, cons
 typedef struct inside {
     size_t part;     /* the part's number in the program */
     uint64_t around; /* the counters of the loops around the part */
-    uint64_t places[MOST_PLACES]; /* places inside the part, in the slice's numbering */
+    uint64_t places[MOST_PLACES]; /* places inside the part, translated by lzs_slice_place */
     size_t n;
     uint64_t others[MOST_PLACES];
     size_t n_others;
@@ -270,7 +273,7 @@ static bool is_inside(const lzs_program *p, const lzs_part_range *part, uint64_t
     return counters == around;
 }
 
-/* The number of the part in which an operation lies, or n_parts if it lies in none. */
+/* Returns the number of the part that contains an operation, or n_parts if no part contains it. */
 static size_t part_at(const lzs_program *p, uint32_t op) {
     size_t low = 0, high = p->n_parts;
     while (low < high) {
@@ -284,7 +287,8 @@ static size_t part_at(const lzs_program *p, uint32_t op) {
     return low && op < p->parts[low - 1].end_op ? low - 1 : p->n_parts;
 }
 
-/* Finds the part in which a state has places. If there are several, takes the part that comes first in the text. */
+/* Finds the part in which a state has places. If there are several such parts, takes the part with the largest
+ * operation numbers. This part comes first in the text. */
 static void look(const lzs_grammar *g, int32_t state, inside *in) {
     const lzs_program *p = &g->program;
     const lzs_dfa_state *s = &g->automaton.states[state];
@@ -305,7 +309,7 @@ static void look(const lzs_grammar *g, int32_t state, inside *in) {
     }
 }
 
-/* The index of the first node behind the part's exits whose byte is this byte or a larger one. */
+/* Returns the index in `behind` of the first node whose byte is at least `byte`. */
 static uint32_t first_behind(const lzs_vocabulary *v, const lzs_part_ends *mask, uint8_t byte) {
     uint32_t low = 0, high = mask->n_behind;
     while (low < high) {
@@ -319,7 +323,7 @@ static uint32_t first_behind(const lzs_vocabulary *v, const lzs_part_ends *mask,
     return low;
 }
 
-/* Adds the tokens that end the part and go on with a given byte. */
+/* Adds the tokens that go on after the part, if their first byte after the part is `byte`. */
 static lzs_status add_behind(lzs_grammar *g, const lzs_part_ends *mask, int32_t tail, uint8_t byte, lzs_found *found) {
     const lzs_trie_node *nodes = g->vocabulary->nodes;
     lzs_status status = LZS_OK;
@@ -332,7 +336,7 @@ static lzs_status add_behind(lzs_grammar *g, const lzs_part_ends *mask, int32_t 
     return status;
 }
 
-/* Adds the tokens that end the part and go on after it. */
+/* Adds the tokens that go on after the part. */
 static lzs_status add_tail(lzs_grammar *g, const lzs_part_ends *mask, int32_t tail, lzs_found *found) {
     const lzs_program *p = &g->program;
     bool added[256] = {false};
@@ -351,7 +355,6 @@ static lzs_status add_tail(lzs_grammar *g, const lzs_part_ends *mask, int32_t ta
     return status;
 }
 
-/* Adds the tokens of a mask of this grammar. */
 static void add_mask(const lzs_grammar *g, const lzs_kept_mask *mask, lzs_found *found) {
     if (mask->base) add_mask(g, lzs_kept_base_mask(mask->base), found);
     if (mask->form == LZS_KEPT_ALLOWED || mask->form == LZS_KEPT_ADDED) {
@@ -362,8 +365,8 @@ static void add_mask(const lzs_grammar *g, const lzs_kept_mask *mask, lzs_found 
     }
 }
 
-/* Makes the mask of a state from the mask of a part. The caller holds the flag m->in_use. *done is false if the part
- * has no mask. */
+/* Makes the mask of a state from the mask of a part, and sets *done to true. If the part has no mask, leaves *done
+ * unchanged. The caller must have taken the flag m->in_use. */
 static lzs_status mask_of(lzs_part_masks *m, lzs_grammar *g, int32_t state, const inside *in, int32_t others,
                           lzs_kept_mask *made, bool *done) {
     const lzs_vocabulary *v = g->vocabulary;
@@ -386,7 +389,7 @@ static lzs_status mask_of(lzs_part_masks *m, lzs_grammar *g, int32_t state, cons
     return status;
 }
 
-/* Finds the number of the mask of the places outside the part, or -1 if there are no such places. */
+/* Finds the number of the mask of the places outside the part. *number is -1 if there are no such places. */
 static lzs_status mask_of_others(lzs_grammar *g, const inside *in, int32_t *number) {
     int32_t state;
     *number = -1;
@@ -404,7 +407,8 @@ lzs_status lzs_shared_mask_of(lzs_grammar *g, int32_t state, lzs_kept_mask *mask
     look(g, state, &in);
     if (!in.n) return LZS_OK;
     g->n_nested++;
-    lzs_status status = mask_of_others(g, &in, &others); /* before m->in_use is taken: the call may need a part */
+    /* m->in_use is not taken yet, because the other places may be in another part */
+    lzs_status status = mask_of_others(g, &in, &others);
     g->n_nested--;
     if (status != LZS_OK || !lzs_flag_take(&m->in_use)) return status;
     status = mask_of(m, g, state, &in, others, mask, done);

@@ -1,4 +1,6 @@
-/* parts.c - a grammar of parts: the input from a translator of another notation, such as JSON Schema. */
+/* parts.c - makes a grammar from a list of parts. A translator of another notation, such as JSON Schema, makes the
+ * list.
+ */
 #include "grammar.h"
 #include "regex.h"
 
@@ -13,7 +15,7 @@ typedef struct parts {
     const uint8_t *text;
     size_t n_text;
     lzs_tree tree;
-    uint32_t *nodes;   /* by part: its node */
+    uint32_t *nodes;   /* (n) by part: its node */
     uint32_t *scratch; /* (n_children) nodes of a part's children */
     lzs_grammar_error *error;
 } parts;
@@ -28,7 +30,7 @@ static bool has_count(const lzs_part *part) {
     return unbounded || (part->max <= LZS_GRAMMAR_MAX_COUNT && part->min <= part->max);
 }
 
-/* Whether a part is made of text, and not of other parts. */
+/* Whether a part refers to text instead of other parts. */
 static bool is_leaf(const lzs_part *part) {
     return part->kind <= LZS_PART_PATTERN || part->kind == LZS_PART_YAML;
 }
@@ -53,7 +55,7 @@ static bool is_valid(const parts *p, size_t i) {
 
 /* ---- lengths of strings ---- */
 
-/* Whether a node is a repetition of single characters. Such a node can be built again with other counts. */
+/* Whether a node repeats single characters. Such a repetition can be built again with other counts. */
 static bool repeats_characters(const lzs_tree *tree, uint32_t number) {
     const lzs_node *node = &tree->nodes[number];
     if (node->kind != LZS_NODE_REPEAT || node->separator != LZS_NO_NODE) return false;
@@ -75,8 +77,8 @@ static lzs_status cut(parts *p, const lzs_part *part, uint32_t fixed, uint32_t n
     return *made == LZS_NO_NODE ? LZS_ENOMEM : LZS_OK;
 }
 
-/* Restricts a pattern to its texts of min to max characters. This works if all its texts have such a length, or if one
- * repetition of single characters determines the length. Else the part is refused. */
+/* Restricts a pattern to its texts of min to max characters. This is possible if all its texts have such a length, or
+ * if their length depends on only one repetition of single characters. Else refuses the part. */
 static lzs_status with_length(parts *p, const lzs_part *part, uint32_t *root) {
     uint32_t low, high;
     lzs_tree_characters(&p->tree, *root, true, &low, &high);
@@ -98,7 +100,7 @@ static lzs_status with_length(parts *p, const lzs_part *part, uint32_t *root) {
     }
     if (!can || at == LZS_NO_NODE || fixed > LZS_GRAMMAR_MAX_PATTERN) {
         return lzs_refuse(p->error, part->first,
-                          "the pattern does not go with these lengths: say in the pattern how often its parts come");
+                          "the pattern does not go with these lengths: write counts such as {2,5} in the pattern");
     }
     uint32_t *children = malloc(node.n * sizeof *children), made = LZS_NO_NODE;
     if (!children) return LZS_ENOMEM;
@@ -123,7 +125,8 @@ static lzs_status parse(parts *p, const lzs_part *part, uint32_t *node) {
 static lzs_status separated(parts *p, const lzs_part *part, const uint32_t *nodes, uint32_t *node) {
     uint32_t separator = part->n == 2 ? nodes[1] : LZS_NO_NODE;
     if (part->n == 2 && p->tree.nodes[nodes[0]].min_bytes == 0) {
-        return lzs_refuse(p->error, LZS_WHOLE, "what is repeated with something between may be empty");
+        return lzs_refuse(p->error, LZS_WHOLE,
+                          "an item that is repeated with a separator must not match the empty text");
     }
     *node = lzs_tree_separated(&p->tree, nodes[0], separator, part->min, part->max);
     return LZS_OK;
@@ -165,7 +168,7 @@ lzs_status lzs_grammar_new_parts(const lzs_part *all, size_t n_parts, const uint
         if (!is_valid(&p, i)) return LZS_EINVAL;
     }
     if (n_text > LZS_GRAMMAR_MAX_PATTERN) {
-        return lzs_refuse(error, LZS_WHOLE, "its texts have %zu bytes, and the most is %d", n_text,
+        return lzs_refuse(error, LZS_WHOLE, "its parts have texts of %zu bytes together, and the most is %d", n_text,
                           LZS_GRAMMAR_MAX_PATTERN);
     }
     p.nodes = malloc(n_parts * sizeof *p.nodes);

@@ -1,4 +1,4 @@
-/* program.c - the byte automaton of a syntax tree (Thompson's construction), built from the end of the text to its
+/* program.c - builds the byte automaton of a syntax tree by Thompson's construction, from the end of the text to its
  * beginning.
  */
 #include "program.h"
@@ -10,15 +10,17 @@
 #include "../utf8.h"
 #include "vocabulary.h"
 
-/* A node under construction: the operation `next` that it leads to, and how much of it is built. */
+/* A node under construction. `next` is the operation after the node. In a concatenation or list, which is built from
+ * its end, `next` is the operation after the item that is built next. */
 typedef struct frame {
     uint32_t node, next;
-    uint32_t left;          /* children that are not built yet */
-    uint32_t loop;          /* the counted loop around the node */
-    uint32_t op;            /* repetition: the operation that its body leads back to. List: where the built rest begins
-                             * if no item comes before it, or NONE */
-    uint32_t item;          /* with a separator: where the item built last begins */
-    size_t first_start;     /* alternatives: index of their first beginning in `starts` */
+    uint32_t left;          /* number of children that are not built yet; a separator counts as a child */
+    uint32_t loop;          /* number of the counted loop around the node, or LZS_NO_LOOP */
+    /* In a repetition, `op` is the operation that the body leads to. In a list, `op` is where the built rest begins if
+     * no item comes before the rest. `op` is NONE if an item must come before the rest. */
+    uint32_t op;
+    uint32_t item;          /* with a separator: the operation where the last built item begins */
+    size_t first_start;     /* with alternatives: index in `starts` of the first alternative */
 } frame;
 
 typedef struct builder {
@@ -27,15 +29,16 @@ typedef struct builder {
     lzs_grammar_error *error;
     frame *frames;
     size_t n_frames, frames_room;
-    size_t n_visited; /* nodes that were built; a node counts once for each node that it is a part of */
-    uint32_t *starts; /* the beginnings of the alternatives that are built */
+    size_t n_visited; /* number of nodes built; a node that is built several times counts each time */
+    uint32_t *starts; /* the operations where the built alternatives begin */
     size_t n_starts, starts_room;
-    size_t part_frame;   /* the frame of the shared part under construction, counted from 1; 0: none */
+    /* number of the shared part's frame, counted from 1; 0 if no shared part is under construction */
+    size_t part_frame;
     lzs_part_range part;
 } builder;
 
 enum { NONE = UINT32_MAX >> 8 }; /* no operation has this number */
-/* A limit of the nodes that are built. LZS_MAX_OPS limits operations, but nodes of empty texts make none. */
+/* The limit of n_visited. LZS_MAX_OPS limits operations, but the node of an empty text makes no operation. */
 enum { MAX_VISITED = LZS_MAX_OPS };
 
 void lzs_program_free(lzs_program *program) {
@@ -101,11 +104,11 @@ static lzs_status build_literal(builder *b, const lzs_node *node, const frame *f
     return status;
 }
 
-/* Literals among alternatives share common beginnings. Otherwise each of a thousand choices would be a place of its
- * own. */
+/* A node of a tree of literals. Alternatives that begin with the same bytes share these bytes, so a thousand choices do
+ * not have a thousand places. */
 typedef struct branch {
-    uint32_t child, sibling; /* 0: none */
-    uint32_t start;          /* the operation that it becomes */
+    uint32_t child, sibling; /* index of the first child and of the next sibling; 0 if there is none */
+    uint32_t start;          /* the operation built from this node */
     uint8_t byte;
     bool ends;
 } branch;
@@ -153,7 +156,7 @@ static lzs_status build_branches(builder *b, branches *tree, const frame *f, uin
     return status;
 }
 
-/* Builds all literals among the children of f's node. *start is their common beginning. */
+/* Builds all literals among the alternatives of the frame's node. *start is the operation where all of them begin. */
 static lzs_status build_literals(builder *b, const frame *f, uint32_t *start) {
     const lzs_node *node = &b->tree->nodes[f->node];
     branches tree = {0};
@@ -171,13 +174,13 @@ static lzs_status build_literals(builder *b, const frame *f, uint32_t *start) {
 
 /* ---- sets of code points ---- */
 
-/* A set of characters with equally many bytes. Byte i of a character may be any byte of range i. */
+/* A set of characters of the same length. Byte i of such a character may be any byte of first[i]..last[i]. */
 typedef struct sequence {
     uint8_t first[4], last[4];
 } sequence;
 
 typedef struct sequences {
-    sequence *all[5]; /* by length in bytes */
+    sequence *all[5]; /* by number of bytes of the characters */
     size_t n[5], room[5];
 } sequences;
 
@@ -188,7 +191,7 @@ static bool add_sequences(sequences *made, uint32_t first, uint32_t last) {
         uint32_t length = 1;
         while (ends[length] < first) length++;
         uint32_t stop = last < ends[length] ? last : ends[length];
-        /* cut so that the last i bytes take all values or the other bytes are fixed */
+        /* cuts the range, so that either the last i bytes take all values or the other bytes are fixed */
         for (uint32_t i = 1; i < length; i++) {
             uint32_t low = (UINT32_C(1) << 6 * i) - 1;
             if ((first & ~low) == (stop & ~low)) continue;
@@ -207,9 +210,10 @@ static bool add_sequences(sequences *made, uint32_t first, uint32_t last) {
     return true;
 }
 
-enum { LOOK_BACK = 64 }; /* so many of the last operations are searched for an equal one */
+enum { LOOK_BACK = 64 }; /* number of previous operations with which a new operation is compared */
 
-/* Finds an operation with these edges among the last operations of this set, or adds a new one. */
+/* Finds an operation with these edges among the last LOOK_BACK operations, from first_op on. If there is no such
+ * operation, adds one. */
 static lzs_status shared_bytes(builder *b, const lzs_edge *edges, size_t n, size_t first_op, uint32_t loop,
                                uint32_t *made) {
     const lzs_program *p = b->program;
@@ -274,7 +278,7 @@ static lzs_status build_set(builder *b, const lzs_node *node, const frame *f, ui
 
 /* ---- repetition ---- */
 
-/* Adds the counted loop of a repetition, and the operation that its body leads to. */
+/* Adds the counted loop of a repetition, and the operation to which the body leads. */
 static lzs_status begin_loop(builder *b, const lzs_node *node, frame *f) {
     lzs_program *p = b->program;
     const lzs_loop_op *outer = f->loop == LZS_NO_LOOP ? NULL : &p->loops[f->loop];
@@ -292,8 +296,8 @@ static lzs_status begin_loop(builder *b, const lzs_node *node, frame *f) {
     int free_bits = outer ? outer->shift : LZS_COUNTER_BITS;
     if (loop.width > free_bits) {
         return lzs_refuse(b->error, LZS_WHOLE,
-                          "repetitions that are counted are nested too deep: "
-                          "the counts together have more than %d bits", LZS_COUNTER_BITS);
+                          "counted repetitions are nested too deep: "
+                          "their counts together need more than %d bits", LZS_COUNTER_BITS);
     }
     loop.shift = (uint8_t)(free_bits - loop.width);
     if (!lzs_grow(&p->loops, &p->loops_room, p->n_loops + 1, sizeof *p->loops)) return LZS_ENOMEM;
@@ -307,17 +311,18 @@ static bool is_counted(const lzs_node *node, const lzs_tree *tree) {
     return node->max > 1;
 }
 
-/* Before a repetition's body is built: makes the operation that the body leads to. */
+/* Makes the operation to which the body of a repetition leads. The body is built afterwards. */
 static lzs_status begin_repeat(builder *b, frame *f) {
     const lzs_node *node = &b->tree->nodes[f->node];
     f->op = f->next;
     if (is_counted(node, b->tree)) return begin_loop(b, node, f);
     if (node->max == 1) return LZS_OK;
-    uint32_t ways[2] = {NONE, f->next}; /* ways[0] is known when the body is built */
+    uint32_t ways[2] = {NONE, f->next}; /* ways[0] is set once the body is built */
     return add_split(b, ways, 2, f->loop, &f->op);
 }
 
-/* After a repetition's body, which begins at *start, and after its separator, if any: completes the repetition. */
+/* Completes a repetition. Its body and its separator, if it has one, must be built before. *start is where later
+ * iterations begin, and becomes the beginning of the repetition. */
 static lzs_status end_repeat(builder *b, const frame *f, uint32_t *start) {
     const lzs_node *node = &b->tree->nodes[f->node];
     const bool separated = node->separator != LZS_NO_NODE;
@@ -343,8 +348,9 @@ static lzs_status end_repeat(builder *b, const frame *f, uint32_t *start) {
 
 /* ---- lists ---- */
 
-/* A list is built from its end. If an item comes before the built rest, the rest begins at `next`. If no item comes
- * before it, it begins at `op`. So each item is built only once, however many items may be left out. */
+/* Adds an item before the built rest of a list. A list is built from its end. The rest has two beginnings. If an item
+ * comes before the rest, the rest begins at `next`, with a separator. Else the rest begins at `op`. So each item is
+ * built only once, however many items may be left out. */
 static lzs_status end_item(builder *b, frame *f, uint32_t separator, bool optional) {
     uint32_t after[2] = {separator, f->next}, first[2] = {f->item, f->op};
     lzs_status status = add_split(b, first, optional && f->op != NONE ? 2 : 1, f->loop, &f->op);
@@ -356,7 +362,8 @@ static bool builds_separator(const lzs_node *node, const frame *f) {
     return node->separator != LZS_NO_NODE && (node->kind == LZS_NODE_REPEAT ? f->left == 0 : f->left % 2 == 1);
 }
 
-/* Continues a list after an item or a separator was built, which begins at *start. */
+/* Continues a list or repetition after one of its items or separators was built. This item or separator begins at
+ * *start. */
 static lzs_status end_part(builder *b, frame *f, uint32_t *start) {
     const lzs_node *node = &b->tree->nodes[f->node];
     if (!builds_separator(node, f)) f->item = *start;
@@ -369,7 +376,7 @@ static lzs_status end_part(builder *b, frame *f, uint32_t *start) {
 
 /* ---- the tree ---- */
 
-/* Begins a shared part. Of nested parts only the outermost is shared. */
+/* Begins a shared part. If shared parts are nested, only the outermost of them is shared. */
 static void begin_shared(builder *b, uint32_t next, uint32_t loop) {
     lzs_part_range part = {.first_op = (uint32_t)b->program->n_ops, .first_loop = (uint32_t)b->program->n_loops};
     part.exit = next;
@@ -392,7 +399,7 @@ static lzs_status end_shared(builder *b) {
 static lzs_status push_frame(builder *b, uint32_t node, uint32_t next, uint32_t loop) {
     const lzs_node *n = &b->tree->nodes[node];
     if (++b->n_visited > MAX_VISITED) {
-        return lzs_refuse(b->error, LZS_WHOLE, "written out, it has more than %d parts", MAX_VISITED);
+        return lzs_refuse(b->error, LZS_WHOLE, "it has more than %d parts, counting each use", MAX_VISITED);
     }
     if (!lzs_grow(&b->frames, &b->frames_room, b->n_frames + 1, sizeof *b->frames)) return LZS_ENOMEM;
     frame f = {.node = node, .next = next, .left = n->kind < LZS_NODE_CONCAT ? 0 : n->n, .loop = loop, .op = NONE};
@@ -413,8 +420,8 @@ static lzs_status keep_start(builder *b, uint32_t start) {
     return LZS_OK;
 }
 
-/* Returns the last child that is not built yet, or LZS_NO_NODE. Skips literals among alternatives, which are built
- * together at the end. */
+/* Returns the last child that is not built yet, or LZS_NO_NODE. Skips literals among alternatives, because these are
+ * built together at the end. */
 static uint32_t next_child(const builder *b, frame *f) {
     const lzs_node *node = &b->tree->nodes[f->node];
     while (f->left) {
@@ -450,7 +457,7 @@ static lzs_status build_node(builder *b, const frame *f, uint32_t *start) {
     case LZS_NODE_SET: return build_set(b, node, f, start);
     case LZS_NODE_ALT: return end_alternatives(b, f, start);
     case LZS_NODE_REPEAT: return end_repeat(b, f, start);
-    default: return LZS_OK; /* a concatenation begins where its first child does */
+    default: return LZS_OK; /* a concatenation begins where its first child begins */
     }
 }
 
@@ -458,7 +465,7 @@ static lzs_status build(builder *b) {
     uint32_t start = NONE;
     lzs_status status = add_op(b, (lzs_op){.kind = LZS_OP_ACCEPT, .loop = LZS_NO_LOOP}, &start);
     if (status == LZS_OK) status = push_frame(b, b->tree->root, start, LZS_NO_LOOP);
-    bool built = false; /* whether a child was just built; it begins at `start` */
+    bool built = false; /* whether a child was just built; the child begins at `start` */
     while (b->n_frames && status == LZS_OK) {
         frame *f = &b->frames[b->n_frames - 1];
         lzs_node_kind kind = b->tree->nodes[f->node].kind;
@@ -482,7 +489,7 @@ static lzs_status build(builder *b) {
     return status;
 }
 
-/* Finds the classes of bytes. Bytes of one class are treated alike by every edge. */
+/* Cuts the bytes into classes, so that every edge takes all bytes of a class or none of them. */
 void lzs_program_find_classes(lzs_program *p) {
     bool begins[257] = {false};
     for (size_t i = 0; i < p->n_edges; i++) {

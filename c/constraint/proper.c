@@ -2,10 +2,13 @@
  *
  * The rules of the vocabulary forbid pairs of tokens that the tokenizer never writes side by side. A token can also be
  * wrong because of the text that must follow. Example: the grammar goes on with "ame", and `"name` is a token. Then
- * `"n` is wrong. So a token is allowed if a sequence of tokens, in which every two neighbours may stand side by side,
- * leads from it to the goal. The goal is the end of a text that matches or, with LZS_TOKENIZATION_FORCED, a state that
- * forces no byte. A search finds such a sequence (a way). It keeps the way with the state and context where the way
- * begins. The way serves all tokens that lead there, except the few that must not stand beside its first token.
+ * `"n` is wrong. So a token is allowed only if a way leads from the token to the goal. A way is a sequence of tokens in
+ * which every two neighbours may stand side by side. The goal is the end of a text that matches. With
+ * LZS_TOKENIZATION_FORCED, the goal is a state that forces no byte.
+ *
+ * A turn is a state of the automaton together with a context (words.h), and each turn has masks of its own. A search
+ * finds a way, and stores it in the turns along the way. So one way serves all tokens that lead to a turn, except the
+ * few tokens that must not stand beside the way's first token.
  */
 #include "proper.h"
 
@@ -21,29 +24,29 @@
 #define NOT_TRIED UINT32_MAX
 
 enum { MAX_LEAD = 48, MAX_FIRST = 12, MANY = 24 };
-enum { FAR = 16 }; /* a count counts as "far" if it is at least so many bytes from its limit */
+enum { FAR = 16 }; /* a count is "far" if it is at least this many bytes from its limit */
 
-/* A sequence of tokens that leads from a state and a context to the goal: its first token, and its length. */
+/* A way from a turn to the goal. */
 typedef struct lzs_way {
     int32_t token;
-    bool apart;     /* true: any token may come before it; false: only one that may stand beside it */
-    uint32_t bytes; /* bytes of this token and of all tokens after it */
+    bool apart;     /* whether any token may precede `token`, not only a token that may stand beside `token` */
+    uint32_t bytes; /* number of bytes of all tokens of the way */
 } lzs_way;
 
 enum { LZS_MAX_WAYS = 8, LZS_DESTINATIONS = 256 };
 
-/* A state of the automaton together with a context. The masks have the tokens that the tokenizer may write here and
- * that lead on to the goal. */
+/* A turn. The masks of a turn have the tokens that the tokenizer may write at the turn and that lead to the goal. */
 typedef struct lzs_turn {
     int32_t state, context;
     bool made;
-    int32_t apart;  /* number of a mask: tokens allowed after any token, since they begin a word; -1: none */
-    int32_t either; /* number of a mask: tokens allowed if the token before may stand beside them */
+    /* number of the mask of tokens that begin a word and so are allowed after any token; -1 if there is none */
+    int32_t apart;
+    int32_t either; /* number of the mask of tokens that are allowed after each token beside which they may stand */
     int32_t n_ways;
     lzs_way ways[LZS_MAX_WAYS];
-    uint32_t longest; /* bytes of the longest allowed token with its way to the goal */
-    int32_t same;     /* the turn whose masks serve this turn, too; -1: unknown */
-    int32_t asked; /* while masks are made: index of the first token that leads here */
+    uint32_t longest; /* largest number of bytes of an allowed token together with its way to the goal */
+    int32_t same;     /* number of the turn whose masks this turn uses; -1 if unknown */
+    int32_t asked; /* used while masks are made: index in `asked` of the first token that leads to this turn, or -1 */
 } lzs_turn;
 
 struct lzs_proper {
@@ -53,37 +56,38 @@ struct lzs_proper {
     lzs_turn *turns;
     int32_t n_turns;
     size_t turns_room;
-    lzs_table of_turns; /* by state and context */
+    lzs_table of_turns; /* finds turns by state and context */
     struct lzs_state_note {
         bool known;
-        int16_t lead; /* first byte of a shortest text to the end */
-    } *notes; /* by state */
+        int16_t lead; /* first byte of a shortest text from the state to the end, or -1 */
+    } *notes; /* (n_notes) by state */
     size_t n_notes, notes_room;
-    uint32_t *distances; /* (n_ops) by operation: least bytes to the end, ignoring counts */
-    /* Tokens that searches tried, by the state and context that they lead to. */
+    uint32_t *distances; /* (n_ops) by operation: least number of bytes to the end, as if loops had no counts */
+    /* Tokens that searches tried, with the state and context to which they lead. */
     struct lzs_seen {
         int32_t state, context, token;
-        uint32_t search; /* the last search that tried the token, NO_WAY (no way to the goal) or NOT_TRIED */
+        /* number of the last search that tried the token, NO_WAY if there is no way to the goal, or NOT_TRIED */
+        uint32_t search;
     } *seen;
     size_t n_seen, seen_room;
     lzs_table of_seen;
     uint32_t search;
-    /* Masks of a turn after a given token, kept while there is room. */
+    /* The mask of turn `turn` after token `last`. These masks are kept only while there is room. */
     struct lzs_last {
         int32_t turn, last, mask;
     } *lasts;
     size_t n_lasts, lasts_room;
     lzs_table of_lasts;
-    uint32_t way_bytes; /* bytes of the way found last and of the token before it */
-    uint32_t longest;   /* while masks are made: as in lzs_turn */
+    uint32_t way_bytes; /* number of bytes of the last found way and of the token before this way */
+    uint32_t longest;   /* `longest` of the turn whose masks are being made */
     struct lzs_try *stack;
     size_t n_stack, stack_room;
-    int32_t *candidates; /* the candidates of all tries on the stack, contiguous */
+    int32_t *candidates; /* (candidates_room) the candidates of all entries of the stack, contiguous */
     size_t candidates_room;
     /* Scratch memory for making masks. */
     struct lzs_destination {
-        int32_t state, context; /* context is LZS_NO_CONTEXT in an unused entry */
-        int32_t turn;           /* -1: the goal */
+        int32_t state, context; /* `context` is LZS_NO_CONTEXT in an unused entry */
+        int32_t turn;           /* number of the turn, or -1 if state and context are the goal */
     } destinations[LZS_DESTINATIONS];
     struct lzs_asked {
         int32_t token, next;
@@ -96,15 +100,16 @@ struct lzs_proper {
     uint32_t *apart_words, *either_words, *before; /* masks */
 };
 
-/* An entry of the search's stack: a token on the way, and the tokens to try after it. */
+/* An entry of the search's stack: a token on the way, and the candidates to try after this token. */
 struct lzs_try {
-    int32_t state, context, token; /* after the token */
-    size_t seen;                   /* the index in `seen` of state, context and token */
-    size_t first, at, end; /* in `candidates`: tokens to try next, at first those along a shortest text to the end */
-    bool joined; /* the candidates are known to stand beside the token */
-    /* where listing candidates goes on: a token id, or inside a character a first byte; -1 after the last */
+    int32_t state, context, token; /* state and context after the token, and the token */
+    size_t seen;                   /* index in `seen` of this state, context and token */
+    size_t first, at, end; /* the candidates are at [first, end) in `candidates`, and `at` is the next to try */
+    bool joined; /* whether all candidates are known to be allowed beside the token */
+    /* The listing of candidates goes on at `next`, which is a token id. Inside a character, `next` is the first byte of
+     * the next candidates. `next` is -1 if all candidates are listed. */
     int32_t next;
-    size_t lowest; /* the lowest stack index that the failure of tokens tried after it depends on */
+    size_t lowest; /* the failure of candidates may depend on the stack's entries from this index on */
 };
 
 static uint32_t token_bytes(const lzs_proper *proper, int32_t token) {
@@ -167,10 +172,11 @@ size_t lzs_proper_used(const lzs_proper *p) {
            p->n_seen * (sizeof *p->seen + slots) + p->n_lasts * (sizeof *p->lasts + slots);
 }
 
-/* Finds the least bytes from each operation to the end, as if every loop could be left at once. */
+/* Finds the least number of bytes from each operation to the end, as if every loop could end after any iteration. */
 static void measure(const lzs_program *program, uint32_t *distances) {
     memset(distances, 0xFF, program->n_ops * sizeof *distances);
-    for (bool changed = true; changed;) { /* few rounds: most operations lead to operations with smaller numbers */
+    /* the loop takes few rounds, because most operations lead to operations with smaller numbers */
+    for (bool changed = true; changed;) {
         changed = false;
         for (size_t i = 0; i < program->n_ops; i++) {
             const lzs_op *op = &program->ops[i];
@@ -227,7 +233,8 @@ lzs_status lzs_grammar_set_tokenization(lzs_grammar *g, const lzs_spelling *spel
     if (tokenization < LZS_TOKENIZATION_ANY || tokenization > LZS_TOKENIZATION_PROPER) return LZS_EINVAL;
     bool any = tokenization == LZS_TOKENIZATION_ANY;
     if (g->proper || (!any && (!spelling || spelling->vocabulary != g->vocabulary))) return LZS_EINVAL;
-    if (g->open && tokenization == LZS_TOKENIZATION_FORCED) return LZS_EINVAL; /* an open grammar forces nothing */
+    /* if every text is allowed, no byte is forced */
+    if (g->open && tokenization == LZS_TOKENIZATION_FORCED) return LZS_EINVAL;
     if (any) return LZS_OK;
     lzs_proper *p = calloc(1, sizeof *p);
     if (!p) return LZS_ENOMEM;
@@ -241,7 +248,7 @@ lzs_status lzs_grammar_set_tokenization(lzs_grammar *g, const lzs_spelling *spel
 
 /* ---- turns ---- */
 
-/* Finds or adds the turn of a state and a context. */
+/* Finds the turn of a state and a context, or adds the turn. */
 static lzs_status turn_of(lzs_proper *p, int32_t state, int32_t context, int32_t *number) {
     uint32_t tag = (uint32_t)lzs_fold(pair_key(state, context), p->of_turns.key);
     lzs_slot *slot = NULL;
@@ -262,7 +269,7 @@ static void add_way(lzs_turn *turn, lzs_way way) {
     for (int32_t i = 0; i < turn->n_ways; i++) {
         if (turn->ways[i].token == way.token && turn->ways[i].apart >= way.apart) return;
     }
-    if (turn->n_ways == LZS_MAX_WAYS) { /* keeps the oldest ways, which serve most tokens */
+    if (turn->n_ways == LZS_MAX_WAYS) { /* the oldest ways serve most tokens, so the newest way is replaced */
         turn->ways[LZS_MAX_WAYS - 1] = way;
     } else {
         turn->ways[turn->n_ways++] = way;
@@ -289,7 +296,7 @@ static lzs_status note_of(lzs_grammar *g, int32_t state, struct lzs_state_note *
     }
     if (!p->notes[state].known) {
         struct lzs_state_note found = {true, -1};
-        /* only the first byte of a shortest text to the end is needed */
+        /* finds the first byte of a shortest text to the end */
         uint32_t least = UINT32_MAX, distance_here = distance_of(g, state);
         for (uint32_t class = 0; class < g->program.n_classes && least >= distance_here; class++) {
             int32_t to;
@@ -319,7 +326,7 @@ static lzs_status is_goal(lzs_grammar *g, int32_t state, int32_t context, bool *
 
 /* ---- the search ---- */
 
-/* Finds or adds the entry of `seen` for a token that leads to a state and a context. */
+/* Finds the entry of `seen` for a token that leads to a state and a context, or adds the entry. */
 static lzs_status seen_of(lzs_proper *p, int32_t state, int32_t context, int32_t token, size_t *number) {
     uint32_t tag = (uint32_t)lzs_fold(lzs_fold(pair_key(state, context), p->of_seen.key) ^ (uint32_t)token,
                                       p->of_seen.key);
@@ -337,7 +344,7 @@ static lzs_status seen_of(lzs_proper *p, int32_t state, int32_t context, int32_t
     return status;
 }
 
-/* The first token of a mask with an id of at least `from`, or -1. */
+/* Returns the first token of a mask with an id of at least `from`, or -1 if there is none. */
 static int32_t next_bit(const uint32_t *words, int32_t from, int32_t n_vocab) {
     for (; from < n_vocab && !lzs_bit(words, from); from++) {
         if (from % 32 == 0) {
@@ -354,7 +361,8 @@ static lzs_status add_candidate(lzs_proper *p, struct lzs_try *t, int32_t token)
     return LZS_OK;
 }
 
-/* Adds candidates: the tokens along a shortest text from the state to the end, the longest first. */
+/* Adds as candidates the tokens with which a shortest text from the state to the end can begin. The longest token comes
+ * first. */
 static lzs_status find_first(lzs_grammar *g, struct lzs_try *t) {
     const lzs_vocabulary *v = g->vocabulary;
     const lzs_trie_node *node = v->nodes, *end = node + v->n_nodes;
@@ -388,13 +396,15 @@ static lzs_status push(lzs_grammar *g, size_t seen) {
     size_t first = p->n_stack ? t[-1].end : 0;
     *t = (struct lzs_try){.state = state, .context = context, .token = token, .seen = seen, .lowest = p->n_stack};
     t->first = t->at = t->end = first;
-    bool inside = p->contexts.all[context].node != 0; /* in a character: few bytes can follow, and most would join */
+    /* whether the context is inside a character, where a shortest text seldom helps */
+    bool inside = p->contexts.all[context].node != 0;
     lzs_status status = inside ? LZS_OK : find_first(g, t);
     if (status == LZS_OK) p->n_stack++;
     return status;
 }
 
-/* Inside a character, where no word can begin: lists the tokens below some nodes that may continue the character. */
+/* Adds as candidates the tokens at the nodes [first, end) of the vocabulary's tree that may continue a character.
+ * Inside a character no word can begin. */
 static lzs_status list_nodes(lzs_grammar *g, struct lzs_try *t, size_t first, size_t end) {
     lzs_proper *p = g->proper;
     const lzs_vocabulary *v = g->vocabulary;
@@ -420,7 +430,7 @@ static lzs_status list_nodes(lzs_grammar *g, struct lzs_try *t, size_t first, si
     return status == LZS_OK ? lzs_automaton_work(&g->automaton, n_nodes) : status;
 }
 
-/* As list_nodes, for the next first byte that has such tokens. */
+/* Lists the next candidates inside a character. All of them begin with the same byte. */
 static lzs_status list_inside(lzs_grammar *g, struct lzs_try *t) {
     const lzs_vocabulary *v = g->vocabulary;
     lzs_status status = LZS_OK;
@@ -436,9 +446,9 @@ static lzs_status list_inside(lzs_grammar *g, struct lzs_try *t) {
     return status;
 }
 
-/* Lists the next candidates that the state allows: a few at first, since most ways are found soon, and then four times
- * as many each time. States that differ only in far counts share one mask here. It allows all that these states allow,
- * and maybe more, but each candidate is tried anyway. */
+/* Lists the next candidates that the state allows. The first list is short, because most ways are found soon, and each
+ * further list is four times as long. States that differ only in far counts share one mask here. This mask has all
+ * tokens that these states allow, and maybe more, but each candidate is tried anyway. */
 static lzs_status list_more(lzs_grammar *g, struct lzs_try *t) {
     lzs_proper *p = g->proper;
     const lzs_spelling *s = p->spelling;
@@ -448,7 +458,7 @@ static lzs_status list_more(lzs_grammar *g, struct lzs_try *t) {
     if (status == LZS_OK) status = lzs_grammar_mask_number(g, state, &mask);
     if (status != LZS_OK) return status;
     lzs_grammar_write(g, mask, p->before);
-    t->joined = s->by_scores; /* with scores there are no words, so every candidate must stand beside the token */
+    t->joined = s->by_scores; /* with scores a text has no words, so every candidate must be allowed beside the token */
     if (t->joined) lzs_spelling_forbid(s, t->token, p->before);
     t->at = t->end = t->first;
     while (t->end - t->first < many && t->next >= 0 && status == LZS_OK) {
@@ -458,7 +468,7 @@ static lzs_status list_more(lzs_grammar *g, struct lzs_try *t) {
     return status == LZS_OK ? lzs_automaton_work(&g->automaton, t->end - t->first) : status;
 }
 
-/* Returns the next token to try after the top of the stack, or -1 if all were tried. */
+/* Finds the next token to try after the top of the stack. *token is -1 if all tokens were tried. */
 static lzs_status next_token(lzs_grammar *g, struct lzs_try *t, int32_t *token) {
     lzs_proper *p = g->proper;
     bool inside = p->contexts.all[t->context].node != 0 && !p->spelling->by_scores;
@@ -473,7 +483,7 @@ static bool way_fits(const lzs_proper *p, int32_t token, lzs_way way) {
     return way.apart || lzs_spelling_joint(p->spelling, token, way.token) == LZS_EITHER;
 }
 
-/* Notes the ways that the search found: each token of the stack leads to the next token, and the top leads to
+/* Stores the ways that the search found. Each token of the stack leads to the token above it, and the top leads to
  * `token`. */
 static lzs_status note_ways(lzs_proper *p, int32_t token) {
     for (size_t i = p->n_stack; i > 0; i--) {
@@ -484,7 +494,7 @@ static lzs_status note_ways(lzs_proper *p, int32_t token) {
         if (status != LZS_OK) return status;
         status = lzs_spelling_step(p->spelling, &p->contexts, t->context, way.token, LZS_APART, &apart);
         if (status != LZS_OK) return status;
-        if (apart) { /* if the two tokens may stand side by side, the way was found in another context */
+        if (apart) { /* `either` is the context in which the search went on */
             lzs_joint joint = lzs_spelling_joint(p->spelling, t->token, way.token);
             status = lzs_spelling_step(p->spelling, &p->contexts, t->context, way.token, joint, &either);
             if (status != LZS_OK) return status;
@@ -496,8 +506,8 @@ static lzs_status note_ways(lzs_proper *p, int32_t token) {
     return LZS_OK;
 }
 
-/* Tries a token after the top of the stack. *found says whether it leads to the goal. If not, the token may become the
- * new top. */
+/* Tries a token after the top of the stack. *found says whether the token leads to the goal. If not, the token may
+ * become the new top. */
 static lzs_status try(lzs_grammar *g, int32_t token, bool *found) {
     lzs_proper *p = g->proper;
     struct lzs_try *last = &p->stack[p->n_stack - 1];
@@ -523,14 +533,15 @@ static lzs_status try(lzs_grammar *g, int32_t token, bool *found) {
     size_t seen;
     status = seen_of(p, state, context, token, &seen);
     if (status != LZS_OK || p->seen[seen].search == NO_WAY) return status;
-    if (p->seen[seen].search == p->search) { /* on the stack, or its failure depends on the stack */
+    if (p->seen[seen].search == p->search) { /* the token is on the stack, or its failure depends on the stack */
         last->lowest = 0;
         return LZS_OK;
     }
     return push(g, seen);
 }
 
-/* Pops the top of the stack: no way leads on from it, except perhaps through a token that is still on the stack. */
+/* Pops the top of the stack, because no way leads from this token to the goal. If this failure depends on tokens that
+ * are still on the stack, the failure is not final. */
 static void pop(lzs_proper *p) {
     const struct lzs_try *t = &p->stack[--p->n_stack];
     if (t->lowest >= p->n_stack) p->seen[t->seen].search = NO_WAY;
@@ -568,7 +579,7 @@ static void set_bit(uint32_t *words, int32_t token) {
     words[token / 32] |= UINT32_C(1) << (token % 32);
 }
 
-/* Allows a token. `behind` is the bytes from the token to the goal. */
+/* Allows a token. `behind` is the number of bytes from the end of the token to the goal. */
 static void allow(lzs_proper *p, int32_t token, bool apart, bool either, uint32_t behind) {
     uint32_t bytes = token_bytes(p, token) + behind;
     if (bytes > p->longest) p->longest = bytes;
@@ -576,7 +587,7 @@ static void allow(lzs_proper *p, int32_t token, bool apart, bool either, uint32_
     if (either) set_bit(p->either_words, token);
 }
 
-/* Finds the turn of a state and a context, or -1 if they are the goal. */
+/* Finds the turn of a state and a context, or -1 if state and context are the goal. */
 static lzs_status destination(lzs_grammar *g, int32_t state, int32_t context, int32_t *turn) {
     lzs_proper *p = g->proper;
     const uint64_t hash = lzs_fold(pair_key(state, context), p->of_turns.key);
@@ -595,8 +606,8 @@ static lzs_status destination(lzs_grammar *g, int32_t state, int32_t context, in
     return LZS_OK;
 }
 
-/* Decides about a token that leads to a state and context. If these are the goal, allows the token. Else queues it for
- * their turn. */
+/* Decides whether a token that leads to a state and context is allowed. If state and context are the goal, allows the
+ * token. Else adds the token to the `asked` list of the turn of state and context. */
 static lzs_status ask(lzs_grammar *g, int32_t token, int32_t state, int32_t context, bool apart, bool either) {
     lzs_proper *p = g->proper;
     int32_t number;
@@ -618,14 +629,16 @@ static lzs_status ask(lzs_grammar *g, int32_t token, int32_t state, int32_t cont
     return LZS_OK;
 }
 
-/* As ask, for a token that leads to one of two contexts: `apart` if it begins a word, `either` if it may not. */
+/* As ask, for a token that leads to one of two contexts: `apart` if the token begins a word, and `either` if it may
+ * continue a word. */
 static lzs_status ask_both(lzs_grammar *g, int32_t token, int32_t state, int32_t apart, int32_t either) {
     if (apart == either) return apart ? ask(g, token, state, apart, true, true) : LZS_OK;
     lzs_status status = apart ? ask(g, token, state, apart, true, false) : LZS_OK;
     return status == LZS_OK && either ? ask(g, token, state, either, false, true) : status;
 }
 
-/* As ask_both, for a token of any role. The contexts are the ones to which the token's bytes lead. */
+/* As ask_both, for a token of any lzs_token_role. `apart` and `either` are the contexts to which the token's bytes
+ * lead. */
 static lzs_status reach(lzs_grammar *g, int32_t context, int32_t token, int32_t state, int32_t apart, int32_t either) {
     lzs_proper *p = g->proper;
     const lzs_spelling *s = p->spelling;
@@ -633,14 +646,14 @@ static lzs_status reach(lzs_grammar *g, int32_t context, int32_t token, int32_t 
     if (s->by_scores || s->roles[token] != LZS_TOKEN_USUAL) {
         status = lzs_spelling_step(s, &p->contexts, context, token, LZS_EITHER, &either);
         apart = s->by_scores ? LZS_NO_CONTEXT : either;
-    } else if (!s->merges.written[token]) { /* an unwritten token can only be a whole word by itself */
+    } else if (!s->merges.written[token]) { /* such a token can only be a whole word by itself */
         either = LZS_NO_CONTEXT;
         if (!s->whole_words) apart = LZS_NO_CONTEXT;
     }
     return status == LZS_OK ? ask_both(g, token, state, apart, either) : status;
 }
 
-/* Visits all tokens that may follow a state in a context. */
+/* Calls ask for all tokens that may follow a state in a context. */
 static lzs_status walk(lzs_grammar *g, int32_t state, int32_t context) {
     lzs_proper *p = g->proper;
     const lzs_vocabulary *v = g->vocabulary;
@@ -690,7 +703,7 @@ static lzs_status walk(lzs_grammar *g, int32_t state, int32_t context) {
     return LZS_OK;
 }
 
-/* Allows the queued tokens of a turn that can go on with a given way. The other tokens stay queued. */
+/* Allows the asked tokens of a turn that may come before a given way. The other tokens stay in the list. */
 static void go_way(lzs_proper *p, lzs_turn *turn, lzs_way way) {
     const lzs_spelling *s = p->spelling;
     int32_t n = 0;
@@ -714,12 +727,13 @@ static void go_way(lzs_proper *p, lzs_turn *turn, lzs_way way) {
     }
 }
 
-/* Decides about all queued tokens of a turn. */
+/* Decides for all asked tokens of a turn whether they are allowed. */
 static lzs_status answer(lzs_grammar *g, int32_t number) {
     lzs_proper *p = g->proper;
-    /* Inside a character most bytes would join with most tokens, so one token's way seldom serves another token. */
+    /* Inside a character, most tokens join with the bytes that follow, so the way of one token seldom serves another
+     * token. */
     bool shared = p->contexts.all[p->turns[number].context].node == 0;
-    lzs_turn *turn = &p->turns[number]; /* valid until a search adds turns */
+    lzs_turn *turn = &p->turns[number]; /* this pointer is valid until a search adds turns */
     for (int32_t i = 0; shared && i < turn->n_ways; i++) go_way(p, turn, turn->ways[i]);
     while (p->turns[number].asked >= 0) {
         const struct lzs_asked asked = p->asked[p->turns[number].asked];
@@ -738,7 +752,7 @@ static lzs_status make(lzs_grammar *g, int32_t number) {
     lzs_proper *p = g->proper;
     const lzs_vocabulary *v = g->vocabulary;
     int32_t state = p->turns[number].state, context = p->turns[number].context;
-    /* clears what a failed step left behind */
+    /* clears the lists that a failed step may have left */
     for (size_t i = 0; i < p->n_asked_turns; i++) p->turns[p->asked_turns[i]].asked = -1;
     p->n_asked = p->n_asked_turns = 0;
     p->longest = 0;
@@ -758,8 +772,8 @@ static lzs_status make(lzs_grammar *g, int32_t number) {
     return LZS_OK;
 }
 
-/* The mask of a turn after a token, or -1 if none is kept. If there is none, slot and tag say where to insert the
- * entry. */
+/* Returns the number of the kept mask of a turn after a token. If no mask is kept, returns -1, and *slot and *tag say
+ * where to insert an entry. */
 static int32_t last_of(const lzs_proper *p, int32_t turn, int32_t last, lzs_slot **slot, uint32_t *tag) {
     *tag = (uint32_t)lzs_fold(pair_key(turn, last), p->of_lasts.key);
     *slot = NULL;
@@ -770,8 +784,8 @@ static int32_t last_of(const lzs_proper *p, int32_t turn, int32_t last, lzs_slot
     return -1;
 }
 
-/* Keeps the mask of a turn after a token, but only while there is much room, because making it again takes little
- * time. */
+/* Keeps the mask of a turn after a token. If memory is not plentiful, keeps nothing, because making the mask again
+ * takes little time. */
 static lzs_status keep_last(lzs_grammar *g, int32_t turn, int32_t last, const uint32_t *words, lzs_slot *slot,
                             uint32_t tag) {
     lzs_proper *p = g->proper;
@@ -784,9 +798,10 @@ static lzs_status keep_last(lzs_grammar *g, int32_t turn, int32_t last, const ui
     return status;
 }
 
-/* Finds a turn with the same masks, so not every count has masks of its own. The other turn's state is this state with
- * "far" for counts that are far from their limits. A token that the other state forbids is forbidden here, too. A token
- * that it allows is allowed here, if all its ways to the goal are too short for the counts to reach their limits. */
+/* Finds a turn that has the same masks as this turn, so not every count needs masks of its own. The state of the other
+ * turn has "far" for counts that are far from their limits. The other state allows all tokens that the state of this
+ * turn allows. If all ways of a token to the goal are too short for the counts to reach their limits, both states agree
+ * about the token. */
 static lzs_status find_same(lzs_grammar *g, int32_t number) {
     lzs_proper *p = g->proper;
     const int32_t state = p->turns[number].state, context = p->turns[number].context;
@@ -796,7 +811,8 @@ static lzs_status find_same(lzs_grammar *g, int32_t number) {
     lzs_status status = lzs_automaton_clamp_high(&g->automaton, state, FAR, &far);
     if (status != LZS_OK || far == state) return status;
     status = turn_of(p, far, context, &other);
-    if (status == LZS_OK && !p->turns[other].made) { /* made only if its masks can serve here */
+    /* makes the masks of the other turn only if this turn can use them */
+    if (status == LZS_OK && !p->turns[other].made) {
         status = lzs_automaton_clamp_high(&g->automaton, state, g->vocabulary->longest, &clamped);
         if (status == LZS_OK && clamped != far) return LZS_OK;
         if (status == LZS_OK) status = make(g, other);
@@ -879,7 +895,7 @@ lzs_status lzs_proper_accept(lzs_grammar *g, int32_t last, int32_t token, int32_
     lzs_proper *p = g->proper;
     const lzs_vocabulary *v = g->vocabulary;
     bool is_text = lzs_bit(v->texts, token);
-    if (g->open && !is_text) { /* a new text begins after such a token */
+    if (g->open && !is_text) { /* a new text begins after a token that is not text */
         *context = LZS_TEXT_BEGINS;
         return LZS_OK;
     }

@@ -1,9 +1,9 @@
 /* regex.c - parses a regular expression into its syntax tree.
  *
- * The dialect is what Python's re, the regex crate of Rust and ECMAScript have in common; docs/grammar.md lists it.
- * Syntax that these three read differently, or that a finite automaton cannot match, is refused with its offset and a
- * reason. The parser keeps open groups on a stack of its own, so the depth of the C stack does not depend on the
- * pattern.
+ * The dialect is what Python's re, the regex crate of Rust and ECMAScript have in common. docs/grammar.md lists its
+ * features. The parser refuses syntax that these three dialects read differently, and syntax that a finite automaton
+ * cannot match. An error has the offset of the problem and a reason. Open groups are on a stack of the parser, so the
+ * depth of the C stack does not depend on the pattern.
  */
 #include "regex.h"
 
@@ -15,13 +15,15 @@
 #include "../utf8.h"
 
 typedef struct group {
-    size_t base;   /* the group's first node on the stack */
-    size_t n_alts; /* finished alternatives, on the stack from `base` on; the items of the current alternative follow */
-    size_t offset; /* offset of its opening parenthesis */
-    bool fold, dot_all; /* the flags to restore at the group's end */
+    size_t base;   /* index of the group's first node on the stack */
+    /* number of finished alternatives. From `base` on, the stack has the nodes of the finished alternatives and then
+     * the items of the current alternative. */
+    size_t n_alts;
+    size_t offset; /* offset of the group's opening parenthesis */
+    bool fold, dot_all; /* the flags to restore at the end of the group */
 } group;
 
-/* What comes right before the current offset. */
+/* The kind of the item that ends at the current offset. */
 typedef enum before { NOTHING, ATOM, QUANTIFIER, ANCHOR } before;
 
 typedef struct parser {
@@ -33,15 +35,15 @@ typedef struct parser {
     size_t n_stack, stack_room;
     group groups[LZS_GRAMMAR_MAX_DEPTH + 1];
     size_t depth;
-    uint8_t *run; /* literal bytes that were read and are not a node yet */
+    uint8_t *run; /* literal bytes that were read but are in no node yet */
     size_t n_run, run_room;
-    size_t last; /* where the last character of the run begins */
+    size_t last; /* offset in `run` of the run's last character */
     before before;
-    bool fold;    /* (?i) */
-    bool dot_all; /* (?s) */
-    bool json;    /* LZS_JSON_STRING, or LZS_YAML_STRING */
-    bool yaml;    /* LZS_YAML_STRING */
-    bool begins, ends; /* whether the current alternative has these anchors */
+    bool fold;    /* whether the flag i of (?i) is set */
+    bool dot_all; /* whether the flag s of (?s) is set */
+    bool json;    /* whether the dialect is LZS_JSON_STRING or LZS_YAML_STRING */
+    bool yaml;    /* whether the dialect is LZS_YAML_STRING */
+    bool begins, ends; /* whether the current alternative has the anchor ^ and the anchor $ */
     lzs_charset set;
 } parser;
 
@@ -57,8 +59,8 @@ lzs_status lzs_refuse(lzs_grammar_error *error, size_t offset, const char *forma
 
 #define REFUSE(p, at, ...) lzs_refuse((p)->error, (at), __VA_ARGS__)
 
-#define NOT_IN_YAML "a control character, or one that ends a line, is not supported for YAML"
-#define NO_CASE "(?i) is for ASCII letters only: characters beyond them have no case here"
+#define NOT_IN_YAML "a control character or a line end is not supported for YAML"
+#define NO_CASE "(?i) is for ASCII letters only: write (?-i:...) around other characters"
 
 static bool more(const parser *p) {
     return p->at < p->n;
@@ -76,7 +78,7 @@ static lzs_status push(parser *p, uint32_t node) {
     return LZS_OK;
 }
 
-/* Makes a node of the first n bytes of the run. */
+/* Makes a node of the first n bytes of `run`, and pushes it onto the stack. */
 static lzs_status end_run(parser *p, size_t n) {
     if (n == 0) return LZS_OK;
     lzs_status status = push(p, lzs_tree_literal(p->tree, p->run, n));
@@ -88,7 +90,7 @@ static lzs_status end_run(parser *p, size_t n) {
 /* ---- strings of JSON ---- */
 
 size_t lzs_json_escape(uint32_t code, uint8_t bytes[6]) {
-    static const char names[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* pairs: a character, and the letter of its escape */
+    static const char names[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* pairs of a character and the letter of its escape */
     bytes[0] = '\\';
     for (size_t i = 0; i + 1 < sizeof names; i += 2) {
         if (code != (uint8_t)names[i]) continue;
@@ -108,12 +110,12 @@ static bool in_set(const lzs_charset *set, uint32_t code) {
     return i < set->n && set->ranges[i].first <= code;
 }
 
-/* The characters beyond ASCII that YAML can hold unescaped: no control characters, and none that a YAML 1.1 reader
- * takes for a line end. */
+/* The characters beyond ASCII that YAML can contain unescaped. The list excludes control characters, and characters
+ * that a YAML 1.1 reader reads as line ends. */
 static const lzs_range yaml_plain[] = {{0xA0, 0x2027}, {0x202A, 0xFEFE}, {0xFF00, 0xFFFD},
                                        {0x10000, LZS_MAX_CODE_POINT}};
 
-/* Whether YAML can hold some character of a range beyond ASCII unescaped. */
+/* Whether some character of a range beyond ASCII can be in YAML unescaped. */
 static bool in_yaml(lzs_range range) {
     for (size_t i = 0; i < sizeof yaml_plain / sizeof *yaml_plain; i++) {
         if (range.first <= yaml_plain[i].last && range.last >= yaml_plain[i].first) return true;
@@ -121,7 +123,7 @@ static bool in_yaml(lzs_range range) {
     return false;
 }
 
-/* Makes the node of the set inside a JSON string: each character stands for itself, or as an escape if it needs one. */
+/* Makes a node for `set` inside a JSON string. Characters that cannot stand unescaped are replaced by their escapes. */
 static uint32_t json_set(parser *p) {
     static const lzs_range ascii[] = {{0x20, '"' - 1}, {'"' + 1, '\\' - 1}, {'\\' + 1, 0x7E}};
     static const lzs_range json[] = {{0x7F, LZS_MAX_CODE_POINT}};
@@ -190,7 +192,7 @@ static lzs_status literal(parser *p, size_t offset, uint32_t code) {
 
 /* ---- escapes ---- */
 
-/* A parsed escape: one code point, or a set such as \d. The parser's `set` then holds the set. */
+/* A parsed escape: one code point, or a set such as \d. A set was added to the parser's `set` already. */
 typedef struct escape {
     bool is_set;
     uint32_t code;
@@ -218,7 +220,7 @@ static lzs_status hexadecimal(parser *p, size_t offset, uint8_t letter, uint32_t
     }
     bool closed = !braces || (more(p) && p->pattern[p->at++] == '}');
     if (!closed || (braces ? n == 0 : n < digits)) {
-        return REFUSE(p, offset, "\\%c needs %zu hexadecimal digits, or some in braces", letter, digits);
+        return REFUSE(p, offset, "\\%c needs %zu hexadecimal digits, or digits in braces", letter, digits);
     }
     if (value > LZS_MAX_CODE_POINT || (value >= 0xD800 && value <= 0xDFFF)) {
         return REFUSE(p, offset, "U+%04llX is not a character of UTF-8", (unsigned long long)value);
@@ -227,7 +229,8 @@ static lzs_status hexadecimal(parser *p, size_t offset, uint8_t letter, uint32_t
     return LZS_OK;
 }
 
-/* Adds \d, \w, \s or a complement of these to a set. They are ASCII only, except ECMAScript's \s. */
+/* Adds \d, \w, \s or the complement of one of them to a set. These sets have only ASCII characters, except the \s of
+ * ECMAScript. */
 static bool shorthand(lzs_charset *set, uint8_t letter, bool json) {
     static const lzs_range digits[] = {{'0', '9'}}, words[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}},
                            spaces[] = {{'\t', '\r'}, {' ', ' '}, {0xA0, 0xA0}, {0x1680, 0x1680}, {0x2000, 0x200A},
@@ -245,7 +248,7 @@ static bool shorthand(lzs_charset *set, uint8_t letter, bool json) {
     return ok;
 }
 
-/* Refuses an octal escape. Its 0 was read already, and at most two more digits follow. */
+/* Refuses an octal escape whose 0 was read already. At most two more digits belong to the escape. */
 static lzs_status octal(parser *p, size_t offset) {
     unsigned code = 0;
     for (int i = 0; i < 2 && more(p) && p->pattern[p->at] >= '0' && p->pattern[p->at] < '8'; i++) {
@@ -295,14 +298,14 @@ static lzs_status read_escape(parser *p, escape *e) {
 
 /* ---- classes ---- */
 
-/* Refuses doubled characters that some dialects read as an operation on classes. */
+/* Refuses &&, ||, ~~ and --, which some dialects read as operations on classes. */
 static lzs_status not_doubled(parser *p) {
     if (!next_is(p, "&&") && !next_is(p, "||") && !next_is(p, "~~") && !next_is(p, "--")) return LZS_OK;
-    return REFUSE(p, p->at, "%.2s in a class has several meanings: write a backslash before each",
+    return REFUSE(p, p->at, "%.2s in a class has several meanings: write a backslash before each character",
                   (const char *)p->pattern + p->at);
 }
 
-/* Reads one code point or set of a class, at p->at. */
+/* Reads one code point of a class, or one set of a class such as \d. */
 static lzs_status class_item(parser *p, escape *e) {
     if (next_is(p, "\\b")) return REFUSE(p, p->at, "\\b in a class, a backspace, is not supported: write \\x08");
     if (p->pattern[p->at] == '\\') return read_escape(p, e);
@@ -341,9 +344,9 @@ static lzs_status read_class(parser *p) {
             status = class_item(p, &high);
             if (status != LZS_OK) return status;
             if (low.is_set || high.is_set) return REFUSE(p, at, "a range needs a character on both sides");
-            if (high.code < low.code) return REFUSE(p, at, "the range is upside down");
+            if (high.code < low.code) return REFUSE(p, at, "the range ends before it begins");
         }
-        if (low.is_set) continue; /* the item's ranges are in the set already */
+        if (low.is_set) continue; /* read_escape added the set already */
         if (p->fold && high.code >= 0x80) return REFUSE(p, at, NO_CASE);
         if (!lzs_charset_add(&p->set, low.code, high.code)) return LZS_ENOMEM;
     }
@@ -383,7 +386,7 @@ static lzs_status read_count(parser *p, size_t offset, uint32_t *count) {
 static lzs_status read_braces(parser *p, uint32_t *min, uint32_t *max) {
     size_t offset = p->at++;
     if (next_is(p, ",")) {
-        return REFUSE(p, offset, "a count has a least number, as in {0,5}: write \\{ for the character");
+        return REFUSE(p, offset, "the smaller number of the count is missing: write {0,5}, or \\{ for the character");
     }
     if (!more(p) || !is_digit(p->pattern[p->at])) {
         return REFUSE(p, offset, "{ begins a count such as {2,5}: write \\{ for the character");
@@ -422,7 +425,7 @@ static lzs_status quantifier(parser *p) {
     }
     if (status != LZS_OK) return status;
     if (more(p) && p->pattern[p->at] == '+') return REFUSE(p, p->at, "possessive repetition is not supported");
-    /* skips the ? of a lazy quantifier, which makes no difference since the whole text must match */
+    /* skips the ? of a lazy quantifier; the ? does not change which whole texts match */
     if (more(p) && p->pattern[p->at] == '?') p->at++;
     if (p->n_run) { /* only the last character of the run is repeated */
         status = end_run(p, p->last);
@@ -436,7 +439,7 @@ static lzs_status quantifier(parser *p) {
 
 /* ---- groups and alternatives ---- */
 
-/* For a pattern that may match anywhere in a string: adds "any characters" on each side without an anchor. */
+/* Lets a pattern match anywhere in a string: adds "any characters" on each side that has no anchor. */
 static lzs_status add_sides(parser *p, uint32_t *node) {
     p->set.n = 0;
     bool ok = lzs_charset_negate(&p->set); /* all characters */
@@ -481,7 +484,7 @@ static lzs_status end_group(parser *p) {
     return push(p, node);
 }
 
-/* Reads the flags of (?i) or (?is-i: with the ')' or ':' that ends them. */
+/* Reads the flags of a group such as (?i) or (?s-i:...). Stops at the ')' or ':' after the flags. */
 static lzs_status read_flags(parser *p, size_t offset) {
     bool on = true;
     size_t first = p->at;
@@ -498,11 +501,11 @@ static lzs_status read_flags(parser *p, size_t offset) {
         }
     }
     if (!more(p)) return REFUSE(p, offset, "the group is not closed: ) is missing");
-    if (p->at == first || p->pattern[p->at - 1] == '-') return REFUSE(p, offset, "the group names no flag");
+    if (p->at == first || p->pattern[p->at - 1] == '-') return REFUSE(p, offset, "no flag follows the ? of the group");
     return LZS_OK;
 }
 
-/* Reads and ignores the name of (?P<name>...) or (?<name>...). p->at is after the <. */
+/* Reads and ignores the name of (?P<name>...) or (?<name>...). p->at is the offset after the <. */
 static lzs_status read_name(parser *p, size_t offset) {
     size_t first = p->at;
     while (more(p) && p->pattern[p->at] < 0x80 &&
@@ -511,7 +514,7 @@ static lzs_status read_name(parser *p, size_t offset) {
         p->at++;
     }
     if (p->at == first || !more(p) || p->pattern[p->at] != '>') {
-        return REFUSE(p, offset, "the name of the group is not one");
+        return REFUSE(p, offset, "the group has no valid name: write letters, digits and _");
     }
     p->at++;
     return LZS_OK;
@@ -527,7 +530,7 @@ static lzs_status begin_group(parser *p) {
             return REFUSE(p, offset, "look-around is not supported: write out what may stand there");
         }
         if (next_is(p, ">")) return REFUSE(p, offset, "atomic groups are not supported");
-        if (next_is(p, "(")) return REFUSE(p, offset, "conditions are not regular");
+        if (next_is(p, "(")) return REFUSE(p, offset, "conditions are not supported");
         if (next_is(p, "#")) return REFUSE(p, offset, "comments are not supported: leave them out");
         if (next_is(p, "P=") || next_is(p, "P>") || next_is(p, "R") || next_is(p, "&")) {
             return REFUSE(p, offset, "a reference to a group is not regular: write out what may come again");
@@ -556,8 +559,8 @@ static lzs_status begin_group(parser *p) {
     return status;
 }
 
-/* Reads an anchor. Since the whole text must match, an anchor at an edge of the pattern changes nothing and is
- * allowed. */
+/* Reads an anchor. An anchor at an edge of the pattern is allowed and changes nothing, because the whole text must
+ * match. */
 static lzs_status anchor(parser *p, size_t length, bool begins) {
     size_t offset = p->at;
     const group *g = &p->groups[p->depth];

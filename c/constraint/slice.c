@@ -1,11 +1,11 @@
-/* slice.c - makes a part of a program a program of its own, and a key that is equal for equal parts. */
+/* slice.c - copies a part of a program into a program of its own, and makes a key that is equal for equal parts. */
 #include "slice.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* How many of a place's lowest bits are for counters inside a part: all bits below the counters of the loops around the
- * part. */
+/* Returns how many bits of a place the counters inside a part may use. These are the bits below the counters of the
+ * loops around the part. */
 static uint32_t free_bits(const lzs_program *p, const lzs_part_range *part) {
     return part->outer == LZS_NO_LOOP ? LZS_COUNTER_BITS : p->loops[part->outer].shift;
 }
@@ -18,8 +18,8 @@ uint64_t lzs_slice_place(const lzs_program *p, const lzs_part_range *part, uint6
     return lzs_at_op(inside << (LZS_COUNTER_BITS - bits), lzs_place_op(place) - part->first_op + 1);
 }
 
-/* Translates an operation of the program into an operation of the slice. Returns false if the slice does not have
- * it. */
+/* Translates the number of an operation into its number in the slice. Returns false if the operation is not in the
+ * slice. */
 static bool moved(const lzs_part_range *part, uint32_t op, uint32_t *to) {
     *to = op == part->exit ? 0 : op - part->first_op + 1;
     return op == part->exit || (op >= part->first_op && op < part->end_op);

@@ -25,7 +25,7 @@ static bool find_characters(lzs_spelling *s) {
         if (lzs_utf8_decode(v->bytes + v->begins[token], n, &code) == n) s->characters[s->n_characters++] = code;
     }
     qsort(s->characters, s->n_characters, sizeof *s->characters, ascending);
-    size_t n = 0; /* removes duplicates: several tokens may be the same character */
+    size_t n = 0; /* removes duplicates, because several tokens may be the same character */
     for (size_t i = 0; i < s->n_characters; i++) {
         if (!n || s->characters[n - 1] != s->characters[i]) s->characters[n++] = s->characters[i];
     }
@@ -120,8 +120,8 @@ size_t lzs_spelling_memory(const lzs_spelling *s) {
 
 /* ---- bytes that stand for characters ---- */
 
-/* An unfinished character's bytes, stored in place of a context's set of states. PENDING marks a number that is not a
- * set. */
+/* If a text ends inside a character, the context's `set` has the bytes of this character instead of states. The bit
+ * PENDING marks such a `set`. The bytes begin at bit PENDING_SHIFT, and the number of bytes is at bit PENDING_BYTES. */
 enum { PENDING_SHIFT = 1, PENDING_BYTES = 26 };
 #define PENDING 0x80000000u
 
@@ -146,7 +146,7 @@ static bool some_missing(const lzs_spelling *s, uint32_t first, uint32_t last) {
     return characters_below(s, last + 1) - characters_below(s, first) < n;
 }
 
-/* Whether the bytes begin a character that is not a token. *length is the character's number of bytes. */
+/* Whether n bytes begin a character that is not a token. *length gets the number of bytes of the whole character. */
 static bool begins_missing(const lzs_spelling *s, const uint8_t *bytes, size_t n, size_t *length) {
     uint32_t lead = bytes[0];
     *length = lead < 0x80 ? 1 : lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;

@@ -1,13 +1,14 @@
 /* state_masks.c - which tokens a state of a grammar allows.
  *
- * A mask is made by a walk through the vocabulary's tree and the automaton side by side. It is made when it is first
- * needed, and its state keeps it. Four exact shortcuts avoid parts of the walk. In parentheses is how much longer masks
- * take without each of them (18 regular expressions and schemas, V = 128,256):
- * - if a state's counts are further from their limits than any token reaches, it shares one mask with all such states
- *   (twice as long);
- * - if only long tokens reach the limits, the shared state's mask is right for all short tokens (43 %);
- * - inside a string, tokens are taken by their number of characters (inner.h; 2.7 times as long);
- * - a mask with few tokens is made as a list, and equal masks are kept once (19 %, and 22 % more memory).
+ * A mask is made by a walk through the vocabulary's tree and the automaton side by side (walk.h). A mask is made when
+ * it is first needed, and is then kept with its state. Four shortcuts avoid parts of the walk without changing the
+ * mask. Each item says in parentheses how much longer the masks of 18 regular expressions and schemas take without the
+ * shortcut (V = 128,256):
+ * - If no token can bring a state's counts to their limits, all states that differ only in these counts share one mask
+ *   (twice as long).
+ * - If only long tokens can bring the counts to their limits, the states share only the short tokens of a mask (43 %).
+ * - Inside a string, inner tokens (vocabulary.h) are added by their number of characters (2.7 times as long).
+ * - A mask with few tokens is made as a list, and equal masks are kept once (19 %, and 22 % more memory).
  */
 #include "state_masks.h"
 
@@ -61,10 +62,11 @@ void lzs_grammar_write(const lzs_grammar *g, int32_t number, uint32_t *words) {
     lzs_kept_write(g->vocabulary, &g->masks[number], words);
 }
 
-/* Sorts the children of a mask's exits by byte, because a grammar usually allows only a few bytes after the part. */
+/* Makes `behind`: the children of the exits, sorted by byte. A grammar usually allows only a few bytes after a part,
+ * and so reads only a few children. */
 static lzs_status sort_behind(const lzs_vocabulary *v, lzs_part_ends *ends, size_t n_exits) {
     uint32_t begins[256] = {0};
-    for (int round = 0; round < 2; round++) { /* round 0 counts, round 1 places */
+    for (int round = 0; round < 2; round++) { /* round 0 counts the children by byte, round 1 stores them */
         for (size_t i = 0; i < n_exits; i++) {
             uint32_t node = ends->exits[i], end = node + v->nodes[node].size;
             for (uint32_t child = node + 1; child < end; child += v->nodes[child].size) {
@@ -85,7 +87,7 @@ static lzs_status sort_behind(const lzs_vocabulary *v, lzs_part_ends *ends, size
     return LZS_OK;
 }
 
-/* Keeps the mask of a part for other grammars, with its exits. */
+/* Keeps the mask and the exits of a part for other grammars. */
 static lzs_status keep_part(lzs_grammar *g, lzs_kept_mask *mask, const lzs_exits *exits, int32_t *number) {
     size_t kept = exits->n <= LZS_PART_EXITS ? exits->n : 0;
     lzs_part_ends ends = {.n_exits = (uint32_t)exits->n, .exits = malloc((kept ? kept : 1) * sizeof *ends.exits)};
@@ -100,21 +102,21 @@ static lzs_status keep_part(lzs_grammar *g, lzs_kept_mask *mask, const lzs_exits
     }
     g->ends[g->n_masks] = ends;
     g->mask_bytes += (kept + ends.n_behind) * sizeof *ends.exits;
-    return keep(g, mask, number); /* cannot fail, since there is room; ends.mask owns the data */
+    return keep(g, mask, number); /* cannot fail, because there is room; ends.mask owns the data of the mask */
 }
 
 /* ---- shortcuts ---- */
 
-/* The shortcut of a state: the part of its mask that needs no walk. */
+/* Says which part of a state's mask is made without a walk. */
 typedef struct lzs_shortcut {
-    int level;       /* for lzs_walk_all */
+    int level;       /* `level` of lzs_walk_all */
     /* if level > 0: a state that allows the same tokens of up to LZS_SHORT_LEVELS[level - 1] bytes */
     int32_t clamped;
-    /* if level is LZS_WALK_OTHERS: inner tokens of at most so many characters are allowed (inner.h); else 0 */
+    /* if level is LZS_WALK_OTHERS: *most of lzs_inner_reach (inner.h); else 0 */
     int32_t most;
 } lzs_shortcut;
 
-/* Finds the shortcut of a state. `open_end`: whether a text may end between the characters of inner tokens. */
+/* Finds the shortcut of a state. `open_end` is as in lzs_inner_reach. */
 static lzs_status shorten(lzs_grammar *g, int32_t state, bool open_end, lzs_shortcut *way) {
     static const uint32_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
     *way = (lzs_shortcut){0};
@@ -134,7 +136,8 @@ static lzs_status shorten(lzs_grammar *g, int32_t state, bool open_end, lzs_shor
     return LZS_OK;
 }
 
-/* Begins a mask with the short tokens of a clamped state's mask. Returns how many tokens it takes. */
+/* Begins a mask with the short tokens of the clamped state's mask, which has number `number`. If the added tokens are a
+ * list, returns their number. Else returns 0. */
 static size_t take_short(const lzs_grammar *g, int32_t number, const uint32_t *shorter, lzs_found *found) {
     const lzs_kept_mask *base = &g->masks[number];
     if (base->form == LZS_KEPT_ALLOWED) {
@@ -150,8 +153,8 @@ static size_t take_short(const lzs_grammar *g, int32_t number, const uint32_t *s
     return found->n;
 }
 
-/* Whether a mask equals mask number `number`, from which it was made. Then it need not be kept. `taken` tokens come
- * from that mask. */
+/* Whether a new mask equals mask number `number`, from which the new mask took its first `taken` tokens. If so, the new
+ * mask need not be kept. */
 static bool is_same(const lzs_grammar *g, int32_t number, const lzs_found *found, size_t taken, size_t n_ends) {
     const lzs_kept_mask *base = &g->masks[number];
     if (found->spread) return base->form == LZS_KEPT_WORDS && !memcmp(found->words, base->data,
@@ -159,7 +162,7 @@ static bool is_same(const lzs_grammar *g, int32_t number, const lzs_found *found
     return found->n == taken + n_ends && base->n == found->n;
 }
 
-/* Copies the exits of a clamped state's mask that are less than exits->min_depth bytes deep. */
+/* Copies those exits of mask number `base` that are less than exits->min_depth bytes deep. */
 static lzs_status copy_exits(const lzs_grammar *g, int32_t base, lzs_exits *exits) {
     const lzs_part_ends *ends = &g->ends[base];
     if (!lzs_grow(&exits->nodes, &exits->room, ends->n_exits, sizeof *exits->nodes)) return LZS_ENOMEM;
@@ -169,8 +172,8 @@ static lzs_status copy_exits(const lzs_grammar *g, int32_t base, lzs_exits *exit
     return LZS_OK;
 }
 
-/* Begins a mask by the shortcut of a state. *base is the mask of the clamped state from which *taken tokens come, or -1
- * if there is none. */
+/* Begins a mask by the shortcut of a state. If tokens were copied from the clamped state's mask, *base is the number of
+ * that mask, and *taken is the number of tokens. Else *base is -1. */
 static lzs_status begin_mask(lzs_grammar *g, int32_t state, lzs_shortcut *way, lzs_found *found, lzs_exits *exits,
                              int32_t *base, size_t *taken) {
     static const uint32_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
@@ -197,7 +200,7 @@ static lzs_status begin_mask(lzs_grammar *g, int32_t state, lzs_shortcut *way, l
 
 /* ---- masks ---- */
 
-/* Makes the mask of a state: begins it by the shortcut, and walks to the other tokens. */
+/* Makes the mask of a state. The first tokens come from the shortcut, and a walk finds the other tokens. */
 static lzs_status make_mask(lzs_grammar *g, int32_t state, lzs_exits *exits, int32_t *number) {
     lzs_found found = lzs_found_none(g);
     lzs_shortcut way;
@@ -220,7 +223,7 @@ static lzs_status make_mask(lzs_grammar *g, int32_t state, lzs_exits *exits, int
     return exits ? keep_part(g, &mask, exits, number) : keep(g, &mask, number);
 }
 
-/* As make_mask, but uses the masks of a part if the state has places in a part. */
+/* As make_mask, but if the state has places in a shared part, uses the masks of this part. */
 static lzs_status mask_of(lzs_grammar *g, int32_t state, int32_t *number) {
     lzs_exits exits = {0};
     lzs_kept_mask mask;
@@ -232,8 +235,8 @@ static lzs_status mask_of(lzs_grammar *g, int32_t state, int32_t *number) {
     return status;
 }
 
-/* Finds the number of a state's mask, and makes the mask if needed. Recursive calls are for states whose counts are
- * clamped at ever smaller levels. */
+/* Finds the number of a state's mask, and makes the mask if needed. Each recursive call is for a state that is clamped
+ * for fewer bytes. */
 lzs_status lzs_grammar_mask_number(lzs_grammar *g, int32_t state, int32_t *number) {
     *number = g->automaton.states[state].mask;
     if (*number >= 0) return LZS_OK;

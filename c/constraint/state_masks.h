@@ -4,7 +4,8 @@
 
 #include "grammar_data.h"
 
-enum { LZS_PART_EXITS = 4096 }; /* the most exits of a shared part: with more exits, sharing hardly shortens the walk */
+/* a part with more exits than this does not share its masks, because sharing them saves little */
+enum { LZS_PART_EXITS = 4096 };
 
 /* Finds the state after a token, or LZS_DEAD if the grammar does not allow the token. */
 lzs_status lzs_grammar_accept(lzs_grammar *g, int32_t state, int32_t token, int32_t *next);
@@ -15,8 +16,8 @@ lzs_status lzs_grammar_mask(lzs_grammar *g, int32_t state, uint32_t *words);
 /* Finds the state after the bytes of a text token, or LZS_DEAD if the grammar does not allow the bytes. */
 lzs_status lzs_grammar_spell(lzs_grammar *g, int32_t state, int32_t token, int32_t *next);
 
-/* Both functions give the number of a kept mask, valid until lzs_grammar_trim forgets masks. lzs_grammar_mask_number:
- * the mask of a state. lzs_grammar_keep: the mask in `words`. */
+/* lzs_grammar_mask_number finds the number of a state's mask. lzs_grammar_keep keeps the mask that `words` has, and
+ * finds its number. Mask numbers are valid until lzs_grammar_trim forgets masks. */
 lzs_status lzs_grammar_mask_number(lzs_grammar *g, int32_t state, int32_t *number);
 lzs_status lzs_grammar_keep(lzs_grammar *g, const uint32_t *words, int32_t *number);
 void lzs_grammar_write(const lzs_grammar *g, int32_t number, uint32_t *words);

@@ -42,7 +42,8 @@ static uint32_t capped(uint64_t n) {
 
 uint32_t lzs_tree_literal(lzs_tree *tree, const uint8_t *bytes, size_t n) {
     if (n > UINT32_MAX - tree->n_bytes) return LZS_NO_NODE;
-    if (!lzs_grow(&tree->bytes, &tree->bytes_room, tree->n_bytes + n + 1, 1)) return LZS_NO_NODE; /* + 1: never NULL */
+    /* one byte more than needed, so `bytes` is never NULL */
+    if (!lzs_grow(&tree->bytes, &tree->bytes_room, tree->n_bytes + n + 1, 1)) return LZS_NO_NODE;
     if (n) memcpy(tree->bytes + tree->n_bytes, bytes, n);
     lzs_node node = {.kind = LZS_NODE_LITERAL, .first = (uint32_t)tree->n_bytes, .n = (uint32_t)n};
     node.min_bytes = (uint32_t)n;
@@ -90,8 +91,8 @@ static bool is_free_literal(const lzs_node *node) {
     return node->kind == LZS_NODE_LITERAL && !node->shared;
 }
 
-/* The number of plain bytes with which all literals of a list begin. Only plain bytes count, so no escape and no
- * character of several bytes is cut in two: the characters of a node must stay countable. */
+/* Returns the number of plain bytes with which all literals begin. Plain bytes (vocabulary.h) are whole characters. So
+ * no escape and no character of several bytes is cut in two, and lzs_tree_characters can still count the characters. */
 static uint32_t common_bytes(const lzs_tree *tree, const uint32_t *literals, size_t n) {
     const lzs_node *first = &tree->nodes[literals[0]];
     uint32_t same = 0;
@@ -105,7 +106,7 @@ static uint32_t common_bytes(const lzs_tree *tree, const uint32_t *literals, siz
     return same;
 }
 
-/* Sorts literals by their first byte. Literals with no first byte, or one that is not plain, come last. */
+/* Sorts literals by their first byte. Literals that are empty, or whose first byte is not plain, come last. */
 static bool by_first_byte(const lzs_tree *tree, uint32_t *literals, size_t n, size_t ends[257]) {
     uint32_t *sorted = malloc(n * sizeof *sorted);
     size_t begins[257] = {0};
@@ -155,8 +156,8 @@ static uint32_t join(lzs_tree *tree, uint32_t *literals, size_t n, int splits) {
     return parts[1] != LZS_NO_NODE ? lzs_tree_concat(tree, parts, 2) : LZS_NO_NODE;
 }
 
-/* Makes the node of alternative literals. Literals that begin with the same byte share this byte, so a state of the
- * automaton has one place per byte that can follow, not one per literal. Reorders `literals`. */
+/* Makes the node of alternative literals. Literals that begin with the same byte share this byte. So a state of the
+ * automaton has one place for each byte that can follow, not one for each literal. Reorders `literals`. */
 static uint32_t split(lzs_tree *tree, uint32_t *literals, size_t n, int splits) {
     size_t ends[257], n_made = 0, begin = 0;
     if (splits == 0 || n < MIN_LITERALS) return of_children(tree, LZS_NODE_ALT, literals, n);
@@ -276,7 +277,7 @@ void lzs_tree_characters(const lzs_tree *tree, uint32_t number, bool json, uint3
         lzs_tree_characters(tree, tree->children[node->first + i], json, &low, &high);
         if (node->kind == LZS_NODE_CONCAT) {
             *min = capped_sum(*min, low);
-            *max = capped_sum(*max, high); /* LZS_UNBOUNDED is the largest value, so it stays */
+            *max = capped_sum(*max, high); /* the sum is capped, so LZS_UNBOUNDED stays LZS_UNBOUNDED */
         } else {
             *min = i == 0 || low < *min ? low : *min;
             *max = high > *max ? high : *max;

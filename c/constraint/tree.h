@@ -1,8 +1,8 @@
-/* tree.h - the syntax tree of a constraint: the parsers build it, and program.c makes the byte automaton from it.
+/* tree.h - the syntax tree of a constraint. The parsers build the tree, and program.c makes the byte automaton from the
+ * tree.
  *
- * Nodes are made bottom up, and a child has a smaller number than its parent. A node may be a child of several nodes.
- * The automaton then has a copy of it for each. Every node matches at least one text, so no node built of others can be
- * a dead end.
+ * Nodes are made bottom up, and a child has a smaller number than its parent. If a node is a child of several nodes,
+ * the automaton has a copy of the node for each of them. Every node matches at least one text.
  */
 #ifndef LZS_TREE_H
 #define LZS_TREE_H
@@ -14,9 +14,10 @@ typedef enum lzs_node_kind {
     LZS_NODE_SET,     /* one code point of ranges[first .. first + n), encoded as UTF-8 */
     LZS_NODE_CONCAT,  /* children[first .. first + n) one after the other */
     LZS_NODE_ALT,     /* one of children[first .. first + n) */
-    LZS_NODE_REPEAT,  /* node number `first`, min to max times, with `separator` between them */
-    LZS_NODE_LIST     /* children[first .. first + n) one after the other, with `separator` between them. A child that
-                       * is a REPEAT of 0 to 1 may be left out. At least `min` children must be there: 0 or 1. */
+    LZS_NODE_REPEAT,  /* node number `first` repeated min to max times, with `separator` in between */
+    /* children[first .. first + n) one after the other, with `separator` between them. A child that repeats its node 0
+     * to 1 times may be left out. `min` is 1 if at least one child must be present, else 0. */
+    LZS_NODE_LIST
 } lzs_node_kind;
 
 #define LZS_UNBOUNDED UINT32_MAX
@@ -26,9 +27,9 @@ typedef struct lzs_node {
     lzs_node_kind kind;
     uint32_t first, n;
     uint32_t min, max;
-    uint32_t separator; /* a node, or LZS_NO_NODE */
-    uint32_t min_bytes; /* bytes of its shortest text, capped at UINT32_MAX; 0: the empty text matches */
-    bool shared;        /* grammars that have this part share its masks (part_masks.h) */
+    uint32_t separator; /* number of a node, or LZS_NO_NODE */
+    uint32_t min_bytes; /* number of bytes of the node's shortest text, capped at UINT32_MAX */
+    bool shared;        /* whether grammars share the masks of this node (part_masks.h) */
 } lzs_node;
 
 typedef struct lzs_tree {
@@ -45,7 +46,8 @@ typedef struct lzs_tree {
 
 void lzs_tree_free(lzs_tree *tree);
 
-/* These functions return the number of a new node, or LZS_NO_NODE if memory runs out or there are too many nodes. */
+/* The functions below return the number of a new node, or LZS_NO_NODE if memory runs out or there are too many
+ * nodes. */
 uint32_t lzs_tree_literal(lzs_tree *tree, const uint8_t *bytes, size_t n);
 uint32_t lzs_tree_set(lzs_tree *tree, const lzs_charset *set); /* the set is normalized and not empty */
 uint32_t lzs_tree_concat(lzs_tree *tree, const uint32_t *children, size_t n);
@@ -58,8 +60,8 @@ static inline bool lzs_node_is_optional(const lzs_node *node) {
     return node->kind == LZS_NODE_REPEAT && node->min == 0 && node->max == 1;
 }
 
-/* Finds the least and the most characters of a node's texts. *max is LZS_UNBOUNDED if there is no limit. If `json`, an
- * escape of a JSON string counts as one character. */
+/* Finds the least and the largest number of characters of a node's texts. *max is LZS_UNBOUNDED if there is no largest
+ * number. If `json`, an escape of a JSON string counts as one character. */
 void lzs_tree_characters(const lzs_tree *tree, uint32_t node, bool json, uint32_t *min, uint32_t *max);
 
 /* Makes room for `needed` items of `size` bytes in an array. Returns false if memory runs out. */

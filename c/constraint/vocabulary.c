@@ -1,5 +1,6 @@
-/* vocabulary.c - the byte strings of all tokens, as a tree of their prefixes, and groups of tokens that masks take at
- * once. */
+/* vocabulary.c - the byte strings of all tokens, as a tree of their prefixes, and groups of tokens that are added to a
+ * mask at once.
+ */
 #include "vocabulary.h"
 
 #include <stdlib.h>
@@ -36,7 +37,8 @@ static size_t common(const text *a, const text *b) {
     return n;
 }
 
-/* Makes the nodes of sorted texts. Nodes on the path to the last node are open: their sizes are not known yet. */
+/* Makes the nodes of sorted texts. Nodes on the path to the last node are in `open`, because their sizes are not known
+ * yet. */
 static bool make_nodes(lzs_vocabulary *v, const text *texts, size_t n) {
     size_t n_nodes = 0;
     for (size_t i = 0; i < n; i++) n_nodes += texts[i].n - (i ? common(&texts[i - 1], &texts[i]) : 0);
@@ -61,7 +63,8 @@ static bool make_nodes(lzs_vocabulary *v, const text *texts, size_t n) {
                                                      .byte = texts[i].bytes[depth - 1]};
         }
         lzs_trie_node *end = &v->nodes[open[texts[i].n]];
-        if (end->token >= 0) { /* the same bytes as the text before: links the token into the list of equal ones */
+        /* if the previous text has the same bytes, links the token into the list of equal tokens */
+        if (end->token >= 0) {
             v->same[texts[i].token] = v->same[end->token];
             v->same[end->token] = texts[i].token;
         } else {
@@ -79,7 +82,7 @@ static void find_roots(lzs_vocabulary *v) {
     for (size_t i = 0; i < v->n_nodes; i += v->nodes[i].size) v->roots[v->nodes[i].byte] = (uint32_t)i;
 }
 
-/* Makes the masks and lists of tokens by their kind: text, or end of a text. */
+/* Makes the masks and lists of text tokens, and the list of tokens that end a text. */
 static bool sort_kinds(lzs_vocabulary *v, const uint8_t *kinds, text *texts) {
     for (int32_t token = 0; token < v->n_vocab; token++) {
         size_t n = v->begins[token + 1] - v->begins[token];
@@ -103,14 +106,14 @@ static bool sort_kinds(lzs_vocabulary *v, const uint8_t *kinds, text *texts) {
 
 /* ---- tokens by the kinds of their bytes ---- */
 
-/* The kinds of visible ASCII characters: each string is one kind. A mark that patterns often name is a kind by
- * itself. */
+/* Each string has the characters of one kind: the visible ASCII characters, the space and the line feed. A character
+ * that patterns often name has a kind of its own. */
 static const char *const SEEN[] = {
     "abcdef", "ghijklmnopqrstuvwxyz", "ABCDEF", "GHIJKLMNOPQRSTUVWXYZ", "0", "123456789", " ", "_", "-", ".", ",", ":",
     "+", "%", "@", "/", "\"", "\\", "'", "()", "[]", "{}", "<=>", "!?;", "#$&*^`|~", "\n",
 };
 enum { N_SEEN = sizeof SEEN / sizeof *SEEN, CONTROLS = N_SEEN, FOLLOWING, LEADING, N_KINDS };
-enum { MIN_WIDE = 16 }; /* from so many children on, looking a child up pays */
+enum { MIN_WIDE = 16 }; /* least number of children of a wide node; with fewer children, a list saves no time */
 
 _Static_assert((int)N_KINDS == (int)LZS_KINDS, "kinds are numbered below LZS_KINDS");
 
@@ -123,7 +126,7 @@ static void find_kinds(lzs_vocabulary *v) {
     }
 }
 
-/* Marks each node: the kinds of the bytes below it, and whether it has many children. */
+/* Sets `kinds` and `wide` of each node. Counts the wide nodes and their children. */
 static void mark_nodes(lzs_vocabulary *v, size_t *n_wide, size_t *n_children) {
     *n_wide = *n_children = 0;
     for (size_t i = v->n_nodes; i > 0; i--) {
@@ -219,7 +222,7 @@ static lzs_status init_kinds(lzs_vocabulary *v) {
 
 size_t lzs_wide_number(const lzs_vocabulary *v, uint32_t node) {
     size_t low = 0, high = v->n_wide;
-    while (high - low > 1) { /* the node is at an index of [low, high) */
+    while (high - low > 1) { /* the index of the node is in [low, high) */
         size_t middle = (low + high) / 2;
         if (v->wide[middle] <= node) {
             low = middle;
@@ -239,7 +242,8 @@ static const lzs_lead *lead_of(uint8_t byte) {
     return NULL;
 }
 
-/* How many characters an inner token has, where the last character may be incomplete. 0 for any other token. */
+/* Returns the number of characters of an inner token, or 0 for any other token. The last character may be
+ * incomplete. */
 static uint32_t characters(const uint8_t *bytes, size_t n) {
     uint32_t count = 0;
     for (size_t i = 0; i < n; count++) {
@@ -294,7 +298,6 @@ static lzs_status sort_inner(lzs_vocabulary *v, uint32_t *counts) {
     return v->inner_long && v->inner_counts ? LZS_OK : LZS_ENOMEM;
 }
 
-/* Marks the nodes whose subtree, with the node itself, has only inner tokens. */
 static void mark_inner(lzs_vocabulary *v, const uint32_t *counts) {
     for (size_t i = v->n_nodes; i > 0; i--) {
         lzs_trie_node *node = &v->nodes[i - 1], *child = node + 1, *end = node + node->size;

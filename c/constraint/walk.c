@@ -1,14 +1,14 @@
 /* walk.c - which tokens may follow a state.
  *
  * The walk visits the nodes of the vocabulary's tree in order, and skips the subtree of a byte that cannot follow.
- * Three shortcuts save memory accesses. In parentheses is how much longer masks take without each of them (V = 128,256,
- * 18 regular expressions and schemas):
- * - few bytes: if at most LZS_FEW bytes can follow, their nodes are looked up (12 % on average, 117 % on 1,000
- *   choices);
- * - wide nodes: if a node has many children, their bytes lie in a list, so only child nodes that can follow are read (8
- *   %, 35 % on short masks);
- * - runs: if all bytes of some kinds lead from a state to the same state, tokens of these bytes are taken from a list
- *   at once (15 % in all, 156 % on e-mail addresses).
+ * Three shortcuts save memory accesses. Each item says in parentheses how much longer the masks of 18 regular
+ * expressions and schemas take without the shortcut (V = 128,256):
+ * - Few bytes: if at most LZS_FEW bytes can follow, the walk looks up their nodes (12 % on average, 117 % on 1,000
+ *   choices).
+ * - Wide nodes: if a node has many children, their bytes are in a list. The walk reads only children whose byte can
+ *   follow (8 %, 35 % on short masks).
+ * - Runs: the run of a state is a set of kinds of bytes (vocabulary.h) that all lead to the same next state. Tokens of
+ *   these bytes are added from a list at once (15 % in all, 156 % on e-mail addresses).
  */
 #include "walk.h"
 
@@ -16,7 +16,7 @@
 
 #include "completion.h"
 
-enum { MIN_ASKED = 4 }; /* from so many nodes of a subtree on, asking which bytes can follow pays */
+enum { MIN_ASKED = 4 }; /* if a subtree has fewer nodes, finding out which bytes can follow saves no time */
 
 void lzs_found_spread(lzs_found *found) {
     memset(found->words, 0, found->n_words * sizeof *found->words);
@@ -90,8 +90,8 @@ static lzs_status find_run(lzs_grammar *g, int32_t state) {
 
 enum { MOST_PLACES = 32 };
 
-/* Whether to look ahead from a state: only if the state has few places and memory is plentiful, because looking ahead
- * makes states that perhaps no text needs. */
+/* Whether to look ahead from a state. Looking ahead may make states that no text needs. So it happens only if the state
+ * has few places and memory is plentiful. */
 static bool looks_ahead(const lzs_automaton *a, int32_t state) {
     return a->states[state].n <= MOST_PLACES && lzs_automaton_used(a) <= a->max_bytes / 4;
 }
@@ -114,8 +114,8 @@ static inline lzs_status add_node(lzs_grammar *g, const lzs_trie_node *node, int
     return status;
 }
 
-/* Opens a node that has many children. How many nodes can be open depends on the vocabulary, so the list of open nodes
- * can grow. */
+/* Adds a wide node to the list of open nodes. The number of open nodes depends on the vocabulary, so the list can
+ * grow. */
 static lzs_status open_node(lzs_grammar *g, size_t *n_open, const lzs_trie_node *node, const lzs_trie_node *last) {
     const lzs_vocabulary *v = g->vocabulary;
     if (!lzs_grow(&g->open_nodes, &g->open_room, *n_open + 1, sizeof *g->open_nodes)) return LZS_ENOMEM;
@@ -123,8 +123,8 @@ static lzs_status open_node(lzs_grammar *g, size_t *n_open, const lzs_trie_node 
     return LZS_OK;
 }
 
-/* The next child of an open node whose byte can follow, or NULL. The children's bytes are contiguous, so only a child
- * that can follow is read. */
+/* Returns the next child of an open node whose byte can follow, or NULL. The bytes of the children are in a list, so
+ * only nodes whose byte can follow are read. */
 static const lzs_trie_node *next_child(const lzs_grammar *g, lzs_open_node *open) {
     const lzs_vocabulary *v = g->vocabulary;
     const int32_t state = g->path[open->node->depth];
@@ -155,7 +155,7 @@ static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level
     int32_t *path = g->path;
     size_t n_open = 0;
     for (;;) {
-        while (node == last) { /* the end of an open node's child, or of the walk */
+        while (node == last) { /* reached the end of an open node's child, or of the walk */
             if (!n_open) return LZS_OK;
             lzs_open_node *open = &g->open_nodes[n_open - 1];
             node = next_child(g, open);
@@ -199,20 +199,20 @@ static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level
 
 /* ---- runs as a whole ---- */
 
-enum { MOST_STATES = 64 }; /* the most states of a chain */
+enum { MOST_STATES = 64 }; /* largest number of states in a chain */
 
-/* A chain of states: each byte of some kinds leads from one state to the next. The last state leads to itself, or no
- * byte of these kinds can follow it. */
+/* A chain is a sequence of states and a set of kinds. Each byte of these kinds leads from one state to the next. The
+ * last state leads to itself, or no byte of these kinds can follow it. */
 typedef struct chain {
     int32_t states[MOST_STATES];
     uint32_t last;  /* the index of the last state */
-    bool loops;     /* the last state leads to itself */
-    uint32_t kinds; /* the kinds of bytes; 0: no chain */
-    uint32_t leave; /* other kinds that can follow one of the states */
+    bool loops;     /* whether the last state leads to itself */
+    uint32_t kinds; /* the set of kinds; 0 if there is no chain */
+    uint32_t leave; /* the set of other kinds that can follow one of the states */
 } chain;
 
-/* Follows the run of a state. If `exits`, there is no chain if a text may end on the way, because the exits would have
- * to be noted. */
+/* Finds the chain that begins with a state and its run. If `exits`, no text may end at a state of the chain, because a
+ * chain records no exits. */
 static lzs_status find_chain(lzs_grammar *g, int32_t state, bool exits, chain *c) {
     uint32_t live = 0;
     *c = (chain){.kinds = UINT32_MAX};
@@ -227,7 +227,7 @@ static lzs_status find_chain(lzs_grammar *g, int32_t state, bool exits, chain *c
         c->states[c->last] = state;
         live |= s->live;
         if (c->last && !(s->live & c->kinds)) break;
-        c->kinds &= c->kinds & s->run ? s->run : ~s->live; /* tokens with a kind that is removed here are walked */
+        c->kinds &= c->kinds & s->run ? s->run : ~s->live; /* tokens with bytes of a removed kind are found by a walk */
         if (!c->kinds || !(s->live & c->kinds)) break;
         c->loops = s->run_to == state;
         if (c->loops) break;
@@ -238,7 +238,7 @@ static lzs_status find_chain(lzs_grammar *g, int32_t state, bool exits, chain *c
     return LZS_OK;
 }
 
-/* The index of a group's first token that is longer than `n` bytes. */
+/* Returns the index of a group's first token that is longer than `n` bytes. */
 static size_t longer_than(const lzs_vocabulary *v, size_t group, size_t n) {
     size_t low = v->group_begins[group], high = v->group_begins[group + 1];
     while (low < high) {
@@ -252,7 +252,7 @@ static size_t longer_than(const lzs_vocabulary *v, size_t group, size_t n) {
     return low;
 }
 
-/* Walks to the tokens below some nodes that have a byte of a kind outside the chain. */
+/* Finds the tokens at and below the nodes [first, end) that have a byte whose kind is not in the chain. */
 static lzs_status walk_linked(lzs_grammar *g, const chain *c, size_t first, size_t end, int level, lzs_found *found,
                               lzs_exits *exits) {
     const lzs_vocabulary *v = g->vocabulary;
@@ -271,8 +271,8 @@ static lzs_status walk_linked(lzs_grammar *g, const chain *c, size_t first, size
     return LZS_OK;
 }
 
-/* Adds the tokens whose bytes are all of the chain's kinds: they are allowed up to the chain's length. Walks only to
- * tokens with another byte that can follow. */
+/* Adds the tokens that may follow the first state of a chain. Tokens whose bytes are all of the chain's kinds are
+ * allowed up to the chain's length. A walk finds the tokens with other bytes. */
 static lzs_status walk_chain(lzs_grammar *g, const chain *c, int level, lzs_found *found, lzs_exits *exits) {
     static const size_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
     const lzs_vocabulary *v = g->vocabulary;
@@ -283,7 +283,7 @@ static lzs_status walk_chain(lzs_grammar *g, const chain *c, int level, lzs_foun
         if (first < end) add_tokens(found, v->grouped + first, end - first);
     }
     lzs_status status = LZS_OK;
-    for (int byte = 0; byte < 256 && status == LZS_OK; byte++) { /* reads no node of a byte that cannot follow */
+    for (int byte = 0; byte < 256 && status == LZS_OK; byte++) { /* reads only nodes whose byte can follow */
         size_t root = v->roots[byte];
         if (root == LZS_NO_ROOT || !((c->kinds | c->leave) >> v->kind_of[byte] & 1)) continue;
         status = walk_linked(g, c, root, root + v->nodes[root].size, level, found, exits);
@@ -309,7 +309,7 @@ lzs_status lzs_walk_all(lzs_grammar *g, int32_t state, int level, lzs_found *fou
         status = find_chain(g, state, exits != NULL, &c);
         if (status != LZS_OK || c.kinds) return status == LZS_OK ? walk_chain(g, &c, level, found, exits) : status;
     }
-    for (int byte = 0; byte < 256 && status == LZS_OK; byte++) { /* reads no node of a byte that cannot follow */
+    for (int byte = 0; byte < 256 && status == LZS_OK; byte++) { /* reads only nodes whose byte can follow */
         size_t root = v->roots[byte];
         if (root == LZS_NO_ROOT ||
             a->edges[(size_t)state * g->program.n_classes + g->program.class_of[byte]] == LZS_DEAD) continue;

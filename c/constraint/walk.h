@@ -4,17 +4,17 @@
 
 #include "grammar_data.h"
 
-/* The tokens found so far: a list while they are few, then the bits of a mask. */
+/* The tokens found so far. Few tokens are kept as a list, and more tokens as a mask. */
 typedef struct lzs_found {
-    uint32_t *tokens; /* (room), in any order */
+    uint32_t *tokens; /* (room) the list, in any order */
     size_t n, room;
-    const uint32_t *known; /* a mask whose tokens are in the list already, or NULL */
+    const uint32_t *known; /* a mask whose tokens are in the list already and are not added again, or NULL */
     uint32_t *words;
     size_t n_words;
-    bool spread; /* the tokens are in `words`; else in `tokens` */
+    bool spread; /* whether the tokens are in `words` instead of `tokens` */
 } lzs_found;
 
-/* Returns an empty collection that uses the grammar's scratch memory. */
+/* Returns an empty set of tokens that uses the grammar's scratch memory. */
 static inline lzs_found lzs_found_none(const lzs_grammar *g) {
     const size_t n_words = g->vocabulary->n_words;
     return (lzs_found){.tokens = g->found, .room = n_words - 1, .words = g->words, .n_words = n_words};
@@ -33,20 +33,21 @@ static inline void lzs_found_add(lzs_found *found, int32_t token) {
     }
 }
 
-/* Lists, for each kind of the vocabulary, the classes of the program with bytes of this kind. */
+/* For each kind of bytes (vocabulary.h), lists the classes of the program that have bytes of this kind. */
 void lzs_walk_init(lzs_grammar *g);
 
-/* Adds the text tokens below a node of the tree of the vocabulary. g->path has the state before the node. */
+/* Adds those text tokens at and below a node of the vocabulary's tree that the grammar allows. g->path must have the
+ * state before the node's byte. */
 lzs_status lzs_walk(lzs_grammar *g, uint32_t node, lzs_found *found);
 
 enum { LZS_WALK_OTHERS = -1 };
 
-/* Adds the text tokens that may follow a state: at least the tokens longer than LZS_SHORT_LEVELS[level - 1] bytes, or
- * with LZS_WALK_OTHERS at least the tokens that are not inner tokens. If `exits` is not NULL, adds the nodes where a
- * text may end to it. */
+/* Adds text tokens that may follow a state. If level > 0, may omit tokens of at most LZS_SHORT_LEVELS[level - 1] bytes
+ * (vocabulary.h). If `level` is LZS_WALK_OTHERS, may omit inner tokens (vocabulary.h). If `exits` is not NULL, adds to
+ * it the nodes where a text may end. */
 lzs_status lzs_walk_all(lzs_grammar *g, int32_t state, int level, lzs_found *found, lzs_exits *exits);
 
-/* If a text may end in a state, adds the tokens that end a text. Returns how many. */
+/* If a text may end in a state, adds the tokens that end a text. Returns the number of tokens added. */
 size_t lzs_walk_ends(const lzs_grammar *g, int32_t state, lzs_found *found);
 
 #endif

@@ -1,6 +1,6 @@
 /* words.c - where the pre-tokenizer of a vocabulary cuts a text into words.
  *
- * The regular expressions are those of llama.cpp's llama-vocab.cpp, by the names that GGUF files give them.
+ * The regular expressions are those of llama-vocab.cpp in llama.cpp. Each expression has the name that GGUF files use.
  */
 #include "words.h"
 
@@ -14,16 +14,16 @@
 
 enum {
     OTHER,
-    QUOTE, /* the apostrophe, which begins 's, 're and so on */
+    QUOTE, /* the apostrophe, which begins 's, 're and other contractions */
     SPACE,
-    WHITE, /* other white space */
+    WHITE, /* white space other than SPACE and LINE */
     LINE,  /* a line feed or carriage return */
-    DIGIT, /* \p{N} */
+    DIGIT, /* a number (\p{N}) */
     LETTER,
-    LETTER_E,  /* e: ends 're and 've */
-    LETTER_L,  /* l: of 'll */
-    LETTER_RV, /* r or v: begins 're and 've */
-    LETTER_S   /* s, t, m, d: 's and so on */
+    LETTER_E,  /* e, which ends the contractions 're and 've */
+    LETTER_L,  /* l, as in the contraction 'll */
+    LETTER_RV, /* r or v, which begin the contractions 're and 've */
+    LETTER_S   /* s, t, m or d, as in the contractions 's, 't, 'm and 'd */
 };
 
 static int class_of(uint32_t code, bool any_case) {
@@ -63,29 +63,30 @@ static bool is_mark(int class) {
 /* ---- the automata ---- */
 
 enum {
-    BEGIN,      /* no word yet, or a word has ended */
+    BEGIN,      /* before the first word, or after a complete word */
     LETTERS,
     DIGITS1,
     DIGITS2,
     DIGITS3,
-    APOSTROPHE, /* a word's first character is an apostrophe */
-    THEN_E,     /* after 'r or 'v: an e must follow, which ends the word */
+    APOSTROPHE, /* after an apostrophe that begins a word */
+    THEN_E,     /* after 'r or 'v, where an e must follow and ends the word */
     THEN_L,
-    NOT_E,      /* after an apostrophe: a word that begins with r or v and does not go on with e */
+    NOT_E,      /* after an r or v that begins a word behind an apostrophe; no e may follow */
     NOT_L,
-    MARK,       /* a word's first character is a mark, so letters may follow */
+    MARK,       /* after a mark that begins a word, where letters may follow */
     MARKS,
-    MARKS_LINE, /* line ends after marks */
-    LINE_COMES, /* white space that still has a line end to come */
-    LAST_LINE,  /* the last line end within white space */
-    GAP,        /* white space with no line end to come; more white space or the end of the text follows */
-    LAST_SPACE, /* a space right before a character that is not white space */
-    LAST_WHITE  /* other white space right before such a character */
+    MARKS_LINE, /* in line ends after marks */
+    LINE_COMES, /* in white space in which a line end must still follow */
+    LAST_LINE,  /* after the last line end in white space */
+    /* in white space in which no line end may follow; more white space or the end of the text must follow */
+    GAP,
+    LAST_SPACE, /* after a space that must be followed by a character other than white space */
+    LAST_WHITE  /* as LAST_SPACE, but after a white space character other than a space */
 };
 
 #define BIT(state) (UINT32_C(1) << (state))
 
-/* The set of states after the first character of a word. */
+/* Returns the set of states after the first character of a word. The character has class `class`. */
 static uint32_t beginning(lzs_words_kind kind, int class) {
     bool lines = kind == LZS_WORDS_LLAMA3 || kind == LZS_WORDS_QWEN2;
     if (is_letter(class)) return BIT(LETTERS);
@@ -96,8 +97,8 @@ static uint32_t beginning(lzs_words_kind kind, int class) {
     return BIT(GAP) | (class == SPACE ? BIT(LAST_SPACE) : BIT(LAST_WHITE)) | (lines ? BIT(LINE_COMES) : 0);
 }
 
-/* For one state and one class: *joined is the set of states if the character continues the word. Returns whether a new
- * word may begin with the character instead. */
+/* Finds how a character of a class may follow a state, with the regular expression of GPT-2. *joined is the set of
+ * states if the character continues the word. Returns whether the character may begin a new word instead. */
 static bool in_words_of_gpt2(lzs_words_kind kind, int state, int class, uint32_t *joined) {
     switch (state) {
     case LETTERS:
@@ -192,8 +193,8 @@ static bool in_words_of_llama3(int state, int class, uint32_t *joined) {
     }
 }
 
-/* The states if the last character of white space begins a word: it belongs to the next word, or is a word by
- * itself. */
+/* Returns the set of states after the last character of white space, if this character begins a word. It then belongs
+ * to the next word, or is a word by itself. */
 static uint32_t last_white(lzs_words_kind kind, int class) {
     if (class == SPACE) return BIT(LAST_SPACE);
     bool lines = kind == LZS_WORDS_LLAMA3 || kind == LZS_WORDS_QWEN2;
@@ -214,7 +215,7 @@ static void make_automaton(lzs_words *w) {
             if (state == LAST_LINE) apart &= ~BIT(LINE_COMES);
             if (gpt2 && state == APOSTROPHE && class == LETTER_RV) apart = BIT(NOT_E);
             if (gpt2 && state == APOSTROPHE && class == LETTER_L) apart = BIT(NOT_L);
-            if (w->kind == LZS_WORDS_GPT2_DIGITS && class == DIGIT) { /* digits are cut out before other rules */
+            if (w->kind == LZS_WORDS_GPT2_DIGITS && class == DIGIT) { /* each digit is a word by itself */
                 joined = 0;
                 apart = w->ends & BIT(state) ? BIT(DIGITS3) : 0;
             }
@@ -235,8 +236,8 @@ static int16_t node_of(lzs_words *w, const int16_t row[64]) {
     return (int16_t)(LZS_WORD_CLASSES + w->n_nodes++);
 }
 
-/* Makes the node after the first bytes of a character. `code` is the lowest code point with these bytes, and `rest`
- * bytes follow. */
+/* Makes the node after the first bytes of a character. `code` is the lowest code point with these bytes, `rest` bytes
+ * follow, and code points below `lowest` are not valid. */
 static bool make_node(lzs_words *w, uint32_t code, int rest, uint32_t lowest, int16_t *node) {
     int16_t row[64];
     bool any = false;
@@ -245,7 +246,7 @@ static bool make_node(lzs_words *w, uint32_t code, int rest, uint32_t lowest, in
         row[i] = -1;
         if (last < lowest || first > 0x10FFFF || (first >= 0xD800 && last <= 0xDFFF)) continue;
         if (rest == 1) {
-            /* without words, classes do not matter */
+            /* if a text has no words, classes do not matter */
             row[i] = w->kind == LZS_WORDS_NONE ? OTHER : (int16_t)class_of(first, false);
         } else if (!make_node(w, first, rest - 1, lowest, &row[i])) {
             return false;
@@ -312,7 +313,7 @@ lzs_status lzs_contexts_init(lzs_contexts *c, const lzs_words *words) {
     int32_t number;
     uint32_t all = words->kind == LZS_WORDS_NONE ? BIT(BEGIN) : BIT(LAST_WHITE + 1) - 1;
     lzs_status status = intern(c, BIT(BEGIN), 0, 0, &number);
-    /* another joint makes it a context different from the first */
+    /* LZS_EITHER makes this context different from the first context, even if the sets are equal */
     if (status == LZS_OK) status = intern(c, all, 0, LZS_EITHER, &number);
     return status;
 }
@@ -347,7 +348,7 @@ static lzs_status behind(lzs_contexts *c, const lzs_context *from, uint8_t byte,
     const lzs_words *w = c->words;
     int16_t found;
     *next = LZS_NO_CONTEXT;
-    if (from->node) { /* inside a character no word begins */
+    if (from->node) { /* no word begins inside a character */
         bool goes_on = joint != LZS_APART && (byte & 0xC0) == 0x80;
         found = goes_on ? w->nodes[from->node - LZS_WORD_CLASSES][byte & 0x3F] : (int16_t)-1;
         joint = from->joint;
@@ -360,7 +361,7 @@ static lzs_status behind(lzs_contexts *c, const lzs_context *from, uint8_t byte,
 }
 
 lzs_status lzs_contexts_make(lzs_contexts *c, int32_t context, uint8_t byte, lzs_joint joint, int32_t *next) {
-    lzs_context from = c->all[context]; /* a copy, since the array may move */
+    lzs_context from = c->all[context]; /* a copy, because `all` may move */
     if (!from.next) {
         from.next = malloc(3 * 256 * sizeof *from.next);
         if (!from.next) return LZS_ENOMEM;

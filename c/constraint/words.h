@@ -1,11 +1,11 @@
-/* words.h - where the pre-tokenizer of a vocabulary cuts a text into words. The rules of merges.h never join tokens of
- * two words.
+/* words.h - where the pre-tokenizer of a vocabulary cuts a text into words. The rules of merges.h join tokens only
+ * within a word.
  *
  * A pre-tokenizer is a regular expression that finds one word after the other. Here it is a nondeterministic automaton
- * that reads one character at a time. The automaton guesses what it cannot know yet, such as whether 'r will become
- * 're. Between two characters it says whether a word begins there. A context is the set of the automaton's states that
- * agree with the tokens so far. No word begins inside a token. Between two tokens a word begins, unless the rules let
- * the two tokens stand side by side.
+ * that reads one character at a time. The automaton guesses what only later characters decide, such as whether 'r will
+ * become 're. Between two characters the automaton says whether a word begins. A context is the set of the automaton's
+ * states that agree with the tokens so far. No word begins inside a token. If the rules do not let two tokens stand
+ * side by side, a word begins between them. If the rules let them stand side by side, a word may begin between them.
  */
 #ifndef LZS_WORDS_H
 #define LZS_WORDS_H
@@ -19,35 +19,38 @@ enum { LZS_WORD_STATES = 20, LZS_WORD_CLASSES = 11 };
 
 typedef struct lzs_words {
     lzs_words_kind kind;
-    /* By state and class of a character: the set of next states, if a word begins with the character (`apart`) or not
-     * (`joined`). */
+    /* By state and class of the next character: the set of next states. `apart` is for a character that begins a word,
+     * and `joined` for a character that continues a word. */
     uint32_t apart[LZS_WORD_STATES][LZS_WORD_CLASSES], joined[LZS_WORD_STATES][LZS_WORD_CLASSES];
-    uint32_t ends; /* states in which the text may end */
-    /* By first byte of a character: its class if below LZS_WORD_CLASSES, else LZS_WORD_CLASSES + the number of a node,
-     * or -1 if invalid. */
+    uint32_t ends; /* the set of states in which the text may end */
+    /* By first byte of a character: a value below LZS_WORD_CLASSES is the character's class. A larger value is
+     * LZS_WORD_CLASSES + the number of a node, which is the row of `nodes` for the next byte. -1 means that no
+     * character begins with this byte. */
     int16_t first[256];
     int16_t (*nodes)[64];
     size_t n_nodes, nodes_room;
 } lzs_words;
 
-/* The caller frees `words`, also after an error. */
+/* Makes the automaton of a pre-tokenizer. The caller frees `words`, also after an error. */
 lzs_status lzs_words_init(lzs_words *words, lzs_words_kind kind);
 void lzs_words_free(lzs_words *words);
 
 /* How a byte follows the byte before it. */
 typedef enum lzs_joint {
-    LZS_INSIDE, /* within the same token */
-    LZS_APART,  /* as the first byte of a token that begins a word */
-    LZS_EITHER  /* as the first byte of a token, which may begin a word */
+    LZS_INSIDE, /* the byte is inside a token */
+    LZS_APART,  /* the byte begins a token that begins a word */
+    LZS_EITHER  /* the byte begins a token that may begin or continue a word */
 } lzs_joint;
 
 enum { LZS_NO_CONTEXT = 0, LZS_TEXT_BEGINS = 1, LZS_ANY_CONTEXT = 2 };
 
 typedef struct lzs_context {
-    uint32_t set;  /* set of states after the last complete character */
-    int16_t node;  /* node of the incomplete character's bytes, or 0 if there are none */
-    uint8_t joint; /* joint of the incomplete character's first byte */
-    int32_t *next; /* (3, 256) by lzs_joint and byte: the next context, or -1 if unknown; NULL until needed */
+    uint32_t set;  /* the set of states after the last complete character */
+    /* value of `first` or `nodes` (lzs_words) after the bytes of an incomplete character; 0 if no character is
+     * incomplete */
+    int16_t node;
+    uint8_t joint; /* lzs_joint of the incomplete character's first byte */
+    int32_t *next; /* (3, 256) by lzs_joint and byte: the next context, or -1 if it is unknown; NULL until needed */
 } lzs_context;
 
 /* All contexts that were reached so far. */
@@ -73,7 +76,7 @@ static inline lzs_status lzs_contexts_step(lzs_contexts *contexts, int32_t conte
     return *next >= 0 ? LZS_OK : lzs_contexts_make(contexts, context, byte, joint, next);
 }
 
-/* Finds the context of a set of states, between two characters. */
+/* Finds the context between two characters that has the states `set`. */
 lzs_status lzs_contexts_of(lzs_contexts *contexts, uint32_t set, int32_t *context);
 
 static inline bool lzs_contexts_may_end(const lzs_contexts *contexts, int32_t context) {

@@ -1,8 +1,8 @@
 /* lzsampler_grammar.h - grammars of the sampler: which texts are allowed, and with which tokens they may be written.
  *
  * lzsampler.h includes it. A grammar makes states and masks when they are first needed, so only one thread at a time
- * may use it. Vocabularies and spellings never change: any number of grammars and threads may share them. Every free
- * accepts NULL.
+ * may use it. Vocabularies and spellings never change, so any number of grammars and threads may share a vocabulary or
+ * a spelling. Every free function accepts NULL.
  */
 #ifndef LZSAMPLER_GRAMMAR_H
 #define LZSAMPLER_GRAMMAR_H
@@ -24,15 +24,15 @@ typedef struct lzs_spelling lzs_spelling;
 
 /* ---- grammars: which texts are allowed, for one vocabulary ---- */
 
-#define LZS_GRAMMAR_MAX_PATTERN 4194304 /* bytes of a pattern, or of all choices together */
-#define LZS_GRAMMAR_MAX_DEPTH 250       /* groups within groups */
-#define LZS_GRAMMAR_MAX_COUNT 1000000   /* m and n of {m,n} */
+#define LZS_GRAMMAR_MAX_PATTERN 4194304 /* greatest number of bytes of a pattern, or of all choices together */
+#define LZS_GRAMMAR_MAX_DEPTH 250       /* greatest depth of nested groups */
+#define LZS_GRAMMAR_MAX_COUNT 1000000   /* greatest m and n of {m,n} */
 
 typedef enum lzs_token_kind {
-    LZS_TOKEN_TEXT = 0,    /* adds its bytes to the text */
-    LZS_TOKEN_SPECIAL = 1, /* a grammar never allows it */
-    LZS_TOKEN_END = 2      /* ends the text: a grammar allows it if the text matches, and after it only tokens of this
-                            * kind */
+    LZS_TOKEN_TEXT = 0,    /* the token adds its bytes to the text */
+    LZS_TOKEN_SPECIAL = 1, /* a grammar never allows the token */
+    LZS_TOKEN_END = 2      /* the token ends the text: a grammar allows it where the text matches, and then allows only
+                            * LZS_TOKEN_END tokens */
 } lzs_token_kind;
 
 /* Makes a vocabulary of n_vocab tokens. `bytes` holds the bytes of all tokens, one token after the other: the bytes of
@@ -44,9 +44,9 @@ LZS_API lzs_status lzs_vocabulary_new(int32_t n_vocab, const uint8_t *bytes, con
 LZS_API void lzs_vocabulary_free(lzs_vocabulary *vocabulary);
 LZS_API size_t lzs_vocabulary_memory(const lzs_vocabulary *vocabulary);
 
-/* Why a grammar could not be made. */
+/* The reason why a grammar could not be made. */
 typedef struct lzs_grammar_error {
-    size_t offset;    /* offset of the byte of the pattern at which the error is; SIZE_MAX if it is about the whole
+    size_t offset;    /* offset of the error in the pattern, in bytes; SIZE_MAX if the error is about the whole
                        * pattern */
     char reason[120]; /* one line of English; empty if the status says enough */
 } lzs_grammar_error;
@@ -55,8 +55,8 @@ typedef struct lzs_grammar_error {
  * docs/grammar.md describes the dialect. If the dialect lacks a part of the pattern, fails with LZS_EINVAL and fills
  * `error` (unless it is NULL): no part is ignored. The vocabulary is borrowed, and must outlive the grammar.
  *
- * A grammar makes states and masks when they are first needed. It forgets them when they take more than about max_bytes
- * (0 is 128 MiB). Several samplers may share a grammar if they use it one after another. */
+ * A grammar makes states and masks when they are first needed. When states and masks take more than about max_bytes (0
+ * is 128 MiB), the grammar forgets them. Several samplers may share a grammar if they use it one after another. */
 LZS_API lzs_status lzs_grammar_new_regex(const char *pattern, size_t n, const lzs_vocabulary *vocabulary,
                                          size_t max_bytes, lzs_grammar_error *error, lzs_grammar **grammar);
 
@@ -69,20 +69,20 @@ LZS_API lzs_status lzs_grammar_new_choices(const uint8_t *texts, const uint64_t 
 typedef enum lzs_part_kind {
     LZS_PART_TEXT = 0,     /* text[first .. first + n), as it is */
     LZS_PART_REGEX = 1,    /* what the regular expression text[first .. first + n) matches */
-    /* the inside (without quotes) of a JSON string whose value has min to max characters and contains a match, as
-     * ECMAScript searches it, of the regular expression text[first .. first + n) */
+    /* the inside (without quotes) of a JSON string. The value of the string has min to max characters. ECMAScript's
+     * search finds in it a match of the regular expression text[first .. first + n) */
     LZS_PART_PATTERN = 2,
     LZS_PART_SEQUENCE = 3, /* parts number children[first .. first + n), one after the other */
     LZS_PART_CHOICE = 4,   /* one of the parts children[first .. first + n); n > 0 */
-    LZS_PART_REPEAT = 5,   /* children[first], min to max times; if n is 2, with children[first + 1] between two of
-                            * them */
-    LZS_PART_LIST = 6,     /* children[first + 1 .. first + n) in this order, with children[first] between two of them.
-                            * A text may leave out each part that is a REPEAT of 0 to 1. It has at least min (0 or 1) of
-                            * the parts */
-    LZS_PART_YAML = 7,     /* as PATTERN, for a YAML string: without characters that a YAML string cannot hold
+    LZS_PART_REPEAT = 5,   /* children[first], repeated min to max times; if n is 2, with children[first + 1] between
+                            * two repetitions */
+    LZS_PART_LIST = 6,     /* parts children[first + 1 .. first + n) in this order, with children[first] between two
+                            * parts. A text may omit each part that is a REPEAT of 0 to 1, but has at least min (0 or 1)
+                            * parts */
+    LZS_PART_YAML = 7,     /* as PATTERN, for a YAML string: only with characters that a YAML string can hold
                             * unescaped */
-    LZS_PART_SHARED = 8    /* as SEQUENCE with n > 0; grammars that have the same such part can share its masks:
-                            * lzs_grammar_share */
+    LZS_PART_SHARED = 8    /* as SEQUENCE with n > 0; grammars with equal SHARED parts can share the masks of these
+                            * parts (lzs_grammar_share) */
 } lzs_part_kind;
 
 #define LZS_PART_UNBOUNDED 4294967295u /* `max` of a part without an upper limit */
@@ -94,7 +94,7 @@ typedef struct lzs_part {
 } lzs_part;
 
 /* Makes a grammar of the texts that the last of n_parts parts allows. The children of a part come before the part. A
- * part may be a child of several parts: the automaton then has a copy for each of them. LZS_EINVAL as for a regular
+ * part may be a child of several parts: the automaton then has a copy for each parent. LZS_EINVAL as for a regular
  * expression; the error's offset is an offset into `text`. */
 LZS_API lzs_status lzs_grammar_new_parts(const lzs_part *parts, size_t n_parts, const uint32_t *children,
                                          size_t n_children,
@@ -102,8 +102,8 @@ LZS_API lzs_status lzs_grammar_new_parts(const lzs_part *parts, size_t n_parts, 
                                          size_t max_bytes, lzs_grammar_error *error, lzs_grammar **grammar);
 LZS_API void lzs_grammar_free(lzs_grammar *grammar);
 
-/* lzs_grammar_memory: the bytes that a grammar holds, its vocabulary not included. lzs_grammar_states: the number of
- * states that it has at the moment. */
+/* lzs_grammar_memory returns the bytes that a grammar holds, its vocabulary not included. lzs_grammar_states returns
+ * the number of states that the grammar holds now. */
 LZS_API size_t lzs_grammar_memory(const lzs_grammar *grammar);
 LZS_API size_t lzs_grammar_states(const lzs_grammar *grammar);
 
@@ -126,7 +126,7 @@ LZS_API lzs_status lzs_grammar_match(lzs_grammar *grammar, const char *text, siz
 #define LZS_GRAMMAR_START 2 /* the state before the first byte */
 LZS_API lzs_status lzs_grammar_step(lzs_grammar *grammar, int32_t state, uint8_t byte, int32_t *next);
 
-/* Gives for a state whether the text matches there, and a mask of the tokens that the state allows, as in lzs_set_mask.
+/* Gives whether the text matches in a state, and the mask of the tokens that the state allows (as in lzs_set_mask).
  * LZS_EINVAL if `state` is not a state, or n_words is not the size of a mask. */
 LZS_API lzs_status lzs_grammar_state(lzs_grammar *grammar, int32_t state, int32_t *matches, uint32_t *words,
                                      size_t n_words);
@@ -136,9 +136,9 @@ LZS_API lzs_status lzs_grammar_state(lzs_grammar *grammar, int32_t state, int32_
 #define LZS_GRAMMAR_DEAD 0  /* the state after a token that is not allowed */
 #define LZS_GRAMMAR_ENDED 1 /* the state after an end token that was allowed */
 
-/* Functions of another grammar engine. The engine numbers its states as it likes, LZS_GRAMMAR_START being the first.
- * The library passes `user` to each function and never reads it. If a function returns another status than LZS_OK, the
- * step fails with that status. The functions are called from the thread that samples. */
+/* Functions of another grammar engine. The engine may give its states any numbers, but LZS_GRAMMAR_START is the first
+ * state. The library passes `user` to each function and never reads it. If a function returns another status than
+ * LZS_OK, the step fails with that status. The functions are called from the thread that samples. */
 typedef struct lzs_grammar_engine {
     void *user;
     /* Gives the state after a token, which may be any token of the vocabulary. */
@@ -146,12 +146,12 @@ typedef struct lzs_grammar_engine {
     /* Sets the bits of the tokens that a state allows. All n_words words are 0 before the call. */
     int32_t (*mask)(void *user, int32_t state, uint32_t *words, size_t n_words);
     /* Called before each step: the engine may forget states here. It must keep LZS_GRAMMAR_START, `state` and the
-     * states on the way to `state`. If it has forgotten the others, it sets *forgot to 1. It must not use the numbers
-     * of forgotten states again. */
+     * states on the way to `state`. If the engine has forgotten other states, it sets *forgot to 1. It must never use
+     * the numbers of forgotten states again. */
     int32_t (*trim)(void *user, int32_t state, int32_t *forgot);
-    /* Not 0 if masks take long. At temperature 0, lzs_sample and lzs_step then pick the best of all tokens first, and
-     * ask `accept` about this token. They make a mask only if the token is not allowed. The result is the same as with
-     * a mask. */
+    /* Not 0 if making a mask is slow. At temperature 0, lzs_sample and lzs_step then pick the best of all tokens first,
+     * and ask `accept` about this token. A mask is made only if the token is not allowed. The result is the same as
+     * with a mask. */
     int32_t picks_first;
 } lzs_grammar_engine;
 
@@ -164,38 +164,40 @@ LZS_API lzs_status lzs_grammar_new_engine(const lzs_vocabulary *vocabulary, cons
 
 typedef struct lzs_part_masks lzs_part_masks;
 
-/* Makes a store of the masks of LZS_PART_SHARED parts, for all grammars of one vocabulary, which is borrowed. If two
- * grammars contain the same part, the second finds the masks of the first in the store. The store changes no mask. When
- * it holds more than about max_bytes (0 is 32 MiB), it forgets masks. Any number of grammars and threads may use a
- * store. While another thread uses it, a grammar makes its own masks. */
+/* Makes a store of the masks of LZS_PART_SHARED parts, for all grammars of one vocabulary. The vocabulary is borrowed.
+ * If two grammars contain the same part, the second finds the masks of the first in the store. The store changes no
+ * mask. When the store holds more than about max_bytes (0 is 32 MiB), it forgets masks. Any number of grammars and
+ * threads may use a store. While another thread uses the store, a grammar makes its own masks. */
 LZS_API lzs_status lzs_part_masks_new(const lzs_vocabulary *vocabulary, size_t max_bytes, lzs_part_masks **masks);
 LZS_API void lzs_part_masks_free(lzs_part_masks *masks);
 
 typedef struct lzs_part_masks_figures {
-    size_t n_parts, n_masks, bytes; /* kept at the moment */
-    uint64_t found, made;           /* masks that grammars asked for: found in the store, or made anew */
+    size_t n_parts, n_masks, bytes; /* numbers of parts, masks and bytes in the store */
+    uint64_t found, made;           /* number of masks that grammars found in the store, and number of masks that they
+                                     * made */
 } lzs_part_masks_figures;
-/* LZS_ELIMIT while another thread uses the store. */
+/* Gives the figures of a store. LZS_ELIMIT while another thread uses the store. */
 LZS_API lzs_status lzs_part_masks_look(lzs_part_masks *masks, lzs_part_masks_figures *figures);
 
 /* Lets a grammar use a store of masks (NULL: none), which must outlive the grammar. LZS_EINVAL if their vocabularies
  * differ. */
 LZS_API lzs_status lzs_grammar_share(lzs_grammar *grammar, lzs_part_masks *masks);
 
-/* ---- tokenization: which of the ways to write a text as tokens are allowed ---- */
+/* ---- tokenization: which sequences of tokens may write a text ---- */
 
 typedef enum lzs_words_kind { /* how the pre-tokenizer cuts a text into words; merges never cross the end of a word */
     LZS_WORDS_NONE = 0,        /* the whole text is one word, as in SentencePiece */
     LZS_WORDS_GPT2 = 1,        /* llama.cpp's "gpt-2" */
-    LZS_WORDS_GPT2_DIGITS = 2, /* the same with each digit by itself: "smollm", "starcoder", "refact", "command-r" */
-    LZS_WORDS_LLAMA3 = 3,      /* "llama-bpe": up to three digits together */
-    LZS_WORDS_QWEN2 = 4        /* "qwen2": the same with each digit by itself */
+    LZS_WORDS_GPT2_DIGITS = 2, /* as GPT2, but each digit is a word: "smollm", "starcoder", "refact", "command-r" */
+    LZS_WORDS_LLAMA3 = 3,      /* "llama-bpe": up to three digits are a word */
+    LZS_WORDS_QWEN2 = 4        /* "qwen2": as LLAMA3, but each digit is a word */
 } lzs_words_kind;
 
 typedef enum lzs_token_role {
     LZS_TOKEN_USUAL = 0,
-    LZS_TOKEN_BYTE = 1, /* SentencePiece: stands for one byte of a character that has no token of its own */
-    LZS_TOKEN_WHOLE = 2 /* the tokenizer looks for it in a text before all other tokens, as for user-defined tokens */
+    LZS_TOKEN_BYTE = 1, /* SentencePiece: writes one byte of a character that has no token of its own */
+    LZS_TOKEN_WHOLE = 2 /* a token that the tokenizer looks for in a text before all other tokens, such as a
+                         * user-defined token */
 } lzs_token_role;
 
 /* Makes a spelling, which knows how a tokenizer writes texts as tokens. The vocabulary is borrowed. Any number of
@@ -204,7 +206,7 @@ typedef enum lzs_token_role {
  * lzs_spelling_new_pairs is for byte pair encoding. `pairs` holds the two tokens of each of n merges, in order of rank.
  * `words` is an lzs_words_kind. If whole_words is not 0, a word that is itself a token is written as this token,
  * whatever the merges say (Llama 3; not with LZS_WORDS_NONE). lzs_spelling_new_scores is for SentencePiece: `scores`
- * has a score for each token. LZS_EINVAL for what is out of range, such as a score that is NaN. */
+ * has a score for each token. LZS_EINVAL if an argument is out of range, such as a score that is NaN. */
 LZS_API lzs_status lzs_spelling_new_pairs(const lzs_vocabulary *vocabulary, const uint8_t *roles, const int32_t *pairs,
                                           size_t n, int32_t words, int32_t whole_words, lzs_spelling **spelling);
 LZS_API lzs_status lzs_spelling_new_scores(const lzs_vocabulary *vocabulary, const uint8_t *roles, const float *scores,
@@ -212,19 +214,20 @@ LZS_API lzs_status lzs_spelling_new_scores(const lzs_vocabulary *vocabulary, con
 LZS_API void lzs_spelling_free(lzs_spelling *spelling);
 LZS_API size_t lzs_spelling_memory(const lzs_spelling *spelling);
 
-/* Compares n tokens with the way in which the tokenizer writes their text. *wrong is the index of the first token that
- * the tokenizer would write differently. It is n if the tokenizer writes these tokens only at the beginning of a longer
- * text, and SIZE_MAX if all tokens are as the tokenizer writes them. */
+/* Compares n tokens with the tokens that the tokenizer writes for the same text. *wrong is the index of the first token
+ * that the tokenizer would write differently. *wrong is n if the tokenizer writes these tokens only at the beginning of
+ * a longer text. *wrong is SIZE_MAX if the tokenizer writes exactly these tokens. */
 LZS_API lzs_status lzs_spelling_check(const lzs_spelling *spelling, const int32_t *tokens, size_t n, size_t *wrong);
 
 typedef enum lzs_tokenization {
-    LZS_TOKENIZATION_ANY = 0,    /* every way to write an allowed text */
-    LZS_TOKENIZATION_FORCED = 1, /* if the next byte is forced, only the tokenizer's way to write the forced bytes */
-    LZS_TOKENIZATION_PROPER = 2  /* only the tokenizer's way */
+    LZS_TOKENIZATION_ANY = 0,    /* every sequence of tokens that writes an allowed text */
+    LZS_TOKENIZATION_FORCED = 1, /* if the next byte is forced, only the tokens that the tokenizer writes for the forced
+                                  * bytes */
+    LZS_TOKENIZATION_PROPER = 2  /* only the tokens that the tokenizer writes for an allowed text */
 } lzs_tokenization;
 
-/* Sets the lzs_tokenization of a new grammar; it can be set only once. The spelling is borrowed, and must be of the
- * grammar's vocabulary (else LZS_EINVAL). It may be NULL for LZS_TOKENIZATION_ANY. */
+/* Sets the lzs_tokenization of a new grammar. The tokenization can be set only once. The spelling is borrowed, and must
+ * be of the grammar's vocabulary (else LZS_EINVAL). With LZS_TOKENIZATION_ANY the spelling may be NULL. */
 LZS_API lzs_status lzs_grammar_set_tokenization(lzs_grammar *grammar, const lzs_spelling *spelling,
                                                 int32_t tokenization);
 

@@ -11,9 +11,9 @@ extern "C" {
 
 /* cdef-begin */
 
-/* Such a host calls lzs_hold before every call with the sampler, and lzs_release after it. The functions lzs_try_* do
- * so themselves. lzs_hold never waits: it returns LZS_EBUSY while any thread, also the calling thread, holds the
- * sampler. Any thread may release the sampler. */
+/* A host with several threads calls lzs_hold before every call with a sampler, and lzs_release after the call. The
+ * lzs_try_* functions hold and release the sampler themselves. lzs_hold never waits: it returns LZS_EBUSY while any
+ * thread, also the calling thread, holds the sampler. Any thread may release the sampler. */
 LZS_API lzs_status lzs_hold(lzs_sampler *sampler);
 LZS_API void lzs_release(lzs_sampler *sampler);
 

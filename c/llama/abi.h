@@ -1,11 +1,11 @@
-/* abi.h - a copy of the structs of llama.h and ggml.h that a sampler uses. With it, this library needs no llama.cpp to
- * build, and does not link to llama.cpp. tests/c/abi_llama.c compares the copy with the real headers. The Python
- * package compares it with the binding that is loaded.
+/* abi.h - a copy of the structs of llama.h and ggml.h that a sampler uses. With this copy, the library builds without
+ * llama.cpp and does not link to llama.cpp. tests/c/abi_llama.c compares the copy with the real headers. The Python
+ * package compares the copy with the loaded binding.
  *
- * llama_sampler_i had 6 members up to llama-cpp-python 0.3.16, 10 from 0.3.17 and 12 from 0.3.35; new members come at
- * its end, and the first six never moved. libllama reads as many members as it knows. So the copy is longer than any
- * version; members that we do not provide stay NULL. Members 7 to 12 are as in 0.3.35 and later. Earlier, backend_init
- * had one argument less.
+ * llama_sampler_i had 6 members up to llama-cpp-python 0.3.16, 10 from 0.3.17 and 12 from 0.3.35. llama.cpp adds new
+ * members at the end of the struct, and the first six members never moved. libllama reads only the members of its own
+ * version. So the copy is longer than any version, and members that we do not provide stay NULL. Members 7 to 12 are as
+ * in 0.3.35 and later. In earlier versions, backend_init has one argument less.
  */
 #ifndef LZS_LLAMA_ABI_H
 #define LZS_LLAMA_ABI_H
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LZS_LLAMA_MEMBERS 32 /* pointers in lzs_llama_sampler_i */
+#define LZS_LLAMA_MEMBERS 32 /* number of pointers in lzs_llama_sampler_i */
 
 typedef struct lzs_llama_token_data {
     int32_t id;
@@ -29,7 +29,7 @@ typedef struct lzs_llama_token_data_array {
     bool sorted;
 } lzs_llama_token_data_array;
 
-typedef struct lzs_llama_sampler_data { /* each is a ggml_tensor *, or NULL */
+typedef struct lzs_llama_sampler_data { /* each member is a ggml_tensor *, or NULL */
     void *logits;
     void *probs;
     void *sampled;
@@ -63,14 +63,14 @@ typedef struct lzs_llama_batch {
     int32_t n_tokens;
     int32_t *token;
     float *embd;
-    int32_t *pos; /* If `pos` is NULL, the positions continue those of the context. If the other arrays are NULL: one
-                   * sequence, and logits of the last token only */
+    int32_t *pos; /* If `pos` is NULL, the positions continue the context. If the other arrays are NULL, there is one
+                   * sequence, and only the last token gives logits */
     int32_t *n_seq_id;
     int32_t **seq_id;
     int8_t *logits;
 } lzs_llama_batch;
 
-/* ggml_init_params, and two of ggml's types. */
+/* A copy of ggml_init_params. The numbers of two of ggml's types follow. */
 typedef struct lzs_ggml_init_params {
     size_t mem_size;
     void *mem_buffer;

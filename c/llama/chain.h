@@ -6,15 +6,15 @@
 #include "abi.h"
 #include "graph.h"
 
-/* `ctx` of a llama_sampler of ours. */
+/* The `ctx` of our llama_samplers. */
 typedef struct chain_context {
     lzs_sampler *sampler;
-    bool borrows; /* `sampler` is borrowed: its owner frees it and accepts its tokens */
+    bool borrows; /* whether `sampler` is borrowed; the owner of `sampler` then frees it and accepts tokens with it */
     lzs_llama_sampler_init init;
     int32_t kind;
     lzs_status status; /* the first error since the last lzs_chain_sampler_status */
     float *row;        /* (n_vocab) the candidates as a dense row; LZS_CHAIN_SAMPLER only */
-    /* Only in graph samplers: */
+    /* The following members are used only by graph samplers. */
     lzs_graph *graph;
     const lzs_speculation *block;
     int32_t graph_kind;

@@ -1,11 +1,11 @@
 /* decode.c - one token of a decode loop in one call: llama_decode, reading the logits, picking a token.
  *
- * A decode reads all weights of the model, so the code between two decodes runs with cold caches. Its time depends on
- * how much memory it touches. A loop in Python therefore takes several times as long as the pick itself. This function
- * touches little memory besides that of llama.cpp and the sampler.
+ * A decode reads all weights of the model, so the code between two decodes runs with cold caches. The time of this code
+ * depends on how much memory the code touches. A loop in Python therefore takes several times as long as the pick
+ * itself. This function touches little memory besides the memory of llama.cpp and the sampler.
  */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
-#  define _POSIX_C_SOURCE 199309L /* clock_gettime, which C11 alone does not declare */
+#  define _POSIX_C_SOURCE 199309L /* declares clock_gettime, which is not in C11 */
 #endif
 #include <string.h>
 #include <time.h>
@@ -32,7 +32,7 @@ lzs_status lzs_llama_step(lzs_llama_loop *loop) {
     lzs_llama_batch batch = {.n_tokens = 1, .token = &token};
     decode_function decode;
     get_logits_function get_logits;
-    memcpy(&decode, &loop->decode, sizeof decode); /* C knows no cast from an object's pointer to a function's */
+    memcpy(&decode, &loop->decode, sizeof decode); /* ISO C has no cast from object to function pointer */
     memcpy(&get_logits, &loop->get_logits_ith, sizeof get_logits);
     double start = seconds();
     loop->token = -1;

@@ -10,12 +10,12 @@
  * Two further shortcuts give the same result. (Only the order of equal logits, which llama.cpp does not define, may
  * differ.) If the chain's first truncation keeps the k best candidates (greedy keeps 1), the later samplers see only
  * these k. First shortcut: if only our own penalties come before the truncation, the k best are found in the row of
- * logits itself. The array of candidates (12 bytes for each token of the vocabulary) is not needed. Second: after a
- * refusal, the grammar judges the candidates from the best on, until it has allowed k. If it allows fewer than k among
- * the first MOST_ASKED, it judges all.
+ * logits. Then the array of candidates (12 bytes for each token of the vocabulary) is not needed. Second shortcut:
+ * after a refusal, the grammar judges the candidates from the best on, until it has allowed k of them. If the grammar
+ * allows fewer than k of the first MOST_ASKED candidates, it judges all candidates.
  *
- * llama.cpp's functions may throw C++ exceptions through the functions of this file. So these hold no memory or lock
- * across such a call, and they only read the row of logits.
+ * llama.cpp's functions may throw C++ exceptions through the functions of this file. So the functions of this file hold
+ * no memory or lock across such a call, and only read the row of logits.
  */
 #include <math.h>
 #include <string.h>
@@ -40,14 +40,14 @@ struct lzs_llama_grammar {
     accept_fn accept;
     chain_get_fn chain_get;
     chain_n_fn chain_n;
-    lzs_llama_sampler *chain, *grammar; /* borrowed */
+    lzs_llama_sampler *chain, *grammar; /* borrowed from the caller */
     lzs_sampler *penalties;             /* borrowed: the only sampler before the truncation that changes anything, or
                                          * NULL */
     lzs_backend *backend;
     int32_t n_head, n_best;
     uint64_t refused;
     lzs_llama_token_data *data; /* (n_vocab) candidates */
-    float *row;                 /* (n_vocab) logits of the candidates, while the best are searched */
+    float *row;                 /* (n_vocab) logits of the candidates, while the best candidates are searched */
 };
 
 /* ISO C has no cast from object to function pointer. */
@@ -104,7 +104,7 @@ uint64_t lzs_llama_grammar_refused(const lzs_llama_grammar *g) {
     return g->refused;
 }
 
-/* The candidates as llama_sampler_sample makes them. */
+/* Makes the candidates as llama_sampler_sample does. */
 static lzs_llama_token_data_array fresh(lzs_llama_grammar *g, const float *logits) {
     for (int32_t t = 0; t < g->n_vocab; t++) g->data[t] = (lzs_llama_token_data){t, logits[t], 0.0f};
     return (lzs_llama_token_data_array){g->data, (size_t)g->n_vocab, -1, false};
@@ -123,8 +123,8 @@ static bool allowed(lzs_llama_grammar *g, int32_t token) {
     return one.logit > -INFINITY;
 }
 
-/* Puts the n_best candidates that the chain's truncation would keep without a grammar into g->data. Returns their
- * number. */
+/* Puts into g->data the candidates that the chain's truncation would keep without a grammar, at most n_best. Returns
+ * the number of candidates. */
 static int32_t keep_best(lzs_llama_grammar *g, const float *x, const lzs_plan *plan) {
     int32_t n = lzs_backend_best(g->backend, x, plan, g->n_best);
     for (int32_t i = 0; i < n; i++) {
@@ -134,7 +134,8 @@ static int32_t keep_best(lzs_llama_grammar *g, const float *x, const lzs_plan *p
     return n;
 }
 
-/* The same for candidates that the grammar allows. Returns 0 if it allows fewer than n_best of the first MOST_ASKED. */
+/* As keep_best, but only for candidates that the grammar allows. Returns 0 if the grammar allows fewer than n_best of
+ * the first MOST_ASKED candidates. */
 static int32_t keep_allowed(lzs_llama_grammar *g, const float *x, const lzs_plan *plan) {
     int32_t n_kept = 0, n_asked = 0;
     for (int32_t k = FIRST_ASKED; k <= MOST_ASKED && n_kept < g->n_best; k *= 4) {
@@ -148,9 +149,9 @@ static int32_t keep_allowed(lzs_llama_grammar *g, const float *x, const lzs_plan
     return n_kept < g->n_best ? 0 : n_kept;
 }
 
-/* Returns the logits before the truncation. If only our penalties change logits, this is llama.cpp's own row, and *plan
- * holds their edits and mask. Otherwise the samplers before the truncation are applied to a copy, and *plan is empty.
- * Returns NULL if a sampler reordered the candidates; none of llama.cpp's samplers does so here. */
+/* Returns the logits before the truncation. If only our penalties change logits, the result is llama.cpp's own row, and
+ * *plan holds the edits and the mask. Otherwise the samplers before the truncation are applied to a copy, and *plan is
+ * empty. Returns NULL if a sampler reordered the candidates; none of llama.cpp's samplers does so here. */
 static const float *before_truncation(lzs_llama_grammar *g, const float *logits, lzs_plan *plan) {
     lzs_params params;
     if (g->penalties) return lzs_sampler_plan(g->penalties, plan) == LZS_OK ? logits : NULL;
@@ -166,9 +167,9 @@ static const float *before_truncation(lzs_llama_grammar *g, const float *logits,
     return g->row;
 }
 
-/* Gives the n_best best candidates (with under_grammar, of those that the grammar allows) to the rest of the chain.
- * Returns true if the chain was applied: *token is the selected token, or -1. Returns false if the best candidates
- * cannot be found this way; then pick_of_all must pick. */
+/* Applies the rest of the chain to the n_best best candidates. If `under_grammar`, candidates that the grammar forbids
+ * are left out first. Returns true if the chain was applied; *token is then the selected token, or -1. After false, the
+ * caller must use pick_of_all. */
 static bool pick_of_best(lzs_llama_grammar *g, const float *logits, bool under_grammar, int32_t *token) {
     if (!g->n_best) return false;
     lzs_plan plan;

@@ -6,10 +6,10 @@
  * So the results have the same bits if the device rounds each operation by itself. There is one difference: logits that
  * leave the range of floats are not clamped.
  *
- * If several logits are greatest, the best token is the first of them. argmax does not guarantee this. So a second row
- * has falling numbers at the greatest logits, and 0 elsewhere: the maximum of this row is at the best token.
+ * If several logits are greatest, the best token is the first of these, but argmax may return another of them. So a
+ * second row has falling numbers at the greatest logits, and 0 elsewhere. The maximum of this row is at the best token.
  *
- * llama.cpp also builds graphs that it never runs, to measure their size. One of these graphs has 131,072 logits
+ * llama.cpp also builds graphs only to measure their size, and never runs them. One of these graphs has 131,072 logits
  * whatever the model. So the width of a row is read from its tensor.
  */
 #include "graph.h"
@@ -21,37 +21,37 @@
 #include "../plan/plan.h"
 #include "../room.h"
 
-enum { MOST_TENSORS = 64, MOST_COUNTED = 1 << 24 }; /* most tensors of one row; integers below this are exact in a
-                                                     * float */
+enum { MOST_TENSORS = 64, MOST_COUNTED = 1 << 24 }; /* greatest number of tensors of one row; integers below
+                                                     * MOST_COUNTED are exact in a float */
 
-/* The inputs of a row. */
+/* The input tensors of a row. */
 typedef struct inputs {
-    void *ids;     /* (max_edits) int32; NULL if there are no edits */
-    void *repeats; /* (max_edits) float; NULL without repeats */
-    void *biases;  /* (max_edits) float */
-    void *mask;    /* (n_vocab) float, 0 or -inf; NULL without a mask */
+    void *ids;     /* (max_edits) tokens of the edits, as int32; NULL if there are no edits */
+    void *repeats; /* (max_edits) repeats of the edits, as floats; NULL if no edit has a repeat */
+    void *biases;  /* (max_edits) biases of the edits, as floats */
+    void *mask;    /* (n_vocab) 0 or -inf for each token, as floats; NULL without a mask */
 } inputs;
 
 struct lzs_graph {
     lzs_graph_calls f;
     lzs_graph_settings settings;
-    void *device;   /* the device, while lzs_graph_fits checks its operations; else NULL */
+    void *device;   /* the device while lzs_graph_fits checks which operations it supports; else NULL */
     bool supported; /* whether the device supports all operations checked so far */
-    inputs *rows;   /* (max_rows) */
+    inputs *rows;   /* (n_rows of max_rows) inputs of the rows of the graph */
     size_t n_rows, max_rows;
-    /* Buffers for uploads: */
-    int32_t *ids;   /* (max_edits) */
-    float *repeats; /* (max_edits) */
-    float *biases;  /* (max_edits) */
-    float *mask;    /* (n_vocab) */
-    uint32_t *used; /* (words of the vocabulary) bit set of edited tokens; all 0 between calls */
+    /* Buffers from which the inputs of one row are uploaded: */
+    int32_t *ids;   /* (max_edits) tokens */
+    float *repeats; /* (max_edits) repeats */
+    float *biases;  /* (max_edits) biases */
+    float *mask;    /* (n_vocab) 0 or -inf */
+    uint32_t *used; /* (lzs_mask_words) bit set of edited tokens; all 0 between calls */
 };
 
 _Static_assert(offsetof(lzs_graph_functions, llama_sampler_init) + sizeof(lzs_graph_calls) ==
                    sizeof(lzs_graph_functions),
                "the two lists differ");
 
-/* ---- life ---- */
+/* ---- creating and freeing ---- */
 
 lzs_status lzs_graph_new(const lzs_graph_functions *functions, const lzs_graph_settings *settings, lzs_graph **graph) {
     *graph = NULL;
@@ -217,8 +217,8 @@ size_t lzs_graph_rows(const lzs_graph *g) {
 
 /* ---- uploading ---- */
 
-/* Puts the edits into the first places, and tokens without edits into the others. The vocabulary has at least as many
- * tokens as there are places. */
+/* Puts the edits into the first places, and tokens without edits into the other places. The vocabulary has at least as
+ * many tokens as there are places. */
 static void fill(lzs_graph *g, const lzs_edit *edits, size_t n) {
     for (size_t i = 0; i < n; i++) {
         g->ids[i] = edits[i].token;

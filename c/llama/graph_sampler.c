@@ -1,10 +1,10 @@
 /* graph_sampler.c - our sampler in a chain that llama.cpp runs in its graph (llama_sampler_i's backend_* members).
  *
- * How llama.cpp calls it (llama-sampler.cpp, llama-graph.cpp, llama-context.cpp): it calls backend_init once, with the
- * buffer type of the device. For each graph that it builds, it calls backend_reset once, and then backend_apply for
- * each output row. Before each run of the last built graph, it calls backend_set_input if the graph has outputs. The
- * results stay in the context until the next decode. The inputs must hold valid token ids even after an error, since
- * ggml ends the process if a row does not exist.
+ * llama.cpp (llama-sampler.cpp, llama-graph.cpp, llama-context.cpp) calls backend_init once, with the buffer type of
+ * the device. For each graph that it builds, it calls backend_reset once, and then backend_apply for each output row.
+ * Before each run of the last built graph, it calls backend_set_input if the graph has outputs. The results stay in the
+ * context until the next decode. The inputs must hold valid token ids even after an error, since ggml ends the process
+ * if a row does not exist.
  */
 #include "../sampler.h"
 
@@ -35,7 +35,8 @@ static void backend_reset(lzs_llama_sampler *sampler) {
     lzs_graph_clear(c->graph);
 }
 
-/* The plan of a row: the plan of its position in the block, or the sampler's own plan for a single row. */
+/* Gives the plan of a row: the plan of the row's position in the block, or the sampler's own plan if there is no
+ * block. */
 static lzs_status plan_of(const chain_context *c, size_t row, lzs_plan *plan) {
     size_t n_drafted = 0;
     if (c->block) lzs_drafted(c->block, &n_drafted);
@@ -82,8 +83,9 @@ lzs_status lzs_graph_sampler_new(lzs_sampler *sampler, const lzs_graph_functions
         .n_vocab = sampler->n_vocab,
         .max_edits = max_edits < in_history ? max_edits : in_history,
         .has_mask = has_mask,
-        .has_repeats = lzs_count_window(&sampler->params) > 0, /* later settings may divide, if counting penalties are
-                                                                * on */
+        .has_repeats = lzs_count_window(&sampler->params) > 0, /* if one of the repetition, frequency and presence
+                                                                * penalties is on, a change of settings may make it
+                                                                * divide */
         .sign_aware = sampler->params.sign_aware,
         .takes_best = kind == LZS_GRAPH_BEST,
     };
@@ -118,7 +120,7 @@ void lzs_graph_set_block(void *graph_sampler, const lzs_speculation *speculation
 
 /* ---- results of the graph ---- */
 
-/* The best token of an output. */
+/* Gives the best token of an output. */
 static lzs_status best(const chain_context *c, void *context, int32_t index, int32_t *token) {
     const lzs_graph_calls *f = lzs_graph_calls_of(c->graph);
     *token = -1;
@@ -146,7 +148,7 @@ static lzs_status pick(const chain_context *c, void *context, int32_t index, int
 lzs_status lzs_graph_step(void *graph_sampler, void *context, int32_t index, int32_t *token, int32_t *looping) {
     chain_context *c = context_of(graph_sampler);
     *token = -1;
-    lzs_status status = lzs_chain_sampler_status(graph_sampler); /* an error of backend_set_input */
+    lzs_status status = lzs_chain_sampler_status(graph_sampler); /* an error before the decode */
     if (status == LZS_OK) status = pick(c, context, index, token);
     lzs_status taken = lzs_take(c->sampler, *token, looping);
     if (status == LZS_OK) status = taken;

@@ -1,12 +1,12 @@
 /* interrupt.c - a llama_decode that Ctrl-C ends.
  *
  * Python runs its signal handlers only between two instructions of Python. So Python handles Ctrl-C only after
- * llama_decode returns, which takes seconds for a batch of a prompt. During a decode of this file, a signal sets a
- * flag. llama.cpp reads the flag after every operation of the graph. The caller then sees the flag and raises what its
- * own signal handler would have raised.
+ * llama_decode returns, which takes seconds for a batch of a prompt. During lzs_llama_decode, a signal sets a flag.
+ * llama.cpp reads the flag after every operation of the graph. The caller then sees the flag and raises what its own
+ * signal handler would have raised.
  */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
-#  define _POSIX_C_SOURCE 200809L /* sigaction, which C11 alone does not declare */
+#  define _POSIX_C_SOURCE 200809L /* declares sigaction, which is not in C11 */
 #endif
 #include <stdbool.h>
 #include <string.h>
@@ -41,7 +41,7 @@ int32_t lzs_llama_decode(lzs_llama_decoder *decoder, const void *batch, int32_t 
     decode_function decode;
     set_abort_function set_abort;
     lzs_llama_batch tokens;
-    memcpy(&decode, &decoder->decode, sizeof decode); /* C knows no cast from an object's pointer to a function's */
+    memcpy(&decode, &decoder->decode, sizeof decode); /* ISO C has no cast from object to function pointer */
     memcpy(&set_abort, &decoder->set_abort_callback, sizeof set_abort);
     memcpy(&tokens, batch, sizeof tokens);
     if (!decoder->is_asked) set_abort(decoder->context, is_stopped, &decoder->stopped);

@@ -4,8 +4,8 @@
  * NULL. `apply` may be called twice for a token, so only `accept` may change the state. `free` must free ctx alone,
  * because libllama deletes the struct that its own llama_sampler_init made. Earlier samplers may have truncated and
  * reordered the candidates, so a token is found by its id, never by its index. If no token is selected, llama.cpp
- * aborts the process. So if we cannot pick a token (nothing allowed, NaN), we select the token with the highest logit
- * that we got and leave the array otherwise unchanged. The error is kept for lzs_chain_sampler_status.
+ * aborts the process. So if we cannot pick a token (nothing allowed, NaN), we select the candidate with the highest
+ * logit, and change nothing else. The error is kept for lzs_chain_sampler_status.
  */
 #include "../sampler.h"
 
@@ -57,8 +57,8 @@ const char *lzs_chain_penalties_name(const lzs_llama_sampler *sampler) {
     return "lz-penalties";
 }
 
-/* Takes out the tokens that the grammar or a mask forbids. If no candidate is allowed, the status becomes LZS_EMASKED;
- * libllama picks some token nevertheless. */
+/* Sets the logits of tokens that the grammar or a mask forbids to -inf. If no candidate is allowed, the status becomes
+ * LZS_EMASKED, but libllama still picks a token. */
 static void apply_mask(chain_context *c, lzs_llama_token_data_array *candidates) {
     const uint32_t *allowed;
     lzs_status status = lzs_state_allowed(&c->sampler->state, &allowed);
@@ -85,7 +85,7 @@ static void apply_edits(chain_context *c, lzs_llama_token_data_array *candidates
     const lzs_edit *edits;
     lzs_remember(c, lzs_sampler_edits(c->sampler, &edits, &n));
     if (n == 0) return;
-    for (; done < n; done++) { /* while each id is also an index, no other candidate is read */
+    for (; done < n; done++) { /* as long as each id is the index of its candidate, no other candidate is read */
         size_t token = (size_t)edits[done].token;
         if (token >= candidates->size || candidates->data[token].id != edits[done].token) break;
         float *logit = &candidates->data[token].logit;
@@ -112,8 +112,7 @@ static const char *sampler_name(const lzs_llama_sampler *sampler) {
     return "lz-sampler";
 }
 
-/* Writes the candidates' logits into c->row; other tokens get -inf. A candidate whose logit is NaN gets -inf as
- * well. */
+/* Writes the candidates' logits into c->row. Other tokens, and candidates whose logit is NaN, get -inf. */
 static lzs_status scatter(chain_context *c, const lzs_llama_token_data_array *candidates) {
     for (int32_t t = 0; t < c->sampler->n_vocab; t++) c->row[t] = -INFINITY;
     for (size_t i = 0; i < candidates->size; i++) {
@@ -137,8 +136,8 @@ static void select_best(lzs_llama_token_data_array *candidates) {
     candidates->selected = best;
 }
 
-/* Keeps the candidates whose logit in the processed row is not -inf, in the same order. They get the logits of that row
- * and probabilities by softmax. */
+/* Keeps the candidates whose logit in the processed row is not -inf, in the same order. The kept candidates get the
+ * logits of this row, and probabilities by softmax. */
 static void keep_candidates(const float *row, int32_t token, lzs_llama_token_data_array *candidates) {
     lzs_llama_token_data *data = candidates->data;
     size_t kept = 0;
@@ -190,8 +189,8 @@ void lzs_chain_reset(lzs_llama_sampler *sampler) {
     c->status = LZS_OK;
 }
 
-/* Without this member, llama_sampler_copy would replace the context of `to` by a clone's context. Then the lzs_sampler
- * inside would be a different object, and a graph sampler would have no graph. */
+/* Without this member, llama_sampler_copy would replace the context of `to` by a clone's context. The lzs_sampler
+ * inside would then be a different object, and a graph sampler would have no graph. */
 void lzs_chain_copy_state(const lzs_llama_sampler *from, lzs_llama_sampler *to) {
     const chain_context *a = from->ctx;
     chain_context *b = to->ctx;

@@ -2,11 +2,11 @@
  *
  * The text is cut into phrases from left to right. A phrase is the longest stretch, of at most `buffer` tokens, that
  * also occurs at a distance of 1 to `window` tokens before. If there are several such distances, the least counts. The
- * two occurrences may overlap. It costs 1 + log2 length + log2 distance bits (Proposition 1). A token that does not
- * occur in the window costs 1 + log2 V, V being the size of the vocabulary (Proposition 2).
+ * two occurrences may overlap. A phrase costs 1 + log2 length + log2 distance bits (Proposition 1). A token that does
+ * not occur in the window costs 1 + log2 V, V being the size of the vocabulary (Proposition 2).
  *
- * For each distance, the match index knows how many tokens at the end of the text equal the tokens that many positions
- * earlier. So a phrase grows as long as some distance repeats the whole phrase.
+ * For each distance d, the match index knows how many last tokens equal the tokens d positions earlier. A phrase grows
+ * as long as the whole phrase also occurs at some distance.
  */
 #include "../backend/arithmetic.h"
 #include "../include/lzsampler_explain.h"
@@ -30,7 +30,7 @@ lzs_status lzs_code_length(const int32_t *tokens, size_t n, int32_t n_vocab, int
     lzs_status status = lzs_match_index_reserve(&index, n < (size_t)window ? n : (size_t)window);
     if (status != LZS_OK) return status;
     double literal = 1.0 + (double)lzs_log2((float)n_vocab), total = 0.0;
-    int32_t length = 0, distance = 0; /* of the phrase at the end of the tokens so far */
+    int32_t length = 0, distance = 0; /* length and distance of the phrase that ends the tokens so far */
     for (size_t i = 0; i < n; i++) {
         lzs_match_index_extend(&index, kernels, tokens, i + 1);
         int32_t reach = i < (size_t)index.room ? (int32_t)i : index.room;

@@ -1,4 +1,5 @@
-/* counted.h - the repetition, frequency and presence penalties of one token, from the number of its occurrences.
+/* counted.h - computes the repetition, frequency and presence penalties of one token from the number of its
+ * occurrences.
  *
  * Each penalty has two methods, subtractive and multiplicative. Multiplicative penalties multiply `repeat`, and
  * subtractive penalties lower `bias`. The order is repetition, frequency, presence.
@@ -9,8 +10,8 @@
 #include "../backend/arithmetic.h"
 #include "../include/lzsampler_plan.h"
 
-/* The number of last tokens in which the repetition, frequency and presence penalties count: 0 if these penalties are
- * off, SIZE_MAX for the whole history. */
+/* The number of last tokens in which the repetition, frequency and presence penalties count occurrences: 0 if these
+ * penalties are off, SIZE_MAX for the whole history. */
 static inline size_t lzs_count_window(const lzs_params *p) {
     const float off = p->repetition_method == LZS_MULTIPLICATIVE ? 1.0f : 0.0f;
     if (p->repetition_penalty == off && p->frequency_penalty == 0.0f && p->presence_penalty == 0.0f) return 0;

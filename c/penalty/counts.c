@@ -1,5 +1,5 @@
-/* counts.c - the repetition, frequency and presence penalties: their settings and explanations. counted.h computes
- * them. */
+/* counts.c - the repetition, frequency and presence penalties: their settings and explanations. counted.h computes the
+ * penalties. */
 #include "../plan/ranges.h"
 #include "penalty.h"
 

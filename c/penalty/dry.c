@@ -1,9 +1,9 @@
-/* dry.c - the DRY penalty: from a history, a bias for each token that would extend a repetition.
+/* dry.c - the DRY penalty: computes a bias for each token that would extend a repetition of the history.
  *
- * DRY (p-e-w 2024, text-generation-webui pull request 5677; names and defaults as in llama.cpp): let the text end in n
- * tokens that also occur earlier in the window, and let token t follow there. If n >= allowed_length, the logit of t is
- * lowered by multiplier * base^(n - allowed_length). A repetition contains no breaker, and a breaker is never
- * penalised. The watch computes the lengths, up to 65,535.
+ * DRY is by p-e-w (2024, text-generation-webui pull request 5677); names and defaults are as in llama.cpp. Let the text
+ * end in n tokens that also occur earlier in the window, followed by token t. If n >= allowed_length, DRY lowers the
+ * logit of t by multiplier * base^(n - allowed_length). A repetition contains no breaker, and a breaker is never
+ * penalised. The watch (state/watch.h) computes the lengths, up to 65,535.
  */
 #include "dry.h"
 
@@ -68,8 +68,8 @@ static void find(lzs_token_table *longest, const lzs_history *h, const lzs_param
                 seen = token;
                 seen_length = entry->count;
             }
-            /* The whole window has this period. So each match further away is of a token already seen, and is not
-             * longer. */
+            /* If the whole window has the period `distance`, each match farther away is of a token already seen, and is
+             * not longer. */
             if (lzs_suffix_at(w, distance) >= w->index.window + 1 - distance) return;
         }
     }
@@ -80,7 +80,6 @@ static float price(const lzs_params *params, int32_t length) {
     return lzs_finite(params->dry_multiplier * power); /* finite even if the power is out of range */
 }
 
-/* Walks through the whole window. */
 static void explain(lzs_explanation *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
     const int32_t least = params->dry_allowed_length > 1 ? params->dry_allowed_length : 1;
     const lzs_watch *w = &h->watches[LZS_WATCH_dry];

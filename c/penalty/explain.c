@@ -1,8 +1,8 @@
-/* explain.c - why a token's logit is changed: the parts of its edit, each found anew for that token alone.
+/* explain.c - why a token's logit is changed: the parts of the token's edit, computed for this token alone.
  *
- * A step combines all penalties of a token into one edit and does not keep the parts. Here the parts are computed again
- * for a few tokens. This code follows the definitions of the penalties, without the shortcuts of the step. The tests
- * compare the two.
+ * A step combines all penalties of a token into one edit and does not keep the parts. This file computes the parts
+ * again for a few tokens, by the definitions of the penalties, without the shortcuts of the step. The tests compare
+ * both computations.
  */
 #include "../state/sorted_tokens.h"
 #include "penalty.h"

@@ -1,9 +1,9 @@
 /* fold.c - the penalties of a history, combined into one edit for each token.
  *
- * The factors of repetition, frequency and presence are multiplied. Then biases are added: first those of the same
- * three penalties, then that of the paper's penalty, then those of the other penalties in the order of LZS_PENALTIES.
- * The edits of exempt tokens become neutral. Under a grammar, each edit is multiplied by the share of the token's bytes
- * that the grammar leaves free. The user's logit_bias is added last.
+ * The factors of repetition, frequency and presence are multiplied. Then biases are added: first those of these three
+ * penalties, then the bias of the paper's penalty, then the biases of the other penalties in the order of
+ * LZS_PENALTIES. The edits of exempt tokens become neutral. Under a grammar, each edit is multiplied by the share of
+ * the token's bytes that the grammar leaves free. The user's logit_bias is added last.
  */
 #include <math.h>
 
@@ -44,7 +44,7 @@ lzs_status lzs_edit_list_init(lzs_edit_list *e, const lzs_params *params, float 
 lzs_status lzs_edit_list_reserve(lzs_edit_list *e, const lzs_params *params, const lzs_history *h, size_t n) {
     size_t most = n < e->most_found ? n : e->most_found;
     if (h->table.capacity == e->table_capacity && most <= e->found.capacity) return LZS_OK;
-    e->table_capacity = UINT32_MAX; /* until all memory is allocated */
+    e->table_capacity = UINT32_MAX; /* stays UINT32_MAX if an allocation fails */
     lzs_status status = most ? lzs_token_table_reserve(&e->found, most) : LZS_OK;
     if (status == LZS_OK && h->reach) status = lzs_paper_reserve(&e->paper, h->table.capacity);
     if (status != LZS_OK) return status;
@@ -78,9 +78,9 @@ size_t lzs_edit_list_memory(const lzs_edit_list *e, const lzs_params *params) {
            lzs_token_table_memory(&e->found);
 }
 
-enum { OFTEN = 8 }; /* most counts are lower than this, so their edits are computed once */
+enum { OFTEN = 8 }; /* most counts are below OFTEN; the edit of each of these counts is computed only once */
 
-/* The edit of an entry from its count, plus a further bias. */
+/* Returns the edit of an entry: the edit of its count, with `bias` added. */
 static inline lzs_edit counted(const lzs_edit by_count[OFTEN], const lzs_params *params, const lzs_token_entry *entry,
                                float bias) {
     int32_t count = entry->count;
@@ -99,7 +99,7 @@ static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_param
                                  * member of *e */
     size_t n = h->table.n;
     e->n = n;
-    if (n == 0) return; /* and the entries of a table that was never used are NULL */
+    if (n == 0) return; /* in a table that was never used, `entries` is NULL */
     if (h->count_window) {
         lzs_edit by_count[OFTEN];
         for (int32_t count = 0; count < OFTEN; count++) by_count[count] = lzs_counted_edit(params, 0, count);
@@ -119,7 +119,7 @@ static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_param
     }
 }
 
-/* Returns the edit of a token of e->found. If there is none, adds an edit that changes nothing. */
+/* Returns the edit of a token of e->found. If the token has no edit, adds an edit that changes nothing. */
 static lzs_edit *edit_of_found(lzs_edit_list *e, const lzs_history *h, lzs_token_entry *entry) {
     if (entry->last < 0) entry->last = lzs_token_table_find(&h->table, entry->token);
     if (entry->last < 0) {
@@ -129,7 +129,7 @@ static lzs_edit *edit_of_found(lzs_edit_list *e, const lzs_history *h, lzs_token
     return &e->edits[entry->last];
 }
 
-/* Applies the penalties that have a `find`. */
+/* Applies the penalties that have a function `find`. */
 static void fold_others(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
     lzs_token_table_clear(&e->found);
     for (size_t p = 0; p < LZS_N_PENALTIES; p++) {

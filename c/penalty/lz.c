@@ -1,8 +1,9 @@
-/* lz.c - the LZ penalty: from a history, a bias for each token that would continue a repetition. docs/penalties.md has
- * the rule, and price.h the formula.
+/* lz.c - the LZ penalty: computes a bias for each token that would continue a repetition of the history.
+ * docs/penalties.md has the rule, and price.h the formula.
  *
- * The price of a token is the highest price of its matches. At the same distance, a longer match never costs less. Of
- * two matches of the same length, the nearer never costs less.
+ * The price of a token, which is subtracted from its logit, is the highest price of its matches. Of two matches at the
+ * same distance, the longer never has the lower price. Of two matches of the same length, the nearer never has the
+ * lower price.
  */
 #include <float.h>
 
@@ -61,7 +62,8 @@ static void find(lzs_token_table *found, const lzs_history *h, const lzs_params 
     const int32_t unbroken = lzs_unbroken(w, h->n), least = lzs_least_suffix(p, unbroken);
     if (least > w->index.cap) return;
     lzs_match_walk walk = {.reach = lzs_watched(h, w), .least = (uint16_t)least};
-    int32_t seen = -1, seen_suffix = 0; /* in a loop most matches are of the same token, and no longer than the first */
+    int32_t seen = -1, seen_suffix = 0; /* in a loop most matches are of the same token, and are no longer than its
+                                         * first match */
     while (lzs_match_walk_on(&walk, &w->index, h->kernels)) {
         for (int32_t i = walk.n - 1; i >= 0; i--) {
             const int32_t distance = walk.base - walk.found[i], suffix = lzs_suffix_at(w, distance);

@@ -1,10 +1,11 @@
-/* paper.c - the penalty of the paper (arXiv 2504.20131), kept as published: from a history, a bias for each token that
- * occurs in the window. The formulas and their sources are in docs/penalties.md.
+/* paper.c - the penalty of the paper (arXiv 2504.20131), as published: computes a bias for each token that occurs in
+ * the window of the history. The formulas and their sources are in docs/penalties.md.
  *
  * A match of token t is a position in reach that holds t. Its length L is 1 plus the length of the common suffix of the
- * tokens before it and the text. Its distance D is 1 for the last token. At the same distance a longer match never
- * costs more, since (c + log2 L) / L <= c for c = log2(D + 1) >= 1. So if all matches of a token have length 1, the
- * best is its nearest occurrence, which the token table knows. The watch is searched only for longer matches.
+ * text and of the tokens before the match. Its distance D is 1 for the last token. At the same distance, a longer match
+ * never costs more than a shorter one, since (c + log2 L) / L <= c for c = log2(D + 1) >= 1. So if all matches of a
+ * token have length 1, the best is its nearest occurrence, which the token table knows. Only longer matches need a
+ * search of the watch.
  */
 #include <float.h>
 
@@ -79,7 +80,7 @@ size_t lzs_paper_memory(const lzs_paper *paper) {
 /* Sets a stamp that no match has. */
 static void new_stamp(lzs_paper *paper) {
     if (++paper->stamp) return;
-    for (size_t i = 0; i < paper->capacity; i++) paper->matches[i].stamp = 0; /* the stamps have all been used once */
+    for (size_t i = 0; i < paper->capacity; i++) paper->matches[i].stamp = 0; /* every stamp has been used once */
     paper->stamp = 1;
 }
 
@@ -91,14 +92,14 @@ static void begin_match(lzs_paper *paper, const lzs_history *h, int32_t entry, b
     paper->matched[paper->n_matched++] = entry;
 }
 
-/* Finds the best match of each token. The walk goes from near to far. So once a token has a match of the greatest
+/* Finds the best match of each token. The search goes from near to far. Once a token has a match of the greatest
  * possible length, no later match is better. When all tokens in reach have such a match, as in a text of one repeated
- * pattern, the walk ends. */
+ * pattern, the search ends. */
 static void find_best(lzs_paper *paper, const lzs_history *h, bool rate) {
     const lzs_watch *w = &h->watches[LZS_WATCH_paper];
     lzs_match_walk walk = {.reach = lzs_history_reach(h), .least = 1};
     size_t n_final = 0;
-    int32_t final_token = -1; /* the last token met that has its final match: if it comes several times in a row, the
+    int32_t final_token = -1; /* the last token whose match was found to be final; if this token comes again next, the
                                * table is not searched */
     while (n_final < h->n_in_reach && lzs_match_walk_on(&walk, &w->index, h->kernels)) {
         for (int32_t i = walk.n - 1; i >= 0; i--) {
@@ -107,8 +108,8 @@ static void find_best(lzs_paper *paper, const lzs_history *h, bool rate) {
             int32_t length = lzs_suffix_at(w, distance) + 1, entry = lzs_token_table_find(&h->table, token);
             lzs_paper_match *m = &paper->matches[entry];
             if (m->stamp != paper->stamp) begin_match(paper, h, entry, rate);
-            if (length > m->length) { /* in every formula, a match that is farther and not longer costs at least as
-                                       * much */
+            if (length > m->length) { /* in every formula, a match that is farther than another and not longer costs at
+                                       * least as much */
                 m->length = length;
                 m->distance = distance;
                 if (rate) {
@@ -134,7 +135,7 @@ static void price_matches(lzs_paper *paper, const lzs_params *p, float log2_voca
     }
     for (uint32_t i = 0; i < paper->n_matched; i++) {
         lzs_paper_match *m = &paper->matches[paper->matched[i]];
-        float cost = m->value; /* rate */
+        float cost = m->value; /* the cost for LZS_LZ_RATE */
         if (p->lz_formula == LZS_LZ_DISTANCE) {
             cost = lzs_log2((float)m->distance);
         } else if (p->lz_formula == LZS_LZ_CODELENGTH && longest && m->length == longest + 1) {

@@ -7,7 +7,7 @@
 #include "../backend/arithmetic.h"
 #include "../include/lzsampler.h"
 
-/* The cost in bits of one match by LZS_LZ_RATE. (The cost of a token is the least of its matches.) */
+/* The cost in bits of one match by LZS_LZ_RATE. The cost of a token is the least cost of its matches. */
 LZS_DEVICE static inline float lzs_rate_cost(int32_t length, int32_t distance) {
     return lzs_quotient(lzs_log2((float)(distance + 1)) + lzs_log2((float)length), (float)length);
 }

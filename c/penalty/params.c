@@ -6,9 +6,9 @@
 #include "../plan/ranges.h"
 #include "penalty.h"
 
-/* The size of lzs_params in the first version of the header. Later fields follow. */
+/* The size of lzs_params in the first version of the header. Fields of later versions follow. */
 #define FIRST_SIZE offsetof(lzs_params, logit_bias)
-#define MAX_NGRAM 64 /* each accepted token costs a hash of stuck_ngram tokens */
+#define MAX_NGRAM 64 /* limit of stuck_ngram, because each accepted token costs a hash of so many tokens */
 
 static void set_defaults(lzs_params *params) {
     *params = (lzs_params){
@@ -29,7 +29,7 @@ static void set_defaults(lzs_params *params) {
 void lzs_params_init_size(lzs_params *params, size_t size) {
     lzs_params defaults;
     set_defaults(&defaults);
-    memset(params, 0, size); /* fields that only a newer header has are 0, which is off */
+    memset(params, 0, size); /* fields that only a header newer than this library has are 0, which is off */
     memcpy(params, &defaults, size < sizeof defaults ? size : sizeof defaults);
     params->size = (uint32_t)size;
 }

@@ -6,8 +6,8 @@
 
 #include "../include/lzsampler.h"
 
-/* Copies settings from an older header too into a whole struct; fields that `given` lacks get their defaults. Returns
- * false if this library does not know the size of `given`. */
+/* Copies settings, also those of an older header, into a whole struct. Fields that `given` lacks get their defaults.
+ * Returns false if this library does not know the size of `given`. */
 bool lzs_params_whole(const lzs_params *given, lzs_params *whole);
 
 /* The name of a [fixed] number in which two valid settings differ, or NULL. Lists are not compared. */

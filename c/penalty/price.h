@@ -1,5 +1,5 @@
-/* price.h - what the LZ penalty subtracts from a logit for one match. Steps, explanations and the CUDA kernels use
- * it. */
+/* price.h - the price of one match: what the LZ penalty subtracts from a logit. Steps, explanations and the CUDA
+ * kernels use it. */
 #ifndef LZS_PRICE_H
 #define LZS_PRICE_H
 
@@ -11,21 +11,21 @@
  * position equal the end of the text. */
 typedef struct lzs_lz_match {
     int32_t suffix;   /* number of tokens before the position that equal the last tokens of the text (U) */
-    int32_t unbroken; /* number of tokens since the last separator */
+    int32_t unbroken; /* number of tokens of the text since its last separator */
     int32_t distance; /* 1 for the last token of the text (D) */
 } lzs_lz_match;
 
-/* The length of the repetition (L), the next token included. It is counted from the last separator on. */
+/* The length of the repetition (L) after the last separator, the next token included. */
 LZS_DEVICE static inline int32_t lzs_said_again(lzs_lz_match m) {
     return (m.suffix < m.unbroken ? m.suffix : m.unbroken) + 1;
 }
 
-/* The number of tokens by which a run exceeds lz_run_allowance (see lzs_params); 0 or less if it does not. */
+/* The number of tokens by which a run exceeds lz_run_allowance (see lzs_params); 0 or less if there is no excess. */
 LZS_DEVICE static inline int32_t lzs_run_beyond(const lzs_params *p, lzs_lz_match m) {
     return m.suffix + 1 - m.distance - p->lz_run_allowance;
 }
 
-/* The bits that a match saves; 0 if it is too short. */
+/* The number of bits that a match saves; 0 if the match is too short. */
 LZS_DEVICE static inline float lzs_match_bits(const lzs_params *p, float log2_vocab, lzs_lz_match m) {
     const int32_t length = lzs_said_again(m);
     if (length < p->lz_min_match) return 0.0f;
@@ -41,12 +41,12 @@ LZS_DEVICE static inline float lzs_price(const lzs_params *p, float log2_vocab, 
     return lzs_finite(run > said ? run : said);
 }
 
-/* The greatest value of U; longer suffixes count as this. */
+/* The greatest value of U; longer suffixes count as this value. */
 LZS_DEVICE static inline int32_t lzs_most_suffix(const lzs_params *p) {
     return p->lz_window < UINT16_MAX ? p->lz_window : UINT16_MAX;
 }
 
-/* Matches with a smaller U than this cost nothing. INT32_MAX: no match costs anything. */
+/* The least U of a match whose price is above 0. INT32_MAX: no match has such a price. */
 LZS_DEVICE static inline int32_t lzs_least_suffix(const lzs_params *p, int32_t unbroken) {
     const int32_t said = unbroken >= p->lz_min_match - 1 ? p->lz_min_match - 1 : INT32_MAX;
     const int32_t run = p->lz_run_penalty > 0.0f ? p->lz_run_allowance + 1 : INT32_MAX;

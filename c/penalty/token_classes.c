@@ -11,7 +11,7 @@
 
 struct lzs_token_classes {
     lzs_users users;
-    size_t bytes;  /* size of the whole block */
+    size_t bytes;  /* size of the whole block of memory */
     lzs_params of; /* its lists and sets point into the block; its other fields are unused */
     lzs_logit_bias biases[]; /* after the biases: the tokens of the lists and the words of the sets, of 4 bytes each */
 };
@@ -39,14 +39,14 @@ size_t lzs_merge_biases(lzs_logit_bias *biases, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (left == 0 || biases[left - 1].token != biases[i].token) {
             biases[left++] = biases[i];
-        } else if (biases[left - 1].bias > -INFINITY) { /* a bias of -inf comes first, and then stays the sum */
+        } else if (biases[left - 1].bias > -INFINITY) { /* a bias of -inf comes first, and the sum stays -inf */
             biases[left - 1].bias = lzs_finite(biases[left - 1].bias + biases[i].bias);
         }
     }
     return left;
 }
 
-/* ---- life ---- */
+/* ---- creating and freeing ---- */
 
 lzs_token_classes *lzs_token_classes_new(const lzs_params *p) {
     uint64_t bytes = sizeof(lzs_token_classes) + (uint64_t)p->n_logit_bias * sizeof *p->logit_bias;

@@ -16,17 +16,18 @@ typedef struct lzs_token_classes lzs_token_classes;
 lzs_token_classes *lzs_token_classes_new(const lzs_params *params);
 /* Adds a user to the object, and returns the object. */
 lzs_token_classes *lzs_token_classes_share(lzs_token_classes *classes);
-/* Removes a user. If it was the last user, frees the object. Accepts NULL. */
+/* Removes a user. Frees the object if no user is left. Accepts NULL. */
 void lzs_token_classes_leave(lzs_token_classes *classes);
 
-/* Points the lists and sets of settings to those of an object. NULL: makes them empty. */
+/* Makes the lists and sets of settings point to the lists and sets of an object. If `classes` is NULL, makes the lists
+ * and sets empty. */
 void lzs_token_classes_put(const lzs_token_classes *classes, lzs_params *params);
 bool lzs_token_classes_equal(const lzs_token_classes *a, const lzs_token_classes *b);
 size_t lzs_token_classes_memory(const lzs_token_classes *classes);
 
-/* Sort lists in ascending order of tokens. lzs_merge_biases also replaces several biases of one token by their sum. It
- * adds from the smallest bias to the largest. So the sum depends neither on the order of the list nor on the C
- * library's qsort. */
+/* Sort lists in ascending order of tokens. lzs_merge_biases also replaces several biases of one token by their sum. The
+ * biases are added from the smallest to the largest. So the sum depends neither on the order of the list nor on
+ * qsort. */
 void lzs_sort_tokens(int32_t *tokens, size_t n);
 size_t lzs_merge_biases(lzs_logit_bias *biases, size_t n); /* returns the number of biases left */
 

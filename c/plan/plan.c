@@ -1,8 +1,8 @@
 /* plan.c - one sampling step as plain data: the settings of a step, and plans as bytes.
  *
- * The bytes are: the struct `fixed` below, then the edits in ascending order of tokens, then the words of the mask.
- * They have the byte order of the machine. A reader with another byte order reads another magic number and refuses the
- * plan.
+ * The bytes are: the struct `fixed` below, then the edits in ascending order of tokens, then the words of the mask. All
+ * numbers have the byte order of the machine. A reader with another byte order reads another magic number and refuses
+ * the plan.
  */
 #include "plan.h"
 
@@ -13,7 +13,7 @@
 typedef struct fixed {
     uint32_t magic, version;
     int32_t n_vocab, sign_aware;
-    uint64_t n_edits, n_words; /* n_words is 0 where everything is allowed */
+    uint64_t n_edits, n_words; /* n_words: number of words of the mask; 0 if the plan has no mask */
     float temperature;
     int32_t temperature_last, top_k;
     float top_p, min_p;
@@ -59,8 +59,8 @@ size_t lzs_plan_size(const lzs_plan *plan) {
     return sizeof(fixed) + plan->n_edits * sizeof *plan->edits + (plan->mask ? lzs_mask_words(plan->n_vocab) * 4 : 0);
 }
 
-/* Sorts edits by token (Shell's sort). So a reader sees in one pass that no token has two edits. `bytes` needs no
- * alignment. */
+/* Sorts edits by token (Shell's sort), so that a reader can check in one pass that no token has two edits. `bytes`
+ * needs no alignment. */
 static void sort_edits(char *bytes, size_t n) {
     enum { SIZE = sizeof(lzs_edit) };
     for (size_t gap = n / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11) {
@@ -122,7 +122,7 @@ lzs_status lzs_plan_read(const void *bytes, size_t n, lzs_plan *plan) {
     memcpy(&f, bytes, sizeof f);
     if (f.magic != MAGIC || f.version != VERSION || f.n_vocab < 1 || f.n_edits > (uint64_t)f.n_vocab) return LZS_EINVAL;
     if (f.n_words && f.n_words != lzs_mask_words(f.n_vocab)) return LZS_EINVAL;
-    if (n != sizeof f + f.n_edits * sizeof(lzs_edit) + f.n_words * 4) return LZS_EINVAL; /* computed in 64 bits, so it
+    if (n != sizeof f + f.n_edits * sizeof(lzs_edit) + f.n_words * 4) return LZS_EINVAL; /* the sum has 64 bits, so it
                                                                                           * cannot overflow */
     const char *at = (const char *)bytes + sizeof f;
     lzs_plan read = {

@@ -8,7 +8,7 @@
 #include "../backend/arithmetic.h"
 #include "../include/lzsampler_plan.h"
 
-/* The 32-bit words of a mask. */
+/* The number of 32-bit words of a mask. */
 LZS_DEVICE static inline size_t lzs_mask_words(int32_t n_vocab) {
     return ((size_t)n_vocab + 31) / 32;
 }
@@ -20,22 +20,22 @@ LZS_DEVICE static inline float lzs_apply_edit(const lzs_edit *edit, float x, boo
     if (edit->bias == -INFINITY) return -INFINITY;
     if (!(x >= -FLT_MAX && x <= FLT_MAX)) return x;
     float scaled = x;
-    if (edit->repeat != 1.0f) { /* compute both, since the sign is hard to predict and a mispredicted branch costs
-                                 * more */
+    if (edit->repeat != 1.0f) { /* compute quotient and product, since a mispredicted branch on the sign takes longer */
         float quotient = lzs_quotient(x, edit->repeat), product = x * edit->repeat;
         bool divides = x > 0.0f;
         divides |= !sign_aware;
-        uint32_t first = 0u - (uint32_t)divides; /* chosen by bits, since compilers may turn a choice of floats into a
+        uint32_t first = 0u - (uint32_t)divides; /* choose by bits, since compilers may turn a choice of floats into a
                                                   * branch */
         scaled = lzs_bits_float((lzs_float_bits(quotient) & first) | (lzs_float_bits(product) & ~first));
     }
     return lzs_finite(scaled + edit->bias);
 }
 
-/* The name of the first number of a plan that is out of range, or NULL. The contents of arrays are not checked. */
+/* Returns the name of the first number of a plan that is out of range, or NULL. The contents of arrays are not
+ * checked. */
 const char *lzs_plan_invalid(const lzs_plan *plan);
 
-/* Sets all fields of a plan that come from `params`, and clears the others. */
+/* Sets all fields of a plan that come from `params`, and clears the other fields. */
 void lzs_plan_settings(lzs_plan *plan, int32_t n_vocab, const lzs_params *params);
 
 #endif

@@ -16,7 +16,7 @@ bool lzs_tokens_valid(const int32_t *list, size_t n, int32_t n_vocab);
 bool lzs_token_set_valid(const uint32_t *words, size_t n, int32_t n_vocab);
 
 static inline bool lzs_within(float x, float low, float high) {
-    return x >= low && x <= high; /* false for NaN */
+    return x >= low && x <= high; /* false if x is NaN */
 }
 
 static inline bool lzs_choice(int32_t x, int32_t last) {

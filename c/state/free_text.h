@@ -8,14 +8,14 @@
 
 typedef struct lzs_free_text {
     lzs_history history; /* the prompt, if penalties look at the prompt, and the free accepted tokens */
-    uint64_t position;   /* accepted tokens that were classified so far; the sequence may have more */
-    int32_t *before;     /* (position of capacity) before[i]: tokens of `history` before accepted token i was
-                          * classified */
+    uint64_t position;   /* number of accepted tokens classified so far; the sequence may have more */
+    int32_t *before;     /* (position of capacity) before[i]: number of tokens that `history` had before accepted token
+                          * i was classified */
     size_t capacity;
 } lzs_free_text;
 
 lzs_status lzs_free_text_init(lzs_free_text *text, const lzs_history_shape *shape, const lzs_kernels *kernels);
-/* Makes `to`, of the same shape, equal to `from`; on failure `to` is empty. */
+/* Makes `to` equal to `from`, which has the same shape. On failure `to` is empty. */
 lzs_status lzs_free_text_copy(lzs_free_text *to, const lzs_free_text *from);
 void lzs_free_text_free(lzs_free_text *text);
 void lzs_free_text_clear(lzs_free_text *text);

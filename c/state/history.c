@@ -1,9 +1,8 @@
-/* history.c - the tokens of one sequence that the penalties look at, and what the penalties keep about them: counts,
- * positions, matches.
+/* history.c - the tokens of one sequence that the penalties look at, with their counts, positions and matches.
  *
- * The table has an entry for each distinct token that lies in the counted window or in reach of LZS_RULE_PAPER: its
- * count, and its last position in reach. `previous` chains the positions of a token. So a rewind finds the previous
- * position of a token without searching.
+ * The table has an entry for each distinct token that lies in the counted window or in reach of LZS_RULE_PAPER. An
+ * entry holds the token's count and its last position in reach. `previous` chains the positions of a token. So a rewind
+ * finds the previous position of a token without searching.
  */
 #include "history.h"
 
@@ -11,8 +10,8 @@
 
 #include "../room.h"
 
-/* The most entries that the table needs. It is one more than a window has tokens, since a new token is added before the
- * oldest token leaves. */
+/* The greatest number of entries that the table needs: one more than a window has tokens, since a new token is added
+ * before the oldest token leaves. */
 static size_t most_distinct(const lzs_history *h, size_t n) {
     size_t reach = (size_t)h->reach, window = h->count_window > reach ? h->count_window : reach;
     size_t most = window < n ? window + 1 : n;
@@ -29,7 +28,7 @@ lzs_status lzs_history_init(lzs_history *h, const lzs_history_shape *shape, cons
     for (size_t i = 0; i < shape->n_watches; i++) {
         if (!shape->watches[i].window) continue;
         lzs_watch_init(&h->watches[i], &shape->watches[i]);
-        h->n_watches = i + 1; /* watches after the last one that is on are never looked at */
+        h->n_watches = i + 1; /* the watches after the last watch that is on are never read */
     }
     /* If the windows bound the size of the table, allocate it now. If the whole history counts, the table grows with
      * the history. */
@@ -91,7 +90,7 @@ size_t lzs_history_memory(const lzs_history *h) {
     return bytes;
 }
 
-/* Makes room for n more tokens everywhere. On failure the history is as it was. */
+/* Makes room for n more tokens in all arrays, watches and the table. On failure the history is as it was. */
 static lzs_status reserve(lzs_history *h, size_t n) {
     if (n > h->most - h->n) return LZS_EFULL;
     if (h->n + n > h->capacity) {
@@ -103,7 +102,6 @@ static lzs_status reserve(lzs_history *h, size_t n) {
         if (status != LZS_OK) return status;
     }
     if (!h->reach && !h->count_window) return LZS_OK;
-    /* a new token is added before the oldest leaves; still the table has at most n_vocab tokens */
     return lzs_token_table_reserve(&h->table, most_distinct(h, h->table.n + n));
 }
 
@@ -179,7 +177,7 @@ lzs_status lzs_history_append(lzs_history *h, const int32_t *tokens, size_t n) {
 void lzs_history_rewind(lzs_history *h, size_t n) {
     for (size_t i = 0; i < n; i++) {
         h->n--;
-        if (h->count_window) { /* the token that is taken back frees its entry for the token that returns to the
+        if (h->count_window) { /* remove first: the removed token frees its entry for the token that returns to the
                                 * window */
             count_remove(&h->table, h->tokens[h->n]);
             if (h->n >= h->count_window) count_add(&h->table, h->tokens[h->n - h->count_window]);

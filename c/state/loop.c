@@ -1,9 +1,10 @@
-/* loop.c - the detector of loops: does the text now end in `min_count` copies of one pattern?
+/* loop.c - the detector of loops. A loop is complete when the text ends in `min_count` copies of one pattern.
  *
- * For a pattern of p tokens it does if each of the last (min_count - 1) p tokens equals the token p positions earlier.
- * After a token that differs, the loop can be complete only (min_count - 1) p tokens later. So each period waits in a
- * bucket until it is due. Then tokens are compared backwards up to the last token that differs. The tokens after it are
- * not compared again. A period costs at most one comparison a token, and in most texts one in (min_count - 1) p tokens.
+ * The text ends in a loop of period p if each of the last (min_count - 1) p tokens equals the token p positions
+ * earlier. After a token that differs, the loop can be complete only (min_count - 1) p tokens later. So each period
+ * waits in a bucket until it is due. Then tokens are compared backwards up to the last token that differs. The tokens
+ * after this token are not compared again. A period costs at most one comparison for each token. In most texts it costs
+ * one comparison for (min_count - 1) p tokens.
  */
 #include "loop.h"
 
@@ -14,14 +15,14 @@ static int32_t period_of(const lzs_detector *d, int32_t i) {
     return d->min_pattern + i;
 }
 
-/* The number of last tokens that must equal the token one period earlier for a loop to be complete. */
+/* The number of last tokens that must equal the token one period earlier. */
 static uint32_t needed(const lzs_detector *d, int32_t i) {
     return (uint32_t)(d->min_count - 1) * (uint32_t)period_of(d, i);
 }
 
 static void look(lzs_detector *d, int32_t i, const int32_t *tokens, uint64_t n) {
     const size_t period = (size_t)period_of(d, i);
-    size_t differs = n > period ? n : period; /* number of tokens up to and including the last that differs */
+    size_t differs = n > period ? n : period; /* number of tokens up to and including the last token that differs */
     while (differs > period && tokens[differs - 1] == tokens[differs - 1 - period]) differs--;
     d->periods[i].due = (uint32_t)differs + needed(d, i);
 }
@@ -32,9 +33,9 @@ static void put_into_bucket(lzs_detector *d, int32_t i) {
     bucket->head = i;
 }
 
-/* The pattern may itself consist of copies of a shorter pattern; the loop is reported with the shortest. It begins
- * min_count patterns before the end. If the token before it matched too, the loop would have been complete one token
- * earlier. */
+/* If the pattern consists of copies of a shorter pattern, the loop is reported with the shortest such pattern. The loop
+ * begins min_count patterns before the end. If the token before this place matched, too, the loop would have been
+ * complete one token earlier. */
 static void keep_found(lzs_detector *d, const int32_t *tokens, uint64_t n, int32_t pattern) {
     const int32_t *copy = tokens + n - pattern;
     int32_t period = 1;

@@ -7,7 +7,7 @@
 typedef struct lzs_loop_period {
     uint32_t due; /* number of accepted tokens at which a loop of this period can first be complete */
     int32_t next; /* index of the next period in the same bucket; -1: none */
-    int32_t head; /* the entry is also a bucket: index of the first period in it; -1: none */
+    int32_t head; /* the entry is also a bucket, and this is the index of the bucket's first period; -1: none */
 } lzs_loop_period;
 
 typedef struct lzs_detector {
@@ -16,11 +16,12 @@ typedef struct lzs_detector {
     lzs_loop_period periods[]; /* (n_periods) periods[i] is for the period min_pattern + i */
 } lzs_detector;
 
-lzs_detector *lzs_detector_new(const lzs_params *params); /* one block, which free() frees */
+lzs_detector *lzs_detector_new(const lzs_params *params); /* free the detector with free() */
 void lzs_detector_copy(lzs_detector *to, const lzs_detector *from); /* both must have the same parameters */
 void lzs_detector_clear(lzs_detector *d);
 size_t lzs_detector_memory(const lzs_detector *d);
-/* Call these after a token was accepted, or after tokens were taken back. `tokens` holds the n accepted tokens. */
+/* Update the detector after a token was accepted, or after tokens were taken back. `tokens` holds the n accepted
+ * tokens. */
 void lzs_detector_accept(lzs_detector *d, const int32_t *tokens, uint64_t n);
 void lzs_detector_rewind(lzs_detector *d, const int32_t *tokens, uint64_t n);
 

@@ -1,8 +1,8 @@
-/* mask.c - the masks in force for one sequence: who set them, what they allow together, and how they rewind.
+/* mask.c - the masks of one sequence: their owners, what they allow together, and their rewind.
  *
- * Each owner has a short log of its masks. A grammar's mask changes with every token: when drafted tokens are refused,
- * the earlier mask must be restored. Older masks are dropped. After a rewind to a position whose mask was dropped,
- * nothing is allowed until the owner sets a mask again.
+ * Each owner has a log of its last masks, so that a rewind can restore them. Drafts under a grammar need this, because
+ * a grammar's mask changes with every token. Older masks are dropped. After a rewind to a position whose mask was
+ * dropped, nothing is allowed until the owner sets a mask again.
  */
 #include "mask.h"
 
@@ -89,7 +89,7 @@ lzs_status lzs_masks_copy(lzs_masks *to, const lzs_masks *from) {
 
 lzs_status lzs_masks_set(lzs_masks *masks, int32_t owner, const uint32_t *words, bool borrow, uint64_t position) {
     struct lzs_mask_log *log = &masks->logs[owner];
-    if (!words && !log->n && !log->forgotten) return LZS_OK; /* nothing to remove */
+    if (!words && !log->n && !log->forgotten) return LZS_OK; /* there is no mask to remove */
     lzs_mask mask = {position, words, NULL};
     lzs_status status = make_room(masks, owner);
     if (status != LZS_OK) return status;
@@ -97,9 +97,8 @@ lzs_status lzs_masks_set(lzs_masks *masks, int32_t owner, const uint32_t *words,
         mask.words = mask.copy = copy_of(words, masks->n_words);
         if (!mask.copy) return LZS_ENOMEM;
     }
-    if (log->n && log->changes[log->n - 1].position == position) drop(log, log->n - 1, 1); /* the mask that is replaced
-                                                                                            * was never used for a
-                                                                                            * token */
+    if (log->n && log->changes[log->n - 1].position == position) drop(log, log->n - 1, 1); /* no token was picked with
+                                                                                            * the replaced mask */
     if (log->n == LZS_MASK_CHANGES + 1) {
         drop(log, 0, 1);
         log->forgotten = true;

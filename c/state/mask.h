@@ -1,4 +1,4 @@
-/* mask.h - the masks in force for one sequence: who set them, what they allow together, and how they rewind. */
+/* mask.h - the masks of one sequence: their owners, what they allow together, and their rewind. */
 #ifndef LZS_MASK_H
 #define LZS_MASK_H
 
@@ -8,11 +8,11 @@
 
 enum { LZS_MASK_OWNERS = LZS_MASK_GRAMMAR + 1 };
 
-/* One mask of one owner. It is in force from `position` on until the owner's next mask. */
+/* One mask of one owner, in force from `position` on until the owner's next mask. */
 typedef struct lzs_mask {
     uint64_t position;
     const uint32_t *words; /* NULL allows everything */
-    uint32_t *copy;        /* the words, if the sampler has copied them; NULL if they are borrowed */
+    uint32_t *copy;        /* copy of the words; NULL if they are borrowed */
 } lzs_mask;
 
 typedef struct lzs_masks {
@@ -20,9 +20,9 @@ typedef struct lzs_masks {
     struct lzs_mask_log {
         lzs_mask *changes; /* (n of LZS_MASK_CHANGES + 1) in ascending order of position; the last mask is in force */
         int32_t n;
-        bool forgotten; /* older changes than changes[0] were dropped */
+        bool forgotten; /* whether changes older than changes[0] were dropped */
     } logs[LZS_MASK_OWNERS];
-    uint32_t *both; /* (n_words) what all masks together allow, if more than one is in force */
+    uint32_t *both; /* (n_words) mask of the tokens that all masks allow, if more than one mask is in force */
     bool both_valid;
 } lzs_masks;
 
@@ -35,7 +35,8 @@ size_t lzs_masks_memory(const lzs_masks *masks);
 
 lzs_status lzs_masks_set(lzs_masks *masks, int32_t owner, const uint32_t *words, bool borrow, uint64_t position);
 void lzs_masks_rewind(lzs_masks *masks, uint64_t position);
-/* Gives the mask of what is allowed now (NULL: everything). LZS_EMASKED if a mask in force is no longer known. */
+/* Gives the mask of the tokens that all masks allow now (NULL: all tokens). LZS_EMASKED if a mask in force is no longer
+ * known. */
 lzs_status lzs_masks_allowed(lzs_masks *masks, const uint32_t **words);
 
 #endif

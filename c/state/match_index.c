@@ -1,4 +1,4 @@
-/* match_index.c - where the history repeats its own end, kept up to date token by token.
+/* match_index.c - an index of the places where the history repeats its own end.
  *
  * When a token is accepted, one pass without branches updates the lengths. A rewind needs no log: it computes all
  * lengths anew by the Z-function of the reversed history (Gusfield 1997, section 1.4). The Z-function compares each

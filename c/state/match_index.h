@@ -1,8 +1,8 @@
-/* match_index.h - where the history repeats its own end, kept up to date token by token.
+/* match_index.h - an index of the places where the history repeats its own end.
  *
- * For each distance d the index holds the length, at most `cap`, of the longest common suffix of the history and of the
- * history without its last d tokens. The LZ penalty and DRY compute the penalties of tokens from these lengths: the
- * token at distance d is the token that followed the earlier occurrence of that suffix.
+ * For each distance d the index holds the length, at most `cap`, of the common suffix of the history and the history
+ * without its last d tokens. The token at distance d followed the earlier occurrence of this suffix. So the LZ penalty
+ * and DRY compute the penalty of this token from the length.
  */
 #ifndef LZS_MATCH_INDEX_H
 #define LZS_MATCH_INDEX_H
@@ -13,10 +13,10 @@
 #define LZS_MATCH_CHUNK 512
 
 typedef struct lzs_match_index {
-    int32_t window; /* distances 1 to this are indexed; 0 switches the index off */
-    int32_t cap;    /* longer lengths count as this; at most 65535 */
-    int32_t room;   /* distances that there is memory for, at most `window` */
-    uint16_t *len;  /* (room) len[room - d] is the common suffix's length at distance d */
+    int32_t window; /* greatest distance that is indexed; 0 switches the index off */
+    int32_t cap;    /* upper limit of the lengths, at most 65535 */
+    int32_t room;   /* number of distances that `len` has memory for, at most `window` */
+    uint16_t *len;  /* (room) len[room - d]: length of the common suffix at distance d */
 } lzs_match_index;
 
 /* Makes room for a history of n tokens. Initialize a match index as {.window, .cap}. On failure the index is as it
@@ -31,14 +31,14 @@ size_t lzs_match_index_memory(const lzs_match_index *index);
 /* Updates the index after the last of n tokens was appended: one pass, in which every length grows by 1 or becomes
  * 0. */
 void lzs_match_index_extend(lzs_match_index *index, const lzs_kernels *kernels, const int32_t *tokens, size_t n);
-/* Recomputes all lengths, in time that is linear in the window for any text. */
+/* Recomputes all lengths. For any text, the time is linear in the window. */
 void lzs_match_index_rebuild(lzs_match_index *index, const int32_t *tokens, size_t n);
 
 static inline int32_t lzs_match_length(const lzs_match_index *index, int32_t distance) {
     return index->len[index->room - distance];
 }
 
-/* Walks over the distances at which the length is at least `least`, nearest first, one chunk per call. Returns false at
+/* Finds the distances at which the length is at least `least`, nearest first, in one chunk per call. Returns false at
  * the end:
  *
  *     lzs_match_walk walk = {.reach = reach, .least = 1};
@@ -47,12 +47,12 @@ static inline int32_t lzs_match_length(const lzs_match_index *index, int32_t dis
  *     }
  */
 typedef struct lzs_match_walk {
-    int32_t reach; /* the greatest distance to walk to */
+    int32_t reach; /* greatest distance to look at */
     uint16_t least;
-    int32_t done;  /* distances walked so far */
+    int32_t done;  /* number of distances looked at so far */
     int32_t base;
     int32_t n;
-    int32_t found[LZS_MATCH_CHUNK]; /* (n) base - distance, in ascending order */
+    int32_t found[LZS_MATCH_CHUNK]; /* (n) base - distance of each distance found, in ascending order */
 } lzs_match_walk;
 
 bool lzs_match_walk_on(lzs_match_walk *walk, const lzs_match_index *index, const lzs_kernels *kernels);

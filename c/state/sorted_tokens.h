@@ -9,7 +9,7 @@
 
 #include "../backend/arithmetic.h"
 
-/* Returns the index of a token among n items of `size` bytes, sorted by token in ascending order; n if it is not
+/* Returns the index of a token among n items of `size` bytes, sorted by token in ascending order; n if the token is not
  * there. */
 LZS_DEVICE static inline size_t lzs_find_token(const void *items, size_t n, size_t size, int32_t token) {
     size_t low = 0, high = n;

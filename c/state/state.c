@@ -26,7 +26,6 @@ lzs_status lzs_state_init(lzs_state *state, const lzs_params *p, const lzs_histo
     return status;
 }
 
-/* Allocates the mask of what grammar and masks allow. */
 static lzs_status room_for_allowed(lzs_state *state) {
     if (!state->allowed) state->allowed = malloc(state->masks.n_words * sizeof *state->allowed);
     return state->allowed ? LZS_OK : LZS_ENOMEM;
@@ -96,7 +95,8 @@ static const int32_t *accepted(const lzs_state *state) {
 }
 
 void lzs_state_rewind(lzs_state *state, size_t n) {
-    if (state->stuck && n) { /* first, since it reads the tokens that are taken back */
+    if (state->stuck && n) { /* rewound before the history, because lzs_stuck_rewind reads the tokens that are taken
+                              * back */
         lzs_stuck_rewind(state->stuck, accepted(state), state->position - n);
     }
     lzs_history_rewind(&state->history, n);
@@ -134,7 +134,7 @@ lzs_status lzs_state_accept(lzs_state *state, int32_t token) {
     if (state->detector) lzs_detector_accept(state->detector, accepted(state), state->position);
     if (state->stuck) lzs_stuck_accept(state->stuck, accepted(state), state->position);
     if (!state->free_text || state->cursor.grammar) return LZS_OK;
-    status = lzs_state_look(state); /* here, so that sampling without a grammar allocates no memory */
+    status = lzs_state_look(state); /* look now, so that sampling without a grammar allocates no memory */
     if (status != LZS_OK) lzs_state_rewind(state, 1);
     return status;
 }
@@ -148,7 +148,7 @@ lzs_status lzs_state_set_grammar(lzs_state *state, lzs_grammar *grammar) {
 
 lzs_status lzs_state_place(lzs_state *state, lzs_grammar **grammar, int32_t *place) {
     *grammar = state->cursor.grammar;
-    lzs_status status = lzs_state_look(state); /* the cursor only goes on */
+    lzs_status status = lzs_state_look(state); /* first, because the cursor cannot return to a token */
     return status == LZS_OK && *grammar ? place_after(state, state->position, place) : status;
 }
 
@@ -156,7 +156,7 @@ lzs_status lzs_state_allowed(lzs_state *state, const uint32_t **words) {
     lzs_cursor *cursor = &state->cursor;
     lzs_status status = lzs_masks_allowed(&state->masks, words);
     if (status == LZS_OK && cursor->unknown) status = LZS_EMASKED;
-    if (status == LZS_OK) status = lzs_state_look(state); /* the cursor only goes on */
+    if (status == LZS_OK) status = lzs_state_look(state); /* first, because the cursor cannot return to a token */
     if (status != LZS_OK || !cursor->grammar) return status;
     status = lzs_cursor_mask(cursor, state->position ? accepted(state) : NULL, state->position, state->allowed);
     if (status != LZS_OK) return status;

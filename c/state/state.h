@@ -9,14 +9,15 @@
 #include "stuck.h"
 
 typedef struct lzs_state {
-    lzs_history history;      /* all tokens; if free_text is NULL, penalties look at these */
+    lzs_history history;      /* all tokens of the sequence; penalties look at them if free_text is NULL */
     lzs_free_text *free_text; /* NULL unless penalties look at free tokens only */
     lzs_masks masks;
-    lzs_cursor cursor; /* the state in the grammar */
-    uint32_t *allowed; /* (masks.n_words) what grammar and masks allow; NULL until there is a grammar */
-    lzs_detector *detector; /* NULL when no loops are looked for */
-    lzs_stuck_detector *stuck; /* NULL unless texts that are stuck are looked for */
-    uint64_t position;      /* accepted tokens */
+    lzs_cursor cursor; /* the grammar, and the state of the text in the grammar */
+    uint32_t *allowed; /* (masks.n_words) mask of the tokens that grammar and masks allow; NULL until there is a
+                        * grammar */
+    lzs_detector *detector; /* detector of loops; NULL if it is off */
+    lzs_stuck_detector *stuck; /* detector of stuck texts; NULL if it is off */
+    uint64_t position;      /* number of accepted tokens */
 } lzs_state;
 
 /* `params` must be valid, and `shape` must be the history shape for these params. After a failure the caller still
@@ -29,12 +30,13 @@ void lzs_state_free(lzs_state *state);
 void lzs_state_reset(lzs_state *state);
 size_t lzs_state_memory(const lzs_state *state);
 
-/* As the functions of lzsampler.h: on failure nothing has changed. The tokens must be in the vocabulary. */
+/* These functions do what lzs_prime, lzs_accept and lzs_rewind do. On failure nothing has changed. The tokens must be
+ * in the vocabulary. */
 lzs_status lzs_state_prime(lzs_state *state, const int32_t *tokens, size_t n);
 lzs_status lzs_state_accept(lzs_state *state, int32_t token);
 void lzs_state_rewind(lzs_state *state, size_t n);
 
-/* Takes back the last n tokens that were primed. */
+/* Takes back the last n tokens of the prompt. */
 void lzs_state_unprime(lzs_state *state, size_t n);
 
 /* The history that penalties look at, as of the last lzs_state_look. */
@@ -44,12 +46,12 @@ static inline const lzs_history *lzs_state_looked_at(const lzs_state *state) {
 /* Updates free_text, if there is one, with the tokens accepted since the last call. */
 lzs_status lzs_state_look(lzs_state *state);
 
-/* Sets the grammar for the tokens that follow (borrowed; NULL: none). On failure nothing has changed. */
+/* Sets the grammar of the following tokens (borrowed; NULL: none). On failure nothing has changed. */
 lzs_status lzs_state_set_grammar(lzs_state *state, lzs_grammar *grammar);
-/* Gives the grammar in force (NULL: none) and its state now, which is valid until the grammar is used again. */
+/* Gives the grammar in force (NULL: none) and its present state. The state is valid until the grammar is used again. */
 lzs_status lzs_state_place(lzs_state *state, lzs_grammar **grammar, int32_t *place);
-/* Gives the mask of what masks and grammar allow now (NULL: everything). LZS_EMASKED if a mask or grammar in force is
- * no longer known. */
+/* Gives the mask of the tokens that masks and grammar allow now (NULL: all tokens). LZS_EMASKED if a mask or grammar in
+ * force is no longer known. */
 lzs_status lzs_state_allowed(lzs_state *state, const uint32_t **words);
 
 #endif

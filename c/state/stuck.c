@@ -1,22 +1,22 @@
-/* stuck.c - the detector of texts that only repeat earlier text, even if without a period.
+/* stuck.c - the detector of stuck texts, in which nearly all tokens repeat earlier text, even if without a period.
  *
  * An n-gram is old if it occurred at least min_count - 1 times before within the window. A token is old if an old
- * n-gram contains it. So if a sentence is repeated with a number that counts up, a few tokens are new and the other
- * tokens are old. The score is a CUSUM (Page 1954) in whole numbers. An old token adds 1 to the score, a new token
- * subtracts `weight`, and the score never falls below 0. When the score reaches the threshold, the text has been stuck
- * since the token at which the score last rose from 0.
+ * n-gram contains the token. So if a sentence is repeated with a number that counts up, a few tokens are new and the
+ * other tokens are old. The score is a CUSUM (Page 1954) in whole numbers. An old token adds 1 to the score, a new
+ * token subtracts `weight`, and the score never falls below 0. When the score reaches the threshold, the text has been
+ * stuck since the token at which the score last rose from 0.
  *
- * When an old n-gram ends, all undecided tokens lie in it and are old. When a new n-gram ends, no later n-gram contains
- * its first token. So if this token is still undecided, it is new. Fewer than n tokens are undecided at any time (n is
- * the length of an n-gram).
+ * When an old n-gram ends, all undecided tokens lie in this n-gram and are old. When a new n-gram ends, no later n-gram
+ * contains its first token. So if this token is still undecided, it is new. Fewer than n tokens are undecided at any
+ * time (n is the length of an n-gram).
  *
- * The index. The n-grams of a window are in buckets by their hash. Each bucket is a list, the latest n-gram first. A
- * new n-gram goes to the front of its list, and taking it back restores the list. N-grams that left the window are at
- * the end of the list. A walk stops there, so nothing needs to be removed. Tokens themselves are compared; equal hashes
- * prove nothing. A walk ends at the (min_count - 1)th equal n-gram. There are as many buckets as n-grams, so a walk
- * meets one different n-gram on average. The links of a window and of LZS_STUCK_UNDO more tokens are kept. So when that
- * many tokens are taken back, the index still holds a whole window. To take back more, the text is read anew from its
- * beginning.
+ * The index puts the n-grams of a window into buckets by their hash. Each bucket is a list, the latest n-gram first. A
+ * new n-gram goes to the front of its list, and taking the n-gram back restores the list. N-grams that left the window
+ * are at the end of the list. A search stops at the first such n-gram, so no n-gram needs to be removed. A search
+ * compares the tokens of n-grams, and ends at the (min_count - 1)th equal n-gram. There are as many buckets as n-grams,
+ * so a search meets on average one n-gram that differs. The links of a window and of LZS_STUCK_UNDO more tokens are
+ * kept. So after LZS_STUCK_UNDO tokens are taken back, the index still holds a whole window. To take back more tokens,
+ * the text is read anew from its beginning.
  */
 #include "stuck.h"
 
@@ -65,7 +65,8 @@ void lzs_stuck_accept(lzs_stuck_detector *d, const int32_t *tokens, uint64_t n) 
 }
 
 void lzs_stuck_rewind(lzs_stuck_detector *d, const int32_t *tokens, uint64_t n) {
-    if (n >= d->n) return; /* only tokens after `found` were taken back, and the index does not have those */
+    if (n >= d->n) return; /* only tokens after the found stretch were taken back, and the index does not contain these
+                            * tokens */
     d->found = (lzs_stuck){0};
     if (d->n - n > d->n_undo) {
         lzs_stuck_clear(d);

@@ -9,11 +9,11 @@
 #include "token_table.h"
 
 static uint32_t home(const lzs_token_table *table, int32_t token) {
-    /* Fibonacci hashing: ids are dense and small */
+    /* Fibonacci hashing, since ids are dense and small */
     return ((uint32_t)token * 0x9E3779B9u >> 7) & (table->n_slots - 1);
 }
 
-/* The slot of a token. If the token is not in the table, the free slot where to insert it. */
+/* Returns the slot of a token. If the token is not in the table, this is the free slot where to insert it. */
 static uint32_t slot_of(const lzs_token_table *table, int32_t token) {
     uint32_t i = home(table, token);
     while (table->slots[i] >= 0 && table->entries[table->slots[i]].token != token) i = (i + 1) & (table->n_slots - 1);
@@ -21,7 +21,7 @@ static uint32_t slot_of(const lzs_token_table *table, int32_t token) {
 }
 
 lzs_status lzs_token_table_reserve(lzs_token_table *table, size_t capacity) {
-    enum { MOST = 1 << 30 }; /* most tokens of a vocabulary; twice as many slots can be numbered in 32 bits */
+    enum { MOST = 1 << 30 }; /* greatest size of a vocabulary; the indices of twice as many slots fit into 32 bits */
     if (capacity <= table->capacity) return LZS_OK;
     if (capacity > MOST) return LZS_ENOMEM;
     if (capacity < 2 * (size_t)table->capacity) capacity = 2 * (size_t)table->capacity;
@@ -68,7 +68,7 @@ void lzs_token_table_free(lzs_token_table *table) {
 void lzs_token_table_clear(lzs_token_table *table) {
     if (table->n > table->n_slots / 16) {
         memset(table->slots, 0xff, table->n_slots * sizeof *table->slots);
-    } else { /* a few tokens in a large table */
+    } else { /* the table is large and nearly empty, so free only the slots in use */
         for (uint32_t i = 0; i < table->n; i++) {
             uint32_t slot = home(table, table->entries[i].token);
             while (table->slots[slot] != (int32_t)i) slot = (slot + 1) & (table->n_slots - 1);
@@ -97,7 +97,7 @@ int32_t lzs_token_table_take(lzs_token_table *table, int32_t token) {
 void lzs_token_table_remove(lzs_token_table *table, int32_t at) {
     uint32_t hole = slot_of(table, table->entries[at].token), wrap = table->n_slots - 1;
     for (uint32_t i = (hole + 1) & wrap; table->slots[i] >= 0; i = (i + 1) & wrap) {
-        /* a slot may move back to the hole unless its home lies after it */
+        /* a slot may move back to the hole unless its home lies after the hole */
         uint32_t from = home(table, table->entries[table->slots[i]].token);
         if (((i - from) & wrap) >= ((i - hole) & wrap)) {
             table->slots[hole] = table->slots[i];
@@ -107,7 +107,7 @@ void lzs_token_table_remove(lzs_token_table *table, int32_t at) {
     table->slots[hole] = -1;
     lzs_token_entry last = table->entries[--table->n];
     if ((uint32_t)at == table->n) return;
-    table->slots[slot_of(table, last.token)] = at; /* the old place of `last` still holds it, so its slot can be
-                                                    * found */
+    table->slots[slot_of(table, last.token)] = at; /* `last` is still at its old index in the entries, so slot_of finds
+                                                    * its slot */
     table->entries[at] = last;
 }

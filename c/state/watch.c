@@ -1,4 +1,4 @@
-/* watch.c - what a penalty watches that compares the end of the text with earlier text. */
+/* watch.c - a watch, which compares the end of the text with earlier text for one penalty. */
 #include "watch.h"
 
 #include <string.h>
@@ -51,7 +51,7 @@ size_t lzs_watch_memory(const lzs_watch *w) {
     return lzs_match_index_memory(&w->index) + w->capacity * sizeof *w->since;
 }
 
-/* The number of tokens since the last separator after `token`; `since` is the number before `token`. */
+/* Returns the number of tokens since the last separator, after `token`. `since` is this number before `token`. */
 static uint16_t since_after(const lzs_separators *s, int32_t since, int32_t token) {
     if (lzs_is_separator(s, token)) return 0;
     if (since + 1 < s->item && lzs_in_set(s->commas, token)) return 0;
@@ -61,7 +61,7 @@ static uint16_t since_after(const lzs_separators *s, int32_t since, int32_t toke
 void lzs_watch_extend(lzs_watch *w, const lzs_kernels *kernels, const int32_t *tokens, size_t n, size_t added) {
     enum { FEW = 32 };
     for (size_t i = n - added; i < n; i++) w->since[i] = since_after(&w->separators, lzs_unbroken(w, i), tokens[i]);
-    if (added > FEW) { /* computing all lengths once is cheaper than one pass for each token */
+    if (added > FEW) { /* computing all lengths once is faster than one pass for each token */
         lzs_match_index_rebuild(&w->index, tokens, n);
         return;
     }

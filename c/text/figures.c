@@ -1,13 +1,14 @@
 /* figures.c - counts the n-grams of words, the lines and the paragraphs of a text that occurred earlier in the text.
  *
  * Only n-grams of words that occur more than once are listed and numbered. N-grams that occur once are only counted. An
- * n-gram can occur again only if both (n - 1)-grams in it do. So an n-gram of the next length is a pair of neighbours
- * in the list, and two n-grams are compared as pairs of numbers. In ordinary text the list soon gets short.
+ * n-gram can occur again only if both (n - 1)-grams in it occur again. So a longer n-gram is a pair of neighbours in
+ * the list, and two n-grams are compared as pairs of numbers. In ordinary text the list soon gets short.
  *
- * Datatrove compares duplicate 5- to 10-grams without the spaces between their words: "ab c" equals "a bc". So these
- * n-grams are stretches of the joined words. Two of them can be equal only if their first 16 bytes are equal (24 or 32
- * bytes for the longer n-grams). Two bit sets of hashes find the words where a beginning of so many bytes occurs twice.
- * In ordinary text this is one word in twenty, and n-grams are looked up at these words only.
+ * Datatrove compares duplicate 5- to 10-grams without the spaces between their words, so "ab c" equals "a bc". Here
+ * these n-grams are stretches of the joined words: all words of a piece with nothing between them. Two such n-grams can
+ * be equal only if their first 16 bytes are equal (24 or 32 bytes for longer n-grams). Two bit sets of hashes find the
+ * words at which these first bytes occur twice. In ordinary text this is one word in twenty, and n-grams are looked up
+ * at these words only.
  *
  * A text longer than LZS_TEXT_PIECE bytes is cut into pieces, and memory is for one piece. For n words with b bytes,
  * the arrays take 24 n bytes, or 16 n + b bytes for the joined words. A hash table takes up to 48 n bytes. Lines and
@@ -19,55 +20,62 @@
 #include <stdlib.h>
 
 #define TAIL 512     /* the 4-grams of the last TAIL words of a piece are counted separately */
-#define MATCH 4      /* words: a repetition of this length counts as one that can be extended */
-#define LONG_GRAM 30 /* arXiv 2512.12895 calls it a loop if LONG_GRAM words occur OFTEN times */
+#define MATCH 4      /* number of words of a repetition that the next word may extend (`extensible`, `extended`) */
+#define LONG_GRAM 30 /* arXiv 2512.12895 calls a text a loop if an n-gram of LONG_GRAM words occurs OFTEN times */
 #define OFTEN 20
-#define FEW 256      /* longer n-grams are looked for while at most so many n-grams are listed */
+#define FEW 256      /* longer n-grams are searched only while at most this many n-grams are listed */
 
 static uint64_t span_characters(const uint8_t *text, lzs_span span) {
     return count_characters(text + span.start, span.end - span.start);
 }
 
-/* A part of the text with its words, and the memory that its figures need. */
+/* A piece of the text, with its words and the memory for its figures. */
 typedef struct piece {
     const uint8_t *text;
-    size_t n_bytes;        /* of the text */
-    const lzs_span *words; /* (n); NULL if there are only numbers */
-    const int32_t *ids;    /* (n) */
+    size_t n_bytes;        /* number of bytes of the whole text */
+    const lzs_span *words; /* (n) the words; NULL if there are only numbers */
+    const int32_t *ids;    /* (n) the numbers of the words */
     size_t n;
-    void *block; /* holds the arrays below; the arrays of joined words reuse the memory of the n-grams of numbers */
-    lzs_table table; /* of n-grams */
+    /* memory of the arrays below; the arrays of joined words use the same memory as the arrays of n-grams of numbers */
+    void *block;
+    lzs_table table; /* finds n-grams by their hashes */
     size_t n_listed;
 
-    /* n-grams of numbers that occur more than once: n = 1 to 5, and up to 30 if some n-grams occur often */
-    size_t length, longest;    /* n of the listed n-grams, and the largest n for which the list was not empty */
-    uint32_t *at, *grams;      /* (n_listed) the word where an n-gram starts, ascending, and the n-gram's number */
-    uint32_t *first, *counts;  /* (n_grams) by number: where an n-gram first starts, and how often it occurs */
-    uint32_t *prefix, *suffix; /* (n_grams) by number: of an n-gram's first and last n - 1 words, during look-ups */
+    /* N-grams of numbers that occur more than once. n goes from 1 to 5, and up to 30 if some n-grams occur often. */
+    /* number of words of a listed n-gram, and number of words of the longest n-gram that was ever listed */
+    size_t length, longest;
+    /* (n_listed) for each listed n-gram, in order: the index of its first word, and the number of the n-gram */
+    uint32_t *at, *grams;
+    /* (n_grams) for each n-gram, by its number: where it first occurs (the index of its first word), and how often it
+     * occurs */
+    uint32_t *first, *counts;
+    /* (n_grams) during look-ups, for each n-gram, by its number: the number of the (n - 1)-gram of its first words, and
+     * the number of the (n - 1)-gram of its last words */
+    uint32_t *prefix, *suffix;
     size_t n_grams;
 
-    /* n-grams of joined words, n = 5..10 */
-    uint64_t *bits;      /* (n_bits / 32) two sets of hashes, of n_bits bits each */
+    /* N-grams of joined words. n goes from 5 to 10. */
+    uint64_t *bits;      /* (n_bits / 32) two bit sets of hashes, of n_bits bits each */
     size_t n_bits;       /* a power of two, at least 8 for each word */
-    uint32_t *joined_at; /* (n + 1) where each word starts in the joined words */
-    uint32_t *heads;     /* (n) hash of the first bytes from each word on */
-    uint32_t *listed;    /* (n_listed) words where a repeated n-gram may start */
+    uint32_t *joined_at; /* (n + 1) for each word: where the word starts in `joined` */
+    uint32_t *heads;     /* (n) for each word: hash of the first bytes of `joined` from this word on */
+    uint32_t *listed;    /* (n_listed) the words where a repeated n-gram may start */
     uint8_t *joined;     /* the words with nothing between them, and room for WIDE bytes */
 } piece;
 
-#define WIDE 16 /* bytes that are copied at once: most words are shorter */
+#define WIDE 16 /* number of bytes that are copied at once; most words are shorter */
 
 static void piece_free(piece *p) {
     free(p->block);
     free(p->table.slots);
 }
 
-/* Allocates all arrays as one block. A program that measures many texts gets the same block again each time, so its
- * pages are not mapped anew. */
+/* Allocates all arrays as one block. If a program measures many texts, it gets the same block each time, so the pages
+ * of the block are not mapped again. */
 static lzs_status piece_init(piece *p) {
     size_t n = p->n + 1, n_bytes = WIDE;
     for (size_t i = 0; p->words && i < p->n; i++) n_bytes += p->words[i].end - p->words[i].start;
-    if (n > SIZE_MAX / 64) return LZS_ENOMEM; /* 64 is more than all bytes per word that are allocated below */
+    if (n > SIZE_MAX / 64) return LZS_ENOMEM; /* fewer than 64 bytes per word are allocated below */
     p->n_bits = 64;
     while (p->n_bits / 8 < n) p->n_bits *= 2;
     size_t of_numbers = 6 * n * sizeof *p->grams, of_joined = p->n_bits / 4 + 3 * n * sizeof *p->heads + n_bytes;
@@ -87,8 +95,9 @@ static lzs_status piece_init(piece *p) {
     return lzs_table_init(&p->table, n);
 }
 
-/* Splits a span of the text at stretches of `least` or more line feeds, as Python's re.split does, and counts the
- * elements, the duplicates (elements that equal an earlier element), and the characters of the duplicates. */
+/* Splits a span of the text at stretches of `least` or more line feeds, as Python's re.split does. Counts the elements
+ * between these stretches, the duplicates (elements that equal an earlier element), and the characters of the
+ * duplicates. */
 static lzs_status count_elements(const uint8_t *text, lzs_span within, size_t least, uint64_t *n, uint64_t *n_duplicate,
                                  uint64_t *duplicate_characters) {
     size_t count = 0, capacity = 0;
@@ -130,9 +139,9 @@ static lzs_status count_elements(const uint8_t *text, lzs_span within, size_t le
     return status;
 }
 
-/* Numbers the words, and lists the words that occur more than once. *n_distinct is how many distinct words there are.
- *
- * The ids can serve as the numbers directly, unless the piece is a part of a longer text: its ids may be too large. */
+/* Numbers the distinct words, and lists the words that occur more than once. *n_distinct gets the number of distinct
+ * words. If the ids of the words are small enough, the ids serve as numbers. In a piece of a longer text, ids may be
+ * too large. */
 static lzs_status list_words(piece *p, size_t *n_distinct) {
     size_t n_ids = 0, n_kept = 0;
     for (size_t i = 0; i < p->n; i++) n_ids = (size_t)p->ids[i] < n_ids ? n_ids : (size_t)p->ids[i] + 1;
@@ -165,8 +174,8 @@ static lzs_status list_words(piece *p, size_t *n_distinct) {
     return LZS_OK;
 }
 
-/* Numbers the n-grams whose first and last n - 1 words are neighbours in the list. Replaces the list by the n-grams
- * that occur more than once. *n_repeats counts the n-grams that equal an earlier n-gram. */
+/* Makes the next longer n-grams from pairs of neighbours in the list, and numbers them. Replaces the list by the new
+ * n-grams that occur more than once. *n_repeats gets the number of n-grams that equal an earlier n-gram. */
 static lzs_status list_grams(piece *p, uint64_t *n_repeats) {
     const uint32_t once = UINT32_MAX;
     size_t n_pairs = 0, n_kept = 0, n_grams = 0;
@@ -213,8 +222,8 @@ static lzs_status list_grams(piece *p, uint64_t *n_repeats) {
     return LZS_OK;
 }
 
-/* Returns the length of the most frequent n-gram (the first one, if several are), with a space between its words, times
- * the number of its occurrences. */
+/* Returns the number of characters of the most frequent n-gram (with a space between two words) times the number of its
+ * occurrences. If several n-grams are equally frequent, takes the first of them. */
 static uint64_t top_characters(const piece *p, size_t n) {
     if (p->n < n) return 0;
     size_t top = 0;
@@ -227,7 +236,7 @@ static uint64_t top_characters(const piece *p, size_t n) {
     return characters * (p->n_grams ? p->counts[top] : 1);
 }
 
-/* Joins the words and lists all of them as possible starts of n-grams. */
+/* Joins the words, and lists all words as possible starts of repeated n-grams. */
 static void join_words(piece *p) {
     uint32_t at = 0;
     for (size_t i = 0; i < p->n; i++) {
@@ -243,17 +252,17 @@ static void join_words(piece *p) {
     p->n_listed = p->n;
 }
 
-/* Puts a hash into the set `seen`. If `seen` has the hash already, puts it into the set `twice`. */
+/* Adds a hash to the set `seen`. If `seen` has the hash already, adds the hash to the set `twice`. */
 static inline void note_hash(uint64_t *seen, uint64_t *twice, size_t hash) {
     uint64_t bit = UINT64_C(1) << hash % 64;
     twice[hash / 64] |= seen[hash / 64] & bit;
     seen[hash / 64] |= bit;
 }
 
-/* Removes each word from the list where no repeated n-gram, and so no longer repeated one, can start. A repeated n-gram
- * can start at a word in two cases: the n-gram there has fewer than `head` bytes, or its first `head` bytes also begin
- * at another listed word, whatever the word edges are there. A first pass over the list collects the hashes of these
- * first bytes in `seen`, and the hashes that it meets again in `twice`. */
+/* Removes from the list the words where no repeated n-gram can start. No repeated n-gram of more words can start there,
+ * either. A word stays in two cases. Either its n-gram has fewer than `head` bytes, or the first `head` bytes from the
+ * word on also begin at another listed word. A first pass over the list adds the hashes of these bytes to `seen`, and
+ * those that occur again to `twice`. */
 static void narrow_list(piece *p, size_t n, size_t head) {
     uint64_t *seen = p->bits, *twice = p->bits + p->n_bits / 64;
     memset(p->bits, 0, p->n_bits / 4);
@@ -274,8 +283,8 @@ static void narrow_list(piece *p, size_t n, size_t head) {
     p->n_listed = kept;
 }
 
-/* Adds up the characters of the n-grams, n >= 5, that equal an earlier n-gram. After such a duplicate, the search goes
- * on behind its last word. An n-gram is looked up only if its hash occurs twice. */
+/* Adds up the characters of the n-grams that equal an earlier n-gram. After such a duplicate, the search goes on after
+ * the duplicate's last word. An n-gram is looked up only if its hash occurs twice. n is at least 5. */
 static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters) {
     lzs_table *t = &p->table;
     size_t next = 0, n_listed = p->n_listed, n_bits = 64;
@@ -315,8 +324,9 @@ static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters)
     return LZS_OK;
 }
 
-/* Makes three figures from the list of 4-grams: how many 4-grams the last TAIL words have, how many of these are
- * distinct, and how many 4-grams of the piece occurred before and have a word after them. */
+/* Makes three figures from the list of 4-grams. The first two figures are the numbers of 4-grams and of distinct
+ * 4-grams in the last TAIL words. The third figure is the number of 4-grams that occurred before and have a word after
+ * them. */
 static void figures_of_list(piece *p, lzs_figures *figures) {
     size_t n_grams = p->n >= 4 ? p->n - 3 : 0, from = p->n > TAIL ? p->n - TAIL : 0;
     size_t n_tail = n_grams - from, n_repeats = 0;
@@ -331,8 +341,8 @@ static void figures_of_list(piece *p, lzs_figures *figures) {
     figures->tail_distinct += n_tail - n_repeats;
 }
 
-/* Counts the LONG_GRAM-grams that occur OFTEN times, given the list of shorter n-grams. An n-gram cannot occur more
- * often than its beginning, so in most texts the first look at the list ends the search. */
+/* Counts the n-grams of LONG_GRAM words that occur OFTEN times or more. The list must have shorter n-grams. An n-gram
+ * cannot occur more often than its beginning, so in most texts longer n-grams need not be listed. */
 static lzs_status count_frequent(piece *p, uint64_t *frequent) {
     for (;;) {
         uint64_t often = 0, n_repeats;
@@ -344,7 +354,7 @@ static lzs_status count_frequent(piece *p, uint64_t *frequent) {
     }
 }
 
-/* Adds the figures of the n-grams of numbers. If the numbers stand for words, adds the figures in characters, too. */
+/* Adds the figures of the n-grams of numbers. If the piece has words, adds the figures in characters, too. */
 static lzs_status ngram_figures(piece *p, lzs_figures *figures) {
     size_t n_distinct;
     lzs_status status = list_words(p, &n_distinct);
@@ -367,8 +377,8 @@ static lzs_status ngram_figures(piece *p, lzs_figures *figures) {
     return count_frequent(p, &figures->frequent);
 }
 
-/* Finds the length in words of the longest repeated stretch. It is SIZE_MAX if more than FEW n-grams are left, or
- * n-grams of LONG_GRAM words. Call ngram_figures before. */
+/* Finds the number of words of the longest repeated stretch. *longest is SIZE_MAX if more than FEW n-grams are listed,
+ * or if n-grams of LONG_GRAM words are listed. Call ngram_figures before. */
 static lzs_status find_longest(piece *p, size_t *longest) {
     lzs_status status = LZS_OK;
     uint64_t n_repeats;
@@ -384,7 +394,8 @@ static lzs_status word_figures(piece *p, lzs_figures *figures, size_t *longest) 
     if (made == LZS_OK) made = find_longest(p, longest);
     if (made != LZS_OK) return made;
     join_words(p);
-    free(p->table.slots); /* Few n-grams are looked up from here on, and a small table is quickly cleared. */
+    free(p->table.slots); /* From here on few n-grams are looked up. A new small table takes less time to clear than the
+                           * large one. */
     lzs_status status = lzs_table_init(&p->table, 0);
     for (size_t n = 5; n <= 10 && status == LZS_OK; n++) {
         if (n % 2) narrow_list(p, n, n < 6 ? 16 : n < 8 ? 24 : 32);
@@ -393,10 +404,10 @@ static lzs_status word_figures(piece *p, lzs_figures *figures, size_t *longest) 
     return status;
 }
 
-/* Returns where the piece that starts at `from` ends, and moves *word behind the piece's last word. If the rest of the
- * text has at most LZS_TEXT_PIECE bytes, the piece ends with the text. Else it ends after the last word that fits. If
- * not even the first word fits, it ends after the first word. If there is more than a piece of white space before the
- * first word, it ends within the white space. */
+/* Returns the end of the piece that starts at `from`, and moves *word behind the last word of the piece. If the rest of
+ * the text has at most LZS_TEXT_PIECE bytes, the piece ends with the text. Else the piece ends after the last word that
+ * fits. If even the first word does not fit, the piece ends after the first word. If more than LZS_TEXT_PIECE bytes of
+ * white space precede the first word, the piece ends in the white space. */
 static size_t piece_end(size_t from, size_t n, const lzs_span *words, size_t n_words, size_t *word) {
     size_t first = *word, limit = n - from > LZS_TEXT_PIECE ? from + LZS_TEXT_PIECE : n;
     while (*word < n_words && words[*word].end <= limit) ++*word;
@@ -455,7 +466,8 @@ lzs_status lzs_text_figures_of(const uint8_t *text, size_t n, const lzs_span *wo
     return status;
 }
 
-#define SPACE_WIDTH 3 /* bytes of the longest white-space character, which must be seen to know that a word ends */
+/* number of bytes of the longest white-space character, which must be read to know that a word ends */
+#define SPACE_WIDTH 3
 
 lzs_status lzs_text_figures_by_piece(const uint8_t *text, size_t n, lzs_figures *figures) {
     size_t room = LZS_TEXT_PIECE / 2 + SPACE_WIDTH;

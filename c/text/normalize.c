@@ -1,9 +1,10 @@
-/* normalize.c - writes the normalized text. Stretches that differ only in a counter, in capital letters or in
- * indentation become equal in it.
+/* normalize.c - writes the normalized text. In this text, stretches that differ only in a counter, in capital letters
+ * or in indentation are equal.
  *
- * The text is decoded, folded by the caller's table, and encoded again, character by character; stretches of ASCII take
- * a faster path, since most texts are nearly all ASCII. The table decides what a digit, white space or a capital letter
- * is; this file only knows that several spaces, and several zeros, become one.
+ * Each character of the text is decoded, replaced by its entry in the caller's table, and encoded again. Stretches of
+ * ASCII are normalized without decoding, since most texts are nearly all ASCII. The table decides which characters are
+ * digits, white space or capital letters. This file only replaces several spaces by one space, and several zeros by one
+ * zero.
  *
  * Unicode 15, table 3-7, defines well-formed UTF-8: the shortest form of a code point up to 10FFFF that is not a
  * surrogate. Every byte outside well-formed UTF-8 is copied unchanged. So the text between such bytes is still
@@ -23,8 +24,8 @@ static size_t encoded_width(uint32_t c) {
 }
 
 /* Reads the character that starts with a byte of 80 or more, and returns its number of bytes. If no well-formed
- * character starts there, the character is NO_CHARACTER and the number is 1. A sequence of two bytes that starts with
- * C2 or more is well-formed if the second byte is a continuation byte. In longer sequences the code point must be
+ * character starts there, *character is NO_CHARACTER and the function returns 1. A sequence of two bytes that starts
+ * with C2 or more is well-formed if the second byte is a continuation byte. In longer sequences the code point must be
  * checked. */
 static size_t decode(const uint8_t *text, size_t n, uint32_t *character) {
     size_t width = text[0] >= 0xF8 ? 1 : text[0] >= 0xF0 ? 4 : text[0] >= 0xE0 ? 3 : text[0] >= 0xC2 ? 2 : 1;
@@ -62,7 +63,8 @@ static size_t normalize_ascii(const uint8_t *text, size_t n, const uint8_t *fold
     uint32_t before = *last;
     for (; i < n && text[i] < 0x80; i++) {
         uint32_t c = fold[text[i]];
-        normalized[made] = (uint8_t)c; /* made <= i, and a byte that collapses is overwritten by the next one */
+        normalized[made] = (uint8_t)c; /* in bounds, because made <= i; a byte that collapses is overwritten by the next
+                                        * byte */
         made += !collapses(c, before);
         before = c;
     }

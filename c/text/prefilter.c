@@ -1,25 +1,25 @@
-/* prefilter.c - in a single call, computes all figures of a text and says which scans for loops may find a loop.
+/* prefilter.c - computes all figures of a text in one call, and says which scans for loops may find a loop.
  *
- * Most texts have no loop, and most are short, so that a dozen calls from another language would cost more than the
- * scans themselves. The prefilter makes each scan in its cheapest form, which says only whether there may be a run that
- * counts. If so, the caller scans again to find where the run is.
+ * Most texts have no loop, and most are short. So a dozen calls from another language would take longer than the scans
+ * themselves. The prefilter makes each scan in its cheapest form, which says only whether there may be a run that
+ * counts. If there may be such a run, the caller scans again to find it.
  *
- * If one run already covers half of the text, the caller will find a loop anyway. The bits for the scans of lines and
- * of the normalized text are then set without these scans. In a long text the bit for the scan of words is set in the
- * same way, so only the words of one piece are in memory at a time.
+ * If one run already covers half of the text, the caller will find a loop anyway. Then the bits for the scans of lines
+ * and of the normalized text are set without these scans. In a long text the bit for the scan of words is set, too.
+ * Then only the words of one piece are in memory at a time.
  */
 #include "text.h"
 
 #include <stdlib.h>
 
-enum { ROOM = LZS_PREFILTER_RUNS }; /* runs that are checked; further runs are taken to count */
+enum { ROOM = LZS_PREFILTER_RUNS }; /* greatest number of runs that are checked; further runs are assumed to count */
 
 static lzs_status tolerate_space(lzs_status status) {
     return status == LZS_ESPACE ? LZS_OK : status;
 }
 
-/* Whether a run has a period of `least` bytes or more; also true if there are more than ROOM runs, since an unchecked
- * run may have such a period. */
+/* Whether a run may have a period of `least` bytes or more. If there are more than ROOM runs, returns true, since not
+ * all of them were checked. */
 static bool any_run(const lzs_repetition *runs, size_t n_runs, uint64_t least) {
     for (size_t i = 0; i < n_runs && i < ROOM; i++) {
         if (runs[i].period >= least) return true;
@@ -27,7 +27,7 @@ static bool any_run(const lzs_repetition *runs, size_t n_runs, uint64_t least) {
     return n_runs > ROOM;
 }
 
-/* What a run needs to count: `copies` copies, or `long_copies` copies and `length` bytes. */
+/* A run counts if it has `copies` copies, or `long_copies` copies and `length` bytes. */
 typedef struct limits {
     uint64_t length, copies, long_copies;
 } limits;
@@ -36,9 +36,10 @@ static bool are_valid(limits need) {
     return need.length >= 1 && need.copies >= 2 && need.long_copies >= 2;
 }
 
-/* Finds the long runs of bytes that count, and writes the first ROOM of them to runs. Finds whether there may be
- * shorter runs with a period of `least` bytes or more. No stretch of more than `most` bytes occurs twice in the text.
- * In a run of period p, stretches of (copies - 1) p and of length - p bytes occur twice, which bounds p. */
+/* Finds the long runs of bytes that count, and writes the first ROOM of them to `runs`. *some_short says whether there
+ * may be a shorter run that counts and has a period of `least` bytes or more. The caller knows that no stretch of more
+ * than `most` bytes occurs twice in the text. In a run of period p, stretches of (copies - 1) p and of length - p bytes
+ * occur twice, so `most` limits p. */
 static lzs_status scan_bytes(const uint8_t *text, size_t n, limits need, uint64_t least, uint64_t most,
                              lzs_repetition *runs, size_t *n_runs, bool *some_short) {
     uint64_t few = need.long_copies < need.copies ? need.long_copies : need.copies, max_period = most / (few - 1);
@@ -57,7 +58,6 @@ static lzs_status scan_bytes(const uint8_t *text, size_t n, limits need, uint64_
     return tolerate_space(status);
 }
 
-/* Whether a run of bytes covers half of a text. */
 static bool covers_half(const lzs_repetition *runs, size_t n_runs, size_t n) {
     for (size_t i = 0; i < n_runs && i < ROOM; i++) {
         if (runs[i].length >= n / 2) return true;
@@ -65,8 +65,8 @@ static bool covers_half(const lzs_repetition *runs, size_t n_runs, size_t n) {
     return false;
 }
 
-/* Whether a sequence of spans, given by their numbers, has a run that counts. No more than `most` spans in a row occur
- * twice in the sequence. */
+/* Finds whether a sequence of spans has a run that counts. `ids` has the numbers of the spans. The caller knows that no
+ * more than `most` spans in a row occur twice. */
 static lzs_status scan_spans(const lzs_span *spans, const int32_t *ids, size_t n, limits need, size_t most,
                              bool *found) {
     lzs_repetition runs[ROOM];
@@ -82,7 +82,7 @@ static lzs_status scan_spans(const lzs_span *spans, const int32_t *ids, size_t n
     return tolerate_space(status);
 }
 
-/* Spans of a text and their numbers. */
+/* The spans of a text, and the numbers of the spans. */
 typedef struct numbered {
     lzs_span *spans;
     int32_t *ids;
@@ -108,9 +108,9 @@ static lzs_status split_and_number(const uint8_t *text, size_t n, int32_t kind, 
     return lzs_intern(text, n, units->spans, units->n, units->ids, &n_distinct);
 }
 
-/* Returns an upper bound of the length in bytes of a stretch that occurs twice in a text, given that no more than
- * `longest` words in a row occur twice. All words that touch such a stretch, except the first and the last, are whole
- * and the same in both places. So the stretch lies within, or next to, longest + 4 words in a row. */
+/* Returns an upper bound of the number of bytes of every stretch that occurs twice. The caller knows that no more than
+ * `longest` words in a row occur twice. Of the words that touch such a stretch, all except the first and the last are
+ * whole and the same in both places. So the stretch lies within, or next to, longest + 4 words in a row. */
 static size_t most_bytes(const lzs_span *words, size_t n_words, size_t n, size_t longest) {
     size_t most = 0;
     if (longest >= n_words || n_words - longest <= 4) return n;
@@ -121,8 +121,8 @@ static size_t most_bytes(const lzs_span *words, size_t n_words, size_t n, size_t
     return most;
 }
 
-/* Computes the figures of a text, and whether its words have a run that counts. *most is an upper bound of the length
- * in bytes of a stretch that occurs twice. */
+/* Computes the figures of a text, and finds whether its words have a run that counts. *most gets an upper bound of the
+ * number of bytes of a stretch that occurs twice. */
 static lzs_status scan_words(const uint8_t *text, size_t n, limits need, lzs_figures *figures, bool *found,
                              size_t *most) {
     numbered words;
@@ -148,8 +148,8 @@ static lzs_status scan_lines(const uint8_t *text, size_t n, limits need, bool *f
     return status;
 }
 
-/* Periods of one byte do not count here, because normalized texts are full of rulers (rows of one character). The unit
- * of a loop has at least two letters. */
+/* Finds whether the normalized text may have long or short runs that count. Runs of period 1 do not count here, because
+ * normalized texts are full of rows of one character. */
 static lzs_status scan_normalized(const uint8_t *text, size_t n, limits need, const uint32_t *fold, size_t n_fold,
                                   bool *some_long, bool *some_short) {
     uint8_t *normalized = malloc(n + 1);
@@ -174,7 +174,8 @@ lzs_status lzs_prefilter(const uint8_t *text, size_t n, const lzs_prefilter_rule
     lzs_repetition *runs = result->long_runs;
     size_t n_long = 0, most = n;
     bool some_short = false, words = false, lines = true, long_normalized = true, is_long = n > LZS_TEXT_PIECE;
-    bool short_normalized = (rules->length - 1) / rules->normalized_copies >= 2; /* else short runs have period 1 */
+    /* if false, all short runs have period 1 */
+    bool short_normalized = (rules->length - 1) / rules->normalized_copies >= 2;
     lzs_status status = LZS_OK;
     if (!is_long) status = scan_words(text, n, of_spans, &result->figures, &words, &most);
     if (status == LZS_OK) status = scan_bytes(text, n, of_bytes, 1, most, runs, &n_long, &some_short);

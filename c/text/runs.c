@@ -3,43 +3,43 @@
  * A match is a place where the text has the same unit p units later. A run of period p that is p + m units long has m
  * matches in a row. On either side of them is a mismatch or an end of the text. The run counts if m is at least
  * shortest = max((min_copies - 1) * p, min_length - p). So for each period p, from short to long, the text is compared
- * with itself p units later, at places called anchors. At each anchor a window of 8 bytes is compared. The anchors are
- * so close together that any `shortest` matches in a row contain a whole window. A window that matches is extended on
- * both sides. For n units and k copies, all periods together have about n / (k - 1) * ln(n / k) windows. In ordinary
- * texts nearly all windows have a mismatch. Three rules keep a text that repeats itself from costing more:
+ * with itself p units later, at places called anchors. At each anchor a window of 8 bytes is compared. Any `shortest`
+ * matches in a row contain a whole window, because the anchors are close enough together. A window that matches is
+ * extended on both sides. For n units and k copies, all periods together have about n / (k - 1) * ln(n / k) windows. In
+ * ordinary texts nearly all windows have a mismatch. Three rules keep the time low in a text that repeats itself:
  *
- * - Known runs are skipped. Let [start, end) be a known run whose period q, the shortest it has, is less than p. If q
- *   divides p, then all of [start, end - p) matches, and a run there would be the known run again. These matches are
- *   left out, so each run is found once, at its shortest period. (By the theorem of Fine and Wilf, every period with
- *   two copies or more is a multiple of the shortest period.) If q does not divide p, no q matches in a row lie inside
- *   the run, because a primitive word occurs in its powers at multiples of its length only. So no stretch of `shortest`
+ * - Known runs are skipped. Let [start, end) be a known run whose shortest period q is less than p. If q divides p,
+ *   then all of [start, end - p) matches, and these matches would give the known run again. So they are left out, and
+ *   each run is found once, at its shortest period. (By the theorem of Fine and Wilf, every period with two copies or
+ *   more is a multiple of the shortest period.) If q does not divide p, no q matches in a row lie inside the run. The
+ *   reason is that a primitive word occurs in its powers only at multiples of its length. So no stretch of `shortest`
  *   >= q matches touches [start + q, end - p - q). A run is kept in the list while it is longer than p.
- * - Known runs are jumped over. If two places lie inside known runs of one period and agree over that period, they
- *   agree until the first of the two runs ends. `cover` gives, for each block of the text, the run of a short period
- *   that contains the block.
- * - Long stretches of matches that are too short for a run would cost their length at every period, O(n^2) in all. (The
- *   text w^n x w^n has some at every multiple of |w|.) If more bytes than the text has were spent on such stretches,
- *   later stretches that are longer than REACH bytes must pass a test first. The test is an upper bound of their
- *   length, from polynomial fingerprints (Karp and Rabin 1987) modulo 2^61 - 1. Equal stretches have equal
- *   fingerprints, so the bound is never too low and no run is lost. A stretch that passes is compared byte by byte, so
- *   no run is invented. Two stretches that differ have equal fingerprints with a probability below n / 2^60. They then
- *   cost their length. The base of the polynomials is derived from memory addresses of this call, so an author of a
- *   text cannot foresee it.
+ * - Extensions jump over known runs. If two places lie inside known runs of one period and agree over one period, the
+ *   texts from these places agree until the first of the two runs ends. `cover` gives, for each block of the text, the
+ *   run of a short period that contains the block.
+ * - A text may have many long stretches of matches that are too short for a run. The text w^n x w^n has such stretches
+ *   at every multiple of |w|. Comparing each stretch at every period would take O(n^2) in all. Once the bytes compared
+ *   in such stretches exceed the size of the text, stretches of more than REACH bytes must pass a test first. The test
+ *   is an upper bound of the length of the stretch, from polynomial fingerprints (Karp and Rabin 1987) modulo 2^61 - 1.
+ *   Equal stretches have equal fingerprints, so the bound is never too low and no run is lost. A stretch that passes is
+ *   compared byte by byte, so every reported run is a real run. Two different stretches have equal fingerprints with a
+ *   probability below n / 2^60. In this case only time is lost. The base of the polynomials is derived from memory
+ *   addresses of this call, so the author of a text cannot predict it.
  *
- * Time: an anchor costs one comparison or, if its window matches, at most 2 REACH bytes and 4 log2(n) fingerprints. In
- * addition each run costs its length twice: once to be compared, and once in steps over known runs. The lengths of all
- * runs with two copies or more add up to O(n log n), because runs with periods in [P, 2P) overlap by less than 4P, and
- * O(n / P) of these runs are shorter than 8P. The total is O(n log(n)^2) for every text.
+ * Time: an anchor takes one comparison or, if its window matches, at most 2 REACH bytes and 4 log2(n) fingerprints. In
+ * addition each run takes twice its length: once to be compared, and once in steps over known runs. Runs with periods
+ * in [P, 2P) overlap by less than 4P, and O(n / P) of these runs are shorter than 8P. So the lengths of all runs with
+ * two copies or more add up to O(n log n). The total is O(n log(n)^2) for every text.
  *
  * Memory per byte of text: 3/32 bytes for `cover` once a run is recorded in it, and 1 byte for fingerprints once they
  * are needed. In addition, each run that is longer than the current period takes up to 72 bytes. There are fewer such
- * runs than units (the runs theorem: Bannai et al. 2017), and in ordinary texts a handful.
+ * runs than units (the runs theorem: Bannai et al. 2017), and in ordinary texts only a few.
  *
  * Runs with two copies or more can be found in O(n) from the Lempel-Ziv factorization (Kolpakov and Kucherov 1999) or
- * from Lyndon words (Bannai et al. 2017), but these methods need a suffix array. For an ordinary text, building a
- * suffix array takes longer than this whole scan.
+ * from Lyndon words (Bannai et al. 2017). These methods need a suffix array. For an ordinary text, building a suffix
+ * array takes longer than this whole scan.
  *
- * From here on lengths, positions and periods are in bytes, and are multiples of the width of a unit.
+ * In the rest of this file, lengths, positions and periods are in bytes, and are multiples of the width of a unit.
  */
 #include "text.h"
 
@@ -50,32 +50,35 @@
 #  define LZS_WORK(n) ((void)(n))
 #endif
 
-#define WORD 8       /* bytes of a window, unless a run needs fewer bytes of matches */
-#define STRETCH 256  /* bytes that are compared before known runs are consulted; the size of a block of `cover` */
-#define REACH 4096   /* bytes that are compared before fingerprints are consulted; a multiple of STRETCH */
-#define PRINT_STEP 8 /* bytes between two stored fingerprints */
+#define WORD 8       /* number of bytes of a window; if a run needs few matches, a window has only one unit */
+/* A block of `cover` has STRETCH bytes. After STRETCH compared bytes, known runs are looked up again. */
+#define STRETCH 256
+#define REACH 4096   /* number of bytes that are compared before fingerprints are used; a multiple of STRETCH */
+#define PRINT_STEP 8 /* number of bytes between two stored fingerprints */
 
 /* Runs in ascending order of their start. */
 typedef struct run_list {
-    lzs_repetition *runs; /* (n of capacity) */
+    lzs_repetition *runs; /* (capacity) the runs, of which n are valid */
     size_t n, capacity;
 } run_list;
 
 typedef struct fingerprints {
-    uint64_t *prefix; /* (size / PRINT_STEP + 1) by b: of the first b * PRINT_STEP bytes; NULL until needed */
+    /* (size / PRINT_STEP + 1) entry b: the fingerprint of the first b * PRINT_STEP bytes; NULL until needed */
+    uint64_t *prefix;
     uint64_t base;
-    uint64_t powers[64]; /* base^(2^e) */
+    uint64_t powers[64]; /* powers[e]: base^(2^e) */
 } fingerprints;
 
 typedef struct scan {
     const unsigned char *text;
     uint64_t size;
-    uint64_t width; /* bytes of a unit: 1 or 4 */
+    uint64_t width; /* number of bytes of a unit: 1 or 4 */
     uint64_t min_copies, min_length;
     run_list known;        /* known runs that are longer than the current period */
     run_list fresh;        /* runs of the current period */
-    lzs_repetition *cover; /* (size / STRETCH + 1) by block: the run that contains it, or period 0; NULL until needed */
-    uint64_t wasted;       /* bytes spent on stretches of matches that were too short for a run */
+    /* (size / STRETCH + 1) for each block: the run that contains the block, or a run of period 0; NULL until needed */
+    lzs_repetition *cover;
+    uint64_t wasted;       /* number of bytes compared in stretches of matches that were too short for a run */
     fingerprints prints;
     lzs_repetition *found; /* (min(n_found, capacity)) the results, in units */
     size_t n_found, capacity;
@@ -124,7 +127,7 @@ static lzs_status push(run_list *list, lzs_repetition run) {
     return LZS_OK;
 }
 
-/* Moves the fresh runs into the list of known runs. Both lists are in order, and so is the result. */
+/* Moves the fresh runs into the list of known runs. Both lists are sorted, and the merged list is sorted, too. */
 static lzs_status merge(run_list *known, run_list *fresh) {
     size_t i = known->n, j = fresh->n;
     for (size_t added = 0; added < fresh->n; added++) {
@@ -141,7 +144,7 @@ static lzs_status merge(run_list *known, run_list *fresh) {
 
 /* ---- fingerprints ---- */
 
-/* Extends a fingerprint by the bytes of [from, to). */
+/* Returns a fingerprint extended by the bytes of [from, to). */
 static uint64_t print_on(const scan *s, uint64_t print, uint64_t from, uint64_t to) {
     for (uint64_t at = from; at < to; at++) print = lzs_print_on(print, s->prints.base, s->text[at]);
     return print;
@@ -181,10 +184,10 @@ static int bits_of(uint64_t n) {
     return bits;
 }
 
-/* Returns an upper bound, at most `limit`, of how many bytes agree from x and y on, or before x and y if not `right`.
- * For two stretches of 2^e bytes, let d be the difference between the fingerprints of the prefixes that end before the
- * stretches. If the stretches agree, d * base^(2^e) is the difference between the fingerprints of the prefixes that end
- * with them. */
+/* Returns an upper bound, at most `limit`, of the number of bytes that agree: from x and y on if `right`, else before x
+ * and y. For two stretches of 2^e bytes, let d be the difference between the fingerprints of the prefixes that end
+ * before the stretches. If the stretches agree, d * base^(2^e) is the difference between the fingerprints of the
+ * prefixes that end with the stretches. */
 static uint64_t bound(const scan *s, uint64_t x, uint64_t y, bool right, uint64_t limit) {
     uint64_t n = 0, near = difference(s, x, y);
     for (int e = bits_of(limit) - 1; e >= 0; e--) {
@@ -203,9 +206,9 @@ static uint64_t bound(const scan *s, uint64_t x, uint64_t y, bool right, uint64_
 /* The search for the runs of one period. */
 typedef struct search {
     uint64_t period;
-    uint64_t shortest; /* matches that a run needs */
-    uint64_t window;   /* bytes compared at an anchor */
-    uint64_t step;     /* bytes between two anchors */
+    uint64_t shortest; /* number of matches that a run needs */
+    uint64_t window;   /* number of bytes compared at an anchor */
+    uint64_t step;     /* number of bytes between two anchors */
 } search;
 
 /* Returns the first anchor from `at` on whose window matches, or an anchor at or after `stop` if no window before
@@ -224,10 +227,10 @@ static uint64_t next_match(const scan *s, const search *look, uint64_t at, uint6
     return at;
 }
 
-/* Returns how many bytes, at most `limit`, agree from x and y on, or before x and y if not `right`, as far as known
- * runs show. The caller has already found that the bytes on the opposite side of x and y agree. Let x and y lie in
- * known runs of one period. If a whole period of the bytes that the caller compared lies in each of the runs, the text
- * from x and from y agrees until one of the runs ends. */
+/* Returns how many bytes, at most `limit`, agree according to known runs: from x and y on if `right`, else before x and
+ * y. The caller has already found that the bytes on the other side of x and y agree. Let x and y lie in known runs of
+ * one period. If each run contains a whole period of the compared bytes, the texts from x and from y agree until one of
+ * the runs ends. */
 static uint64_t known_alike(const scan *s, uint64_t x, uint64_t y, bool right, uint64_t limit) {
     if (!s->cover) return 0;
     const lzs_repetition *a = &s->cover[(x - !right) / STRETCH], *b = &s->cover[(y - !right) / STRETCH];
@@ -237,8 +240,8 @@ static uint64_t known_alike(const scan *s, uint64_t x, uint64_t y, bool right, u
     return least(right ? least(right_x, right_y) : least(left_x, left_y), limit);
 }
 
-/* Counts the matches, at most `limit`, from an anchor on, or before the anchor if not `right`. Stops after REACH bytes
- * were compared. Then *more says whether there may be more matches. */
+/* Counts the matches, at most `limit`: from an anchor on if `right`, else before the anchor. Stops after REACH bytes
+ * were compared. If the count stops, *more says whether there may be more matches. */
 static uint64_t matches(const scan *s, uint64_t at, uint64_t period, bool right, uint64_t limit, bool *more) {
     uint64_t n = 0;
     for (uint64_t compared = 0; compared < REACH; compared += STRETCH) {
@@ -254,8 +257,9 @@ static uint64_t matches(const scan *s, uint64_t at, uint64_t period, bool right,
     return n;
 }
 
-/* Counts the matches around an anchor: *left is how many, at most `room`, come right before the anchor, and *right is
- * how many come from the anchor on. Both are 0 if the fingerprints show that the matches are too few for a run. */
+/* Counts the matches around an anchor. *left gets the number of matches right before the anchor, at most `room`, and
+ * *right the number from the anchor on. *left and *right are 0 if the fingerprints show that the matches are too few
+ * for a run. */
 static lzs_status extend(scan *s, const search *look, uint64_t at, uint64_t room, uint64_t *left, uint64_t *right) {
     uint64_t period = look->period, rest = s->size - period - at;
     bool more_left = false, more_right = false;
@@ -280,7 +284,7 @@ static lzs_status extend(scan *s, const search *look, uint64_t at, uint64_t room
     return LZS_OK;
 }
 
-/* Records a run in `cover` for the blocks inside the run. A block holds two periods of the run, so no other run
+/* Records a run in `cover` for the blocks inside the run. A block has at least two periods of the run, so no other run
  * contains the block. */
 static lzs_status note_cover(scan *s, const lzs_repetition *run) {
     if (run->period > STRETCH / 2 || run->length < 2 * STRETCH) return LZS_OK;
@@ -301,14 +305,15 @@ static lzs_status record(scan *s, uint64_t start, uint64_t length, uint64_t peri
     return status == LZS_OK ? push(&s->fresh, run) : status;
 }
 
-/* Finds all runs of a period, given the runs of all shorter periods. */
+/* Finds all runs of a period. `s` has the runs of all shorter periods. */
 static lzs_status scan_period(scan *s, const search *look) {
     uint64_t period = look->period;
-    uint64_t before = look->step - s->width; /* bytes from the earliest start of the next run to its anchor */
+    uint64_t before = look->step - s->width; /* number of bytes from the earliest start of the next run to its anchor */
     uint64_t end = s->size - period - look->window + 1;
     uint64_t at = before;
     uint64_t same = 0;                  /* anchors before `same` lie in a run whose period divides this period */
-    uint64_t other_from = 0, other = 0; /* anchors between the two lie inside a run whose period does not */
+    /* anchors in [other_from, other) lie inside a run whose period does not divide this period */
+    uint64_t other_from = 0, other = 0;
     run_list *known = &s->known;
     size_t i = 0, kept = 0;
     while (at < end) {
@@ -356,7 +361,7 @@ static lzs_status scan_all(scan *s, uint64_t max_period) {
         if (s->min_length > period && s->min_length - period > look.shortest) look.shortest = s->min_length - period;
         look.window = look.shortest >= 2 * WORD ? WORD : s->width;
         look.step = look.shortest - look.window + s->width;
-        if (!s->known.n) { /* in ordinary texts there is seldom more to do */
+        if (!s->known.n) { /* in ordinary texts, this is usually all */
             uint64_t end = s->size - period - look.window + 1;
             if (next_match(s, &look, look.step - s->width, end) >= end) continue;
         }

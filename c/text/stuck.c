@@ -1,28 +1,33 @@
-/* stuck.c - finds the stretches of a text that say next to nothing new, with or without a period.
+/* stuck.c - finds the stuck stretches of a text: those in which nearly all units repeat earlier text, even if without a
+ * period. A unit is a word or a token.
  *
- * c/state/stuck.c defines old and new units and the score. It finds such stretches in a text that is being generated.
- * Here the whole text is known, so a stretch also has an end. The first of several equal n-grams stands for all. It
- * lies in a list that its hash chooses, and it counts how many n-grams of the window equal it. So a unit costs the same
- * however often its n-gram occurs.
+ * c/state/stuck.c defines old units, new units and the score, and detects such stretches while a text is generated.
+ * Here the whole text is known, so a stretch also has an end. Equal n-grams are represented by the first of them. The
+ * first n-gram is in a list that its hash chooses, and has a count of the equal n-grams in the window. So the time for
+ * a unit does not depend on how often its n-gram occurs.
  */
 #include "text.h"
 
 #include <stdlib.h>
 
-#define LATER UINT32_C(0x80000000) /* flag of a link: it names the first equal n-gram, not the next of a list */
+/* flag of a link: the link is to the first equal n-gram, not to the next n-gram of a list */
+#define LATER UINT32_C(0x80000000)
 
-/* An n-gram is identified by its end: the number of units of the text up to and including its last unit. */
+/* The n-grams of a text. N-gram number e is the n-gram whose last unit is ids[e - 1]. */
 typedef struct ngrams {
     const int32_t *ids;
     const lzs_stuck_rules *rules;
-    uint32_t *heads;  /* the first n-gram of each list, 0: none */
-    uint32_t *links;  /* (n) by last unit of an n-gram: the next n-gram of its list, or LATER and the first equal one */
-    uint32_t *counts; /* (n) by last unit of a first n-gram: how many n-grams of the window equal it */
+    uint32_t *heads;  /* (n_heads) for each list: its first n-gram, or 0 if the list is empty */
+    /* (n) for the n-gram whose last unit has this index: the next n-gram of its list, or LATER and the first equal
+     * n-gram */
+    uint32_t *links;
+    /* (n) for a first n-gram whose last unit has this index: number of n-grams of the window that equal it */
+    uint32_t *counts;
     uint64_t key;
-    size_t n_heads; /* a power of two */
+    size_t n_heads; /* number of lists, a power of two */
 } ngrams;
 
-/* The first n-gram of the text that equals the n-gram ending at `end`. If there is no earlier one, `end` itself. */
+/* Returns the first n-gram of the text that equals n-gram `end`. If no earlier n-gram equals it, returns `end`. */
 static uint32_t first_of(ngrams *g, uint32_t end) {
     const size_t n = (size_t)g->rules->ngram, n_bytes = n * sizeof *g->ids;
     const int32_t *gram = g->ids + end - n;
@@ -33,7 +38,7 @@ static uint32_t first_of(ngrams *g, uint32_t end) {
     return at ? at : end;
 }
 
-/* Counts the n-gram that ends at `end`, and returns whether the n-gram is old: its window has min_count of its kind. */
+/* Counts n-gram `end`, and returns whether it is old: the window has at least min_count n-grams equal to it. */
 static bool count_ngram(ngrams *g, uint32_t end) {
     const lzs_stuck_rules *rules = g->rules;
     if (end > rules->window && end - rules->window > rules->ngram) { /* an n-gram leaves the window */
@@ -43,12 +48,12 @@ static bool count_ngram(ngrams *g, uint32_t end) {
     return ++g->counts[first_of(g, end) - 1] >= rules->min_count;
 }
 
-/* The score of a text that is read unit by unit, and the stretch that the score belongs to. */
+/* The score of a text that is read unit by unit, and the stretch to which the score belongs. */
 typedef struct scorer {
     const lzs_stuck_rules *rules;
-    lzs_stuck_stretch now; /* the stretch up to where its score was highest, with that score */
+    lzs_stuck_stretch now; /* the current stretch, as it was when its score was highest */
     uint64_t score;
-    uint64_t old; /* old units from now.start on */
+    uint64_t old; /* number of old units from now.start on */
     lzs_stuck_stretch *found;
     size_t capacity, n_found;
 } scorer;
@@ -74,7 +79,8 @@ static void count_unit(scorer *s, uint64_t at, bool old) {
         if (s->score >= s->now.score) s->now = (lzs_stuck_stretch){s->now.start, at + 1, s->old, s->score};
     } else {
         s->score = s->score > s->rules->weight ? s->score - s->rules->weight : 0;
-        if (s->now.score - s->score >= s->rules->threshold) end_stretch(s); /* the score fell by what makes a stretch */
+        /* the score fell by the threshold, which ends the stretch */
+        if (s->now.score - s->score >= s->rules->threshold) end_stretch(s);
     }
 }
 

@@ -1,5 +1,5 @@
-/* text.h - what the files of the text library share: counting characters, stripping white space, and the figures of a
- * piece.
+/* text.h - functions that several files of the text library use: counting characters, stripping white space, and
+ * figures. Figures are the counts of repeated words, lines and paragraphs of lzs_text_figures.
  */
 #ifndef LZS_TEXT_H
 #define LZS_TEXT_H
@@ -12,7 +12,8 @@
 
 /* ---- characters ---- */
 
-/* Counts in blocks whose sums fit in a byte. Compilers turn such loops into instructions on many bytes at once. */
+/* Counts the characters of UTF-8 text. The inner loop sums 128 bytes in one byte, which lets compilers use instructions
+ * on many bytes at once. */
 static inline uint64_t count_characters(const uint8_t *text, size_t n) {
     uint64_t count = 0;
     for (; n >= 128; n -= 128, text += 128) {
@@ -24,21 +25,22 @@ static inline uint64_t count_characters(const uint8_t *text, size_t n) {
     return count;
 }
 
-/* Returns the span without the white space at its two ends (words.c). */
+/* Returns the span without white space at its beginning and its end (words.c). */
 lzs_span lzs_text_strip(const uint8_t *text, lzs_span span);
 
 /* ---- figures (figures.c) ---- */
 
-#define LZS_TEXT_PIECE ((size_t)4 << 20) /* bytes of a piece; a long text adds up the figures of its pieces */
+/* number of bytes of a piece; the figures of a longer text are the sums of the figures of its pieces */
+#define LZS_TEXT_PIECE ((size_t)4 << 20)
 
-/* Does the work of lzs_text_figures, for valid arguments. *longest is the length in words of the longest stretch that
- * occurs twice in the text. It is SIZE_MAX if unknown: for a text of several pieces, or if the search for longer
- * stretches stopped early. */
+/* Does the work of lzs_text_figures without checking the arguments. *longest gets the number of words of the longest
+ * stretch that occurs twice in the text. *longest is SIZE_MAX if the text has several pieces, or if the search for
+ * longer stretches stopped early. */
 lzs_status lzs_text_figures_of(const uint8_t *text, size_t n, const lzs_span *words, const int32_t *ids, size_t n_words,
                                lzs_figures *figures, size_t *longest);
 
-/* Computes the figures of lzs_text_figures with only the words of one piece in memory at a time. LZS_ESPACE if no word
- * ends in some piece. The contents of *figures are then undefined. */
+/* Computes the figures of lzs_text_figures with only the words of one piece in memory at a time. If no word ends in
+ * some piece, returns LZS_ESPACE, and the contents of *figures are undefined. */
 lzs_status lzs_text_figures_by_piece(const uint8_t *text, size_t n, lzs_figures *figures);
 
 #endif

@@ -1,9 +1,9 @@
 /* words.c - splits a text into words or lines, and numbers the distinct ones.
  *
- * White space is what Python's str.split takes for it: the ASCII characters, the control codes 1C to 1F, and the
- * Unicode characters, which have two or three bytes in UTF-8. A table says which bytes are white space and which may
- * begin a longer white-space character. So 64 bytes of ordinary text are turned into 64 bits without a branch. Words
- * begin and end where neighbouring bits differ.
+ * White space is the white space of Python's str.split: ASCII characters, the control codes 1C to 1F, and Unicode
+ * characters of two or three bytes in UTF-8. A table says which bytes are white space and which may begin a longer
+ * white-space character. So 64 bytes of ordinary text are turned into 64 bits without a branch. Words begin and end
+ * where neighbouring bits differ.
  *
  * Distinct spans are numbered through a hash table. Spans with equal hashes are also compared byte by byte.
  */
@@ -11,7 +11,7 @@
 
 /* ---- white space ---- */
 
-enum { OTHER, SPACE, MAYBE }; /* MAYBE is the first byte of a longer character that may be white space */
+enum { OTHER, SPACE, MAYBE }; /* MAYBE is for a byte that may begin a white-space character of several bytes */
 
 static const uint8_t byte_class[256] = {
     ['\t'] = SPACE, ['\n'] = SPACE, ['\v'] = SPACE, ['\f'] = SPACE, ['\r'] = SPACE, [0x1C] = SPACE, [0x1D] = SPACE,
@@ -56,15 +56,15 @@ lzs_span lzs_text_strip(const uint8_t *text, lzs_span span) {
 
 #define BLOCK 64
 
-/* Whether a byte of a block may begin white space of several bytes, as byte_class says. This function and the next are
- * written so that compilers turn them into instructions on many bytes at once. */
+/* Whether a byte of a block may begin white space of several bytes, as byte_class says. Compilers turn this function
+ * and the next one into instructions on many bytes at once. */
 static bool may_have_wide_space(const uint8_t *block) {
     uint8_t some = 0;
     for (size_t i = 0; i < BLOCK; i++) some |= (block[i] == 0xC2) | ((uint8_t)(block[i] - 0xE1) < 3);
     return some;
 }
 
-/* Returns a bit for each byte of a block that is white space by itself. */
+/* Returns a bit for each byte of a block. The bit is set if the byte is white space by itself. */
 static uint64_t ascii_space_bits(const uint8_t *block) {
     uint8_t flags[BLOCK];
     uint64_t bits = 0, eight;
@@ -80,7 +80,7 @@ static uint64_t ascii_space_bits(const uint8_t *block) {
 }
 
 /* Returns a bit for each of up to BLOCK bytes from `at` on. The bit is set if the byte belongs to white space.
- * *space_end is the end of the last white-space character of several bytes. It may lie in the next block. */
+ * *space_end is the end of the last white-space character of several bytes, which may lie in the next block. */
 static uint64_t space_bits(const uint8_t *text, size_t n, size_t at, size_t *space_end) {
     size_t count = n - at < BLOCK ? n - at : BLOCK;
     if (count == BLOCK && at >= *space_end && !may_have_wide_space(text + at)) return ascii_space_bits(text + at);
@@ -151,11 +151,11 @@ lzs_status lzs_split(const uint8_t *text, size_t n, int32_t kind, lzs_span *span
 
 /* ---- numbers of spans ---- */
 
-#define SMALL 65536 /* up to so many spans get a table of twice as many slots from the start, where few of them
-                     * collide */
+/* for fewer spans than this, the table has two slots for each span from the start, so few spans collide */
+#define SMALL 65536
 
-/* What is compared first of a span: its length, and its bytes as one word. The word is 0 unless the span has fewer than
- * 8 bytes and 8 bytes can be loaded from its start. Most spans are words with so few bytes. */
+/* The part of a span that is compared first. `length` is the span's number of bytes. `word` has the span's bytes if
+ * they are fewer than 8 (as in most words) and 8 bytes can be loaded from the start of the span. Else `word` is 0. */
 typedef struct key {
     uint64_t word;
     size_t length;
@@ -175,7 +175,7 @@ static inline key key_of(const uint8_t *text, size_t n, lzs_span span) {
     return (key){word, length, is_short};
 }
 
-/* Whether two spans have the same bytes, given the key of the first. */
+/* Whether two spans have the same bytes. `key` is the key of the first span. */
 static inline bool are_equal(const uint8_t *text, size_t n, lzs_span span, key of_span, lzs_span other) {
     if (other.end - other.start != of_span.length) return false;
     if (of_span.is_short && n - other.start >= sizeof of_span.word) return key_of(text, n, other).word == of_span.word;

@@ -1,8 +1,7 @@
-/* lookup.c - drafts without a model: the end of the text is looked up in the earlier text, and what followed there is
- * drafted.
+/* lookup.c - drafts without a model: the tokens that followed an earlier occurrence of the end of the text.
  *
- * The index is the match index that the LZ penalty uses, over all tokens. Matches are found where text is copied,
- * edited or quoted.
+ * The index is the match index of the LZ penalty (state/match_index.h), over all tokens. Matches are found where text
+ * is copied, edited or quoted.
  */
 #include <string.h>
 
@@ -15,7 +14,7 @@ enum { REBUILT_FROM = 32 }; /* from this many new tokens on, one rebuild is fast
 struct lzs_lookup {
     lzs_match_index index;
     const lzs_kernels *kernels;
-    int32_t *tokens; /* (n of room) the whole text */
+    int32_t *tokens; /* (n of room) tokens of the whole text */
     size_t n, room;
 };
 
@@ -78,7 +77,7 @@ int32_t lzs_lookup_find(const lzs_lookup *lookup, int32_t least, int32_t *tokens
     while (lzs_match_walk_on(&walk, index, lookup->kernels)) {
         for (int32_t i = walk.n - 1; i >= 0; i--) {
             int32_t length = lzs_match_length(index, walk.base - walk.found[i]);
-            if (length <= best) continue; /* of several equally long matches, the nearest */
+            if (length <= best) continue; /* of several longest matches, keep the nearest */
             best = length;
             distance = walk.base - walk.found[i];
         }

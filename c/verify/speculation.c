@@ -2,9 +2,9 @@
  * logits.
  *
  * The sampler accepts a drafted token like any other token. So penalties, masks and detectors of later positions take
- * it into account. The plan of a position is made once, when its token is drafted, and kept. So the target uses the
- * same edits and the same mask to verify the token. The sampler is rewound at most once a block, to the first refused
- * token.
+ * the drafted token into account. The plan of a position is made once, when its token is drafted, and kept. So the
+ * target verifies the token with the same edits and the same mask. The sampler is rewound at most once a block, to the
+ * first refused token.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@ enum { P_MIN_TOKENS = 10 }; /* llama.cpp's draft compares p_min with a softmax o
 /* One position of the block. */
 typedef struct proposal {
     lzs_plan plan;         /* the plan for the target's row; its arrays belong to lzs_speculation */
-    size_t edits_at;       /* offset of its edits in `edits`: after the edits of the previous position */
+    size_t edits_at;       /* offset of the plan's edits in lzs_speculation's `edits` */
     size_t n_shared_edits; /* number of edits of tokens that the draft's vocabulary has; these edits come first */
     size_t q_at, n_q;      /* in mode LZS_SPEC_MRS, offset and length of the distribution from which the token was
                             * drawn */
@@ -30,31 +30,31 @@ struct lzs_speculation {
     lzs_sampler *sampler;
     int32_t mode, max_draft;
     int32_t n_shared; /* both vocabularies have the tokens 0 to n_shared - 1 */
-    int32_t *ends;    /* (n_ends) ascending */
+    int32_t *ends;    /* (n_ends) tokens that end a block, ascending */
     size_t n_ends;
     uint64_t start;      /* the position of the block's first token */
-    bool was_looping;    /* a loop was found, or the text was stuck, before the block */
-    int32_t n;           /* drafted tokens */
-    int32_t *tokens;     /* (max_draft) */
-    proposal *proposals; /* (max_draft) */
-    lzs_edit *edits;     /* (max_draft * max_edits) */
-    size_t max_edits;    /* edits of one position, at most */
-    uint32_t *masks;     /* (max_draft * mask words) */
-    /* Only in mode LZS_SPEC_MRS: */
-    int32_t *q_ids;         /* (max_draft * n_shared) */
-    float *q_probabilities; /* (max_draft * n_shared) */
-    int32_t *p_ids;         /* (n_vocab) */
-    float *p_probabilities; /* (n_vocab) */
+    bool was_looping;    /* whether a loop was found, or the text was stuck, before the block */
+    int32_t n;           /* number of drafted tokens */
+    int32_t *tokens;     /* (n of max_draft) drafted tokens */
+    proposal *proposals; /* (n of max_draft) positions of the block */
+    lzs_edit *edits;     /* (max_draft * max_edits) edits of all positions */
+    size_t max_edits;    /* greatest number of edits of one position */
+    uint32_t *masks;     /* (max_draft * mask words) masks of all positions */
+    /* Distributions of the draft (q) and the target (p), only in mode LZS_SPEC_MRS: */
+    int32_t *q_ids;         /* (max_draft * n_shared) tokens of q, for all positions */
+    float *q_probabilities; /* (max_draft * n_shared) probabilities of q, for all positions */
+    int32_t *p_ids;         /* (n_vocab) tokens of p, for one position */
+    float *p_probabilities; /* (n_vocab) probabilities of p, for one position */
 };
 
-/* ---- life ---- */
+/* ---- creating and freeing ---- */
 
 static int ascending(const void *a, const void *b) {
     int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
     return (x > y) - (x < y);
 }
 
-/* Allocates `rows` times `n` items of `size` bytes. Sets *ok to false if that fails. */
+/* Allocates `rows` times `n` items of `size` bytes. If the allocation fails, sets *ok to false. */
 static void *room(size_t rows, size_t n, size_t size, bool *ok) {
     void *made = rows && n > SIZE_MAX / size / rows ? NULL : lzs_room(NULL, rows * n, size);
     *ok &= made != NULL;
@@ -123,7 +123,8 @@ size_t lzs_speculation_memory(const lzs_speculation *s) {
 
 /* ---- drafting ---- */
 
-/* The number of accepted tokens at which a loop was first found or the text was first stuck; UINT64_MAX if neither. */
+/* The number of accepted tokens at which a loop was first found or the text was first stuck; UINT64_MAX if there is
+ * neither a loop nor a stuck text. */
 static uint64_t found_at(const lzs_sampler *sampler) {
     lzs_loop loop;
     lzs_stuck stuck;
@@ -133,7 +134,7 @@ static uint64_t found_at(const lzs_sampler *sampler) {
     return at;
 }
 
-/* Whether the sampler is where the last draft left it. */
+/* Whether the sampler's text is still the text after the last draft. */
 static bool in_place(const lzs_speculation *s) {
     if (s->n == 0) return true;
     size_t n;
@@ -184,7 +185,7 @@ static lzs_status begin(lzs_speculation *s) {
     return LZS_OK;
 }
 
-/* Appends the drafted token of the position that begin() prepared to the text and to the block. */
+/* Appends the drafted token to the text and to the block. begin() has prepared the token's position. */
 static lzs_status finish(lzs_speculation *s, int32_t token) {
     lzs_status status = lzs_accept(s->sampler, token);
     if (status == LZS_OK) s->tokens[s->n++] = token;
@@ -267,7 +268,7 @@ lzs_status lzs_drafted_plan(const lzs_speculation *s, size_t i, lzs_plan *plan) 
 
 /* ---- verifying ---- */
 
-/* The target's own token at position i. */
+/* Gives the token that the target picks at position i. */
 static lzs_status pick(lzs_speculation *s, const lzs_target *target, const lzs_plan *plan, int32_t i, int32_t *token) {
     if (target->tokens) {
         *token = target->tokens[i];
@@ -277,7 +278,7 @@ static lzs_status pick(lzs_speculation *s, const lzs_target *target, const lzs_p
     return lzs_backend_sample(s->sampler->backend, &target->rows[i], &left, 1, token, NULL);
 }
 
-/* Gives the token at position i of the block according to the target. If it equals the drafted token, that one
+/* Gives the token at position i of the block according to the target. If this is the drafted token, the drafted token
  * stands. */
 static lzs_status judge(lzs_speculation *s, const lzs_target *target, int32_t i, int32_t *token) {
     const proposal *drafted = &s->proposals[i];
@@ -297,8 +298,8 @@ static bool is_end(const lzs_speculation *s, int32_t token) {
     return lzs_find_token(s->ends, s->n_ends, sizeof *s->ends, token) < s->n_ends;
 }
 
-/* Whether the block ends after its first n tokens, which stand. `found` is found_at() with all drafted tokens
- * accepted. */
+/* Whether the block ends after its first n tokens, which stand. `found` is the result of found_at() after all drafted
+ * tokens were accepted. */
 static bool over(const lzs_speculation *s, int32_t n, uint64_t found) {
     if (n == 0) return false;
     return is_end(s, s->tokens[n - 1]) || (found == s->start + (uint64_t)n && !s->was_looping);
@@ -308,7 +309,7 @@ lzs_status lzs_verify(lzs_speculation *s, const float *const *rows, size_t n_row
     return lzs_verify_target(s, &(lzs_target){.rows = rows}, n_rows, verified);
 }
 
-/* The target's token after the block. */
+/* Gives the token that the target picks after the block. */
 static lzs_status pick_last(lzs_speculation *s, const lzs_target *target, int32_t *token) {
     lzs_plan plan;
     lzs_status status = lzs_sampler_plan(s->sampler, &plan);

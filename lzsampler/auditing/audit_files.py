@@ -1,7 +1,8 @@
 """`audit_files`: audits files of any size in several processes, in memory that does not grow with the files.
 
-Shards of files are combined into tasks of about 4 MB. Each task writes its result as a part in a work folder. The
-parts are merged in the order of the files. So the summary does not depend on the schedule of the processes.
+Files are cut into shards, and shards are combined into tasks of about 4 MB. Each task writes its result as a part in a
+work folder. The parts are merged in the order of the files, so the summary does not depend on the timing of the
+processes.
 """
 
 import glob
@@ -43,16 +44,18 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 STDIN = "-"
-SHARD_BYTES = TASK_BYTES = 4 << 20  # small enough that the workers end at about the same time
-_TASK_SHARDS = 1000  # the most shards in a task, when the files are small
+SHARD_BYTES = TASK_BYTES = 4 << 20  # bytes; small tasks let the workers end at about the same time
+_TASK_SHARDS = 1000
 _MAX_WORKERS = 1024
-_COPIED_AT_ONCE = 1 << 20  # bytes
+_COPIED_AT_ONCE = 1 << 20  # number of bytes of stdin that are copied in one step
 
 
 class Progress(NamedTuple):
-    """The progress of an audit: bytes of files (as compressed on the disk), records, and seconds since the start.
+    """The progress of an audit.
 
-    ``resumed``: the bytes that an earlier run audited.
+    ``bytes``: how many of the ``total_bytes`` of the files are audited. A compressed file counts by its size on the
+    disk. ``records``: the number of records that this run audited. ``seconds``: the time since the start. ``resumed``:
+    the number of bytes that an earlier run audited.
     """
 
     bytes: int
@@ -63,11 +66,11 @@ class Progress(NamedTuple):
 
 
 class Audit:
-    """The result of `audit_files`: its ``summary`` and, as an iterator, the records that have findings.
+    """The result of `audit_files`: the ``summary``. A loop over the object yields the records that have findings.
 
-    The records are on the disk, in the order of their files; each iteration reads them again. Without ``resume``, they
-    are in a temporary folder, which is removed with this object or at the end of a ``with`` block. After that only the
-    summary remains, and everything else raises LzsError.
+    The records are on the disk, in the order of their files, and each iteration reads them again. Without ``resume``,
+    the records are in a temporary folder, which is removed with this object or at the end of a ``with`` block. Without
+    the folder, only the summary remains, and everything else raises LzsError.
     """
 
     def __init__(self, summary: Summary, folder: WorkFolder, temporary: TemporaryFolder | None) -> None:
@@ -78,7 +81,7 @@ class Audit:
         return self._open().audited()
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Yield the file, the id and the looping flag of every record, in the order of the files."""
+        """Yield the `Outcome` of every record, looping or not, in the order of the files."""
         return self._open().outcomes()
 
     def _open(self) -> WorkFolder:
@@ -87,11 +90,11 @@ class Audit:
         return self._folder
 
     def to_arrow(self) -> "pyarrow.Table":
-        """Return a row for each loop, with the columns of docs/report.md. MissingExtra if pyarrow is not installed."""
+        """Return a table with a row for each finding (docs/report.md). MissingExtra if pyarrow is not installed."""
         return arrow_table(self)
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """Return a row for each loop, with the columns of docs/report.md. MissingExtra if pandas is not installed."""
+        """Return a data frame with a row for each finding (docs/report.md). MissingExtra if pandas is not installed."""
         return data_frame(self)
 
     def close(self) -> None:
@@ -120,25 +123,25 @@ def audit_files(
     without: str | Path | Iterable[str | Path] = (),
     **rules: "Unpack[RuleOptions]",
 ) -> Audit:
-    """Audit transcripts in files, folders and glob patterns ("-" is stdin); return the figures and the findings.
+    """Audit transcripts in files, folders and glob patterns ("-" is stdin). Return the summary and the findings.
 
     ``format``: one of `lzsampler.auditing.formats.FORMATS`; None detects the format of each file. ``field``: the path
-    of the text within a row, for JSON or Parquet in none of the known formats. ``by``: one or more keys that group the
-    summary: "file", or a key of the rows ("model", "temperature", "eval.kind", ...). The summary's ``absent`` lists the
-    keys that no record has. ``workers``: number of processes; None means one for each core.
+    of the text within a row, if a JSON or Parquet file has none of the known formats. ``by``: one or more keys that
+    group the summary: "file", or a key of the rows ("model", "temperature", "eval.kind", ...). The summary's ``absent``
+    lists the keys that no record has. ``workers``: number of processes; None means a process for each core.
 
     ``tokenizer``: a GGUF file (its vocabulary is enough) or the name of a model; the level "token" needs a tokenizer.
-    ``resume``: a folder that keeps finished work. If a run is interrupted, the same call continues it. ``progress``:
-    called after each part of about 4 MB. ``without``: files and folders to leave out, such as reports. ``rules``: the
-    fields of `Rules`.
+    ``resume``: a folder for the finished work. If a run is interrupted, the same call continues the run.
+    ``progress``: a function that is called after each task of about 4 MB. ``without``: files and folders to leave out,
+    such as reports. ``rules``: the fields of `Rules`.
 
-    The summary counts and lists the parts of files that could not be read, for example because a package is missing. It
-    also counts and lists the files of a folder that were skipped. Raises FileNotFoundError for a path that does not
-    exist; ValueError for bad arguments; LzsError for a ``resume`` folder of another audit, a folder that cannot be
-    written to, or a full disk; MissingExtra if ``tokenizer`` needs a package that is not installed.
+    The summary lists the parts of files that could not be read, for example because a package is missing. It also lists
+    the files of a folder that were skipped. Raises FileNotFoundError for a path that does not exist, and ValueError for
+    bad arguments. Raises LzsError for a ``resume`` folder of another audit, a folder that cannot be written to, or a
+    full disk. Raises MissingExtra if ``tokenizer`` needs a package that is not installed.
     """
     begun = time.monotonic()
-    chosen = Rules(**rules)  # type: ignore[arg-type] # Rules makes tuples of single values
+    chosen = Rules(**rules)  # type: ignore[arg-type] # Rules turns a single value into a tuple
     chosen.check_tokenizer(tokenizer)
     settings = _Settings(chosen, names(by), None if tokenizer is None else find_model(tokenizer))
     processes = integer("workers", usable_cores() if workers is None else workers, 1, _MAX_WORKERS)
@@ -153,7 +156,7 @@ def audit_files(
             raise FileNotFoundError(f"{name} does not exist: give files, folders or patterns of files")
     if resume is not None and STDIN in given:
         raise ArgumentError("resume does not work with stdin, which cannot be read twice: save it to a file first")
-    tokenizer_of(settings.tokenizer)  # if the tokenizer does not load, this fails here and not in a worker
+    tokenizer_of(settings.tokenizer)  # If the tokenizer cannot be loaded, the error is raised here and not in a worker.
     with _copy_of_stdin(STDIN in given) as copy:
         passed: list[BadRecord] = []
         shards, bad = find(
@@ -186,9 +189,9 @@ def audit_files(
         else:
             temporary = TemporaryFolder()
             folder = WorkFolder(temporary.path, lasting=False)
-            weakref.finalize(folder, temporary.close)  # an iterator of the records may outlive the Audit
+            weakref.finalize(folder, temporary.close)  # An iterator of the records may outlive the Audit.
         try:
-            folder.refuse_other()  # before `locked` writes a lock file there
+            folder.refuse_other()  # The check must come before `locked`, which writes a lock file into the folder.
             with locked(folder.path):
                 folder.begin(manifest)
                 try:
@@ -196,7 +199,7 @@ def audit_files(
                 finally:
                     folder.tidy()
             return Audit(_merged(folder), folder, temporary)
-        except BaseException:  # Ctrl-C too
+        except BaseException:  # Ctrl-C is not an Exception.
             if temporary is not None:
                 temporary.close()
             raise
@@ -204,7 +207,7 @@ def audit_files(
 
 @contextmanager
 def _copy_of_stdin(wanted: bool) -> Iterator[Path | None]:
-    """Yield the path of a copy of standard input, which workers can read. The copy is removed at the end."""
+    """Yield the path of a copy of standard input for the workers. The copy is removed at the end."""
     if not wanted:
         yield None
         return
@@ -216,15 +219,15 @@ def _copy_of_stdin(wanted: bool) -> Iterator[Path | None]:
 
 
 def load(folder: str | Path) -> Audit:
-    """Return the audit that `audit_files(..., resume=folder)` wrote. LzsError if it is missing or incomplete."""
+    """Load the audit that `audit_files(..., resume=folder)` wrote. LzsError if the audit is missing or incomplete."""
     work = WorkFolder(Path(folder), lasting=True)
     if not is_audit(folder):
-        raise LzsError(f"{folder} does not hold an audit: give the folder that --resume (resume=) wrote")
+        raise LzsError(f"{folder} contains no audit: give the folder that --resume (resume=) wrote")
     return Audit(_merged(work), work, None)
 
 
 def is_audit(folder: str | Path) -> bool:
-    """Return whether a folder contains an audit, finished or not, that ``resume`` can continue."""
+    """Tell whether a folder contains an audit that ``resume`` can continue. The audit may be finished."""
     return WorkFolder(Path(folder), lasting=True).is_one()
 
 
@@ -244,7 +247,7 @@ class _Settings:
 
 
 def _passed(records: list[BadRecord]) -> dict[str, Any]:
-    """Return the skipped files as counts by reason, ready for JSON."""
+    """Return a packed `Coverage` that counts the skipped files by reason."""
     counts = coverage.Coverage()
     for record in records:
         counts.pass_over(record.file, record.reason)
@@ -253,24 +256,23 @@ def _passed(records: list[BadRecord]) -> dict[str, Any]:
 
 class _Task(NamedTuple):
     number: int
-    size: int  # bytes
-    shards: tuple[tuple[int, Shard], ...]  # with their numbers among all shards
+    size: int  # sum of the shards' sizes in bytes
+    shards: tuple[tuple[int, Shard], ...]  # number of each shard among all shards, and the shard
 
 
 def _identity(path: str | Path) -> list[int]:
-    """Return the identity of a file's content: its size in bytes and its time of change in ns."""
+    """Return what identifies the content of a file: its size in bytes and its modification time in ns."""
     status = os.stat(path)
     return [status.st_size, status.st_mtime_ns]
 
 
 def _is_in(file: str, left_out: list[str]) -> bool:
-    """Return whether a file, or a folder that contains the file, is in ``left_out`` (real paths)."""
+    """Return whether ``left_out`` (real paths) contains a file, or a folder that contains the file."""
     path = os.path.realpath(file) if left_out else ""
     return any(path == other or path.startswith(other + os.sep) for other in left_out)
 
 
 def _tasks(shards: list[Shard]) -> list[_Task]:
-    """Combine neighbouring shards into tasks."""
     tasks: list[_Task] = []
     current: list[tuple[int, Shard]] = []
     size = 0
@@ -309,7 +311,7 @@ def _work(
 def _audit_task(
     shared: tuple[WorkFolder, _Settings], task: _Task, skipped: Mapping[int, str], start: Callable[[int], None]
 ) -> tuple[int, int]:
-    """Audit a task and write its part. Return the task's bytes and number of records. Runs in a worker."""
+    """Audit a task in a worker and write its part. Return the task's bytes and number of records."""
     folder, settings = shared
     summary = Summary({}, settings.by)
     with folder.part(task.number, summary, skipped=len(skipped)) as part:

@@ -1,4 +1,4 @@
-"""`audit_texts`: audits texts in memory, without files, and returns loop rates with their intervals."""
+"""`audit_texts`: audits texts that are in memory, and returns loop rates with confidence intervals."""
 
 import json
 import warnings
@@ -25,28 +25,28 @@ def audit_texts(
     tokenizer: Tokenizer | None = None,
     **rules: "Unpack[RuleOptions]",
 ) -> Summary:
-    """Audit texts in this process, in sequence, and return the figures: `audit_files` without files.
+    """Audit texts one after the other in this process, and return the same figures as `audit_files`.
 
-    For the intervals, each text counts as a separate conversation. In a file, records that share an id count as one
-    conversation.
+    For the confidence intervals, each text counts as a separate conversation. (In files, records that share an id count
+    as one conversation.)
 
     ``texts``: strings, or pairs of a string and a mapping of its properties, such as ``(text, {"model": "a", "seed":
-    1})``. Texts are read one by one and not kept. Reasoning between a model's marks, such as ``<think>``, is audited as
+    1})``. Texts are read one by one and not kept. Reasoning between a model's tags, such as ``<think>``, is audited as
     a separate field, as in files.
 
-    ``by``: one or more keys of these mappings, which group the summary. A text that lacks a key is in the group ""; a
-    UserWarning names a key that all texts lack. ``tokenizer``: as for `lzsampler.audit`. ``rules``: the fields of
-    `Rules`.
+    ``by``: one or more keys of the mappings; they group the summary. If a text lacks a key, the text is in the group
+    "". If all texts lack a key, a UserWarning names the key. ``tokenizer``: as for `lzsampler.audit`. ``rules``: the
+    fields of `Rules`.
 
         summary = audit_texts((row.text, {"model": row.model}) for row in rows, by="model")
-        summary.loop_rate, wilson(summary.total.looping, summary.total.records)   # of lzsampler.util.stats
+        summary.loop_rate, wilson(summary.total.looping, summary.total.records)   # wilson of lzsampler.util.stats
 
-    ``summary.worst`` names texts by their number, from 0. TypeError for an element that is neither a text nor such a
-    pair, ValueError for settings out of range.
+    ``summary.worst`` names texts by their number in ``texts``, from 0. TypeError for an element that is neither a text
+    nor a pair of a text and a mapping; ValueError for settings out of range.
     """
     if isinstance(texts, str):
         raise ArgumentTypeError("texts must be a list of texts, got one text: put it in a list, or use lzsampler.audit")
-    settings = Rules(**rules)  # type: ignore[arg-type] # Rules makes tuples of single values
+    settings = Rules(**rules)  # type: ignore[arg-type] # Rules turns a single value into a tuple
     settings.check_tokenizer(tokenizer)
     keys = names(by)
     found = Summary({}, keys)
@@ -62,5 +62,5 @@ def audit_texts(
     whole = Summary(json.loads(json.dumps(asdict(settings))), keys)
     whole.merge(found)
     for key in whole.absent:
-        warnings.warn(f"by={key!r}: no text has {key!r}", stacklevel=3)  # 3, since `takes_rules` is between
+        warnings.warn(f"by={key!r}: no text has {key!r}", stacklevel=3)  # `takes_rules` adds a frame
     return whole

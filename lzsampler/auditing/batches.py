@@ -1,4 +1,4 @@
-"""`BatchAudit`: the audit as a step of a data pipeline, for batches of rows as Apache Arrow tables."""
+"""`BatchAudit`: the audit as a step of a data pipeline. It takes and returns Apache Arrow tables."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
@@ -20,17 +20,18 @@ _COLUMNS = ("looping", "stuck", "rules", "findings", "error")
 
 @dataclass(frozen=True)
 class BatchAudit:
-    """A function from a batch of rows to the same rows, with the findings of an audit of one column.
+    """A function that audits one column of a batch of rows, and adds columns with the findings.
 
-    The function keeps no state and can be pickled, so any number of processes can run it: `map_batches` of Ray Data,
-    `mapInArrow` of Spark, `map` of Hugging Face datasets (docs/pipelines.md).
+    The function keeps no state and can be pickled, so any number of processes can run it. Give it to `map_batches` of
+    Ray Data or `map` of Hugging Face datasets, and its method `each` to `mapInArrow` of Spark (docs/pipelines.md).
 
-    ``column``: texts, or conversations (lists of messages), whose model messages are audited. ``prefix``: the start of
-    the names of the new columns. ``rules``: what counts as a loop.
+    ``column``: the name of a column of texts or of conversations (lists of messages). In a conversation, the model's
+    messages are audited. ``prefix``: the start of the names of the new columns. ``rules``: what counts as a loop.
 
-    The new columns are ``looping`` and ``stuck`` (bool); ``rules`` (list of string: the codes of the findings);
-    ``findings`` (list of structs: the fields of `Finding`, and ``message``, the number of the model's message in a
-    conversation, from 0); and ``error`` (the reason why a row could not be read). All are null if a row has no text.
+    The new columns are ``looping`` and ``stuck`` (bool), ``rules`` (the codes of the findings, list of string),
+    ``findings`` (list of structs) and ``error`` (the reason why a row could not be read). A struct has the fields of
+    `Finding` and ``message``. In a conversation, ``message`` is the number, from 0, of the message among the model's
+    messages that do not only call tools. If a row has no text, all new columns are null.
     """
 
     column: str = "text"
@@ -38,7 +39,7 @@ class BatchAudit:
     rules: Rules = field(default_factory=Rules)
 
     def __post_init__(self) -> None:
-        """Refuse bad values here, since they would otherwise fail at the first row, in another process."""
+        """Refuse bad values here. Otherwise they would raise an error at the first row, in another process."""
         for name, value, kind in (
             ("column", self.column, str),
             ("prefix", self.prefix, str),
@@ -49,10 +50,11 @@ class BatchAudit:
         self.rules.check_tokenizer(None)
 
     def __call__(self, batch: _Batch) -> _Batch:
-        """Return a ``pyarrow.Table`` or ``RecordBatch`` with the new columns; they replace columns of the same names.
+        """Return a ``pyarrow.Table`` or ``RecordBatch`` with the new columns. The new columns replace columns of the
+        batch that have the same names.
 
-        ValueError if the column does not exist; TypeError for anything but an Arrow table. A row that cannot be read
-        does not stop a pipeline: it has an error instead of findings.
+        A row that cannot be read has an ``error`` instead of findings, and does not stop the pipeline. ValueError if
+        the column does not exist; TypeError if ``batch`` is not an Arrow table or record batch.
         """
         arrow = _arrow()
         if not isinstance(batch, arrow.Table | arrow.RecordBatch):
@@ -71,11 +73,11 @@ class BatchAudit:
         return result
 
     def each(self, batches: "Iterable[pyarrow.RecordBatch]") -> "Iterator[pyarrow.RecordBatch]":
-        """Yield the result for each batch: the form in which Spark calls a function."""
+        """Yield the result for each batch, as `mapInArrow` of Spark needs it."""
         yield from map(self, batches)
 
     def schema(self, schema: "pyarrow.Schema") -> "pyarrow.Schema":
-        """Return the schema of the results. ``schema``: the schema of the batches."""
+        """Return the schema of the results for batches that have ``schema``."""
         arrow = _arrow()
         numbers: dict[Any, Any] = {int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}
         of_finding = [(each.name, numbers.get(each.type, arrow.string())) for each in fields(Finding)]
@@ -86,7 +88,6 @@ class BatchAudit:
         return arrow.schema([each for each in schema if each.name not in names] + added, metadata=schema.metadata)
 
     def _row(self, value: Any) -> dict[str, Any]:
-        """Return the new columns of a row."""
         try:
             if isinstance(value, UnicodeDecodeError):
                 raise TypeError("the text is not UTF-8")
@@ -108,9 +109,9 @@ class BatchAudit:
 
 
 def _values(column: Any) -> Iterator[Any]:
-    """Yield the values of a column as Python objects. For text that is not UTF-8, yield the error.
+    """Yield the values of a column as Python objects.
 
-    Arrow does not check whether text is UTF-8.
+    Arrow does not check whether text is UTF-8. For a text that is not UTF-8, yield the UnicodeDecodeError.
     """
     for value in column:
         try:

@@ -1,4 +1,4 @@
-"""`Clusters`: sums over the records of each conversation, for intervals that allow for their dependence."""
+"""`Clusters`: counts the records of each conversation, for confidence intervals of dependent records."""
 
 from array import array
 from hashlib import blake2b
@@ -20,17 +20,17 @@ _COLUMNS = ("records", "looping", "literal", "stuck")
 def key_of(audited: Audited) -> int:
     """Return a 64-bit hash of a record's conversation.
 
-    Among a million conversations, two have equal hashes with probability 3e-8.
+    The probability that two of a million conversations have the same hash is 3e-8.
     """
     name = f"{audited.file}\0{audited.conversation or audited.id}".encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(name, digest_size=8).digest(), "big")
 
 
 class Clusters:
-    """Counts of records, in all and with each `Property`, for each conversation.
+    """For each conversation, the number of its records, and the number of records with each `Property`.
 
-    Consecutive records of one conversation share an entry of 24 bytes. If a conversation has several entries, they are
-    added up only when the counts are read.
+    Consecutive records of one conversation share an entry of 24 bytes. A conversation may have several entries, which
+    are added up when the counts are read.
     """
 
     def __init__(self) -> None:
@@ -66,16 +66,16 @@ class Clusters:
 
     @property
     def conversations(self) -> int:
-        """Number of conversations; equal to the number of records if all are independent."""
+        """The number of conversations. If all records are independent, this is the number of records."""
         return int(self._by_conversation()["records"].size)
 
     def interval(self, of: Property) -> Interval:
-        """Return the interval of the share of records with a property (`lzsampler.util.clustered.clustered`)."""
+        """Return the confidence interval of the share of records with a property (`lzsampler.util.clustered`)."""
         sums = self._by_conversation()
         return clustered(sums[of], sums["records"])
 
     def _by_conversation(self) -> dict[str, npt.NDArray[np.int64]]:
-        """Return int64[m], one entry for each conversation, for "records" and each property."""
+        """Return the counts by name: "records" and each property. Each int64[m] has a count for each conversation."""
         if self._added_up is None:
             keys, place = np.unique(np.array(self._keys, np.uint64), return_inverse=True)
             self._added_up = {
@@ -90,7 +90,7 @@ class Clusters:
 
     @classmethod
     def unpack(cls, packed: list[list[int]]) -> "Clusters":
-        """Return the Clusters that `pack` packed. ValueError or TypeError for anything else."""
+        """Return the `Clusters` that were packed by `pack`. ValueError or TypeError for anything else."""
         made = cls()
         keys, *columns = packed
         try:

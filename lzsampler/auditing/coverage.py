@@ -1,4 +1,4 @@
-"""`Coverage`: the files that an audit read, with their formats, and what it could not read, by file and reason."""
+"""`Coverage`: counts the files and records that an audit read, and what it could not read, by file and reason."""
 
 import re
 from collections.abc import Mapping
@@ -8,15 +8,15 @@ from typing import Any
 from ..util.typed import checked, of
 from .records import BadRecord, FileRead
 
-LISTED = 1_000  # the most files, and pairs of a file and a reason, that are named
-NAMED = 5  # the most skipped files that are named for a reason
+LISTED = 1_000  # maximum length of `Coverage.files` and of `Coverage.unread`
+NAMED = 5  # maximum length of `Passed.files`
 
 _NUMBER = re.compile(r"\d[\d,.]*")
 
 
 @dataclass
 class FileCount:
-    """A file that was read: its format, and its numbers of records and of bad records."""
+    """The format of a file, the number of its records that were read, and the number of its bad records."""
 
     format: str
     records: int = 0
@@ -25,7 +25,10 @@ class FileCount:
 
 @dataclass
 class Unread:
-    """The parts of a file that could not be read for one reason: their number, and the first of them."""
+    """The parts of a file that could not be read for one reason.
+
+    ``line``: the line of the first such part. ``count``: the number of parts.
+    """
 
     line: int
     reason: str
@@ -34,7 +37,7 @@ class Unread:
 
 @dataclass
 class Passed:
-    """The files of a folder that were skipped for one reason: their number, and the first of them."""
+    """The number of files that were skipped for one reason, and the names of the first `NAMED` files."""
 
     count: int = 0
     files: list[str] = field(default_factory=list)
@@ -44,9 +47,10 @@ class Passed:
 class Coverage:
     """The files that an audit read, and what it did not read.
 
-    ``formats``: for each format, the numbers of files and of records. ``files``: the first files. ``unread``: the first
-    parts that could not be read, by file and reason; reasons that differ only in numbers count as one. ``unread_rest``:
-    the number of bad records not in ``unread``. ``passed``: the skipped files of folders, by reason.
+    ``formats``: [number of files, number of records] of each format. ``files``: the counts of the first 1,000 files.
+    ``unread``: the first 1,000 pairs of a file and a reason. Parts of the file could not be read for this reason.
+    Reasons that differ only in numbers count as one. ``unread_rest``: the number of bad records not in ``unread``.
+    ``passed``: the skipped files of folders, by reason.
     """
 
     formats: dict[str, list[int]] = field(default_factory=dict)
@@ -58,7 +62,7 @@ class Coverage:
     _file: FileCount | None = field(default=None, repr=False, compare=False)
 
     def begin(self, read: FileRead) -> None:
-        """Count a file, or a further piece of a file. Its records follow."""
+        """Count a file unless it is counted already. The next calls of `record` are about this file."""
         counts = self.formats.setdefault(read.format, [0, 0])
         counts[0] += not read.again
         self._format = read.format
@@ -67,7 +71,7 @@ class Coverage:
             self._file = self.files[read.file] = FileCount(read.format)
 
     def record(self) -> None:
-        """Count a record of the latest file."""
+        """Count a record of the file that `begin` was last called with."""
         if self._format:
             self.formats[self._format][1] += 1
             if self._file is not None:
@@ -80,7 +84,7 @@ class Coverage:
         self._count(bad.file, bad.line, bad.reason, 1)
 
     def pass_over(self, file: str, reason: str) -> None:
-        """Count a file of a folder that was not read, or that is of a kind that the audit does not read."""
+        """Count a skipped file of a folder."""
         passed = self.passed.setdefault(reason, Passed())
         passed.count += 1
         if len(passed.files) < NAMED:
@@ -117,11 +121,11 @@ class Coverage:
 
     @property
     def n_files(self) -> int:
-        """Number of files that were read."""
+        """The number of files that were read."""
         return sum(files for files, _ in self.formats.values())
 
     def to_json(self) -> dict[str, Any]:
-        """Return the part of summary.json that docs/audit_summary.md describes."""
+        """Return the entries "formats", "files", "unread" and "passed_over" of summary.json (docs/audit_summary.md)."""
         return {
             "formats": {
                 format: {"files": files, "records": records}
@@ -142,7 +146,7 @@ class Coverage:
         }
 
     def pack(self) -> dict[str, Any]:
-        """Return all counts as JSON, for `unpack`."""
+        """Return all counts, ready for JSON and for `unpack`."""
         return {
             "formats": self.formats,
             "files": [[file, count.format, count.records, count.bad] for file, count in self.files.items()],
@@ -153,7 +157,7 @@ class Coverage:
 
 
 def unpack(packed: Mapping[str, Any]) -> Coverage:
-    """Return the Coverage that `Coverage.pack` packed."""
+    """Return the `Coverage` that was packed by `Coverage.pack`."""
     formats = {format: [files, records] for format, (files, records) in packed["formats"].items()}
     coverage = Coverage(formats=of(formats, dict[str, list[int]]))
     coverage.files = {of(file, str): checked(FileCount(*count)) for file, *count in packed["files"]}

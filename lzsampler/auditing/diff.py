@@ -1,4 +1,4 @@
-"""`compare`: compares two audits of answers to the same prompts, record by record, and tests for chance."""
+"""`compare`: compares two audits of answers to the same prompts, and tests whether the difference may be chance."""
 
 import os
 from collections import Counter
@@ -11,21 +11,22 @@ from ..util.clustered import clustered, difference_interval, flip_test, group_te
 from ..util.stats import CONFIDENCE, Interval
 from .work_folder import Outcome
 
-VERSION = 1  # of `to_json`
+VERSION = 1  # version of the format of `Comparison.to_json`
 ALPHA = 0.05
 
 
-# The name of the file; the id; whether the id is from the file (if not, it is a line number); the model, if records are
-# told apart by it, or "".
+# The name of a record has four parts: the name of its file, its id, a flag, and its model. The flag is False if the id
+# is a line number. The model is "" unless the record is one of `_modelled`.
 _Name = tuple[str, str, bool, str]
-_Key = tuple[str, str, bool, str, int]  # the name, and the number of earlier records with the same name
-_Names = dict[str, str]  # names of files by their paths
+_Key = tuple[str, str, bool, str, int]  # name of a record, and number of earlier records with the same name
+_Names = dict[str, str]  # name of each file by its path
 
 
 class Pair(NamedTuple):
-    """A record that is in both audits. ``record_a``, ``record_b``: its number in ``file_a``, ``file_b``, from 0.
+    """A pair of records, one from each audit.
 
-    If records were paired by prompt and seed, ``id`` is the prompt and the seed.
+    ``id``: the id that the records share, or the prompt and seed. ``record_a`` and ``record_b``: the numbers of the
+    records in ``file_a`` and ``file_b``, from 0.
     """
 
     id: str
@@ -37,33 +38,33 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """What changed from A to B among the ``records`` records that are in both.
+    """What changed from A to B. ``records``: the number of pairs of records.
 
-    If no record is in both, ``paired`` is False, and all records of A are compared with all of B, as two groups.
+    If no records are paired, ``paired`` is False, and all records of A are compared with all records of B, as two
+    groups.
 
-    ``newly``: records that loop only in B. ``cured``: records that loop only in A. ``still``: records that loop in
-    both. ``records_a``: how many records of A are compared. ``looping_a``: how many of these loop. ``records_b`` and
-    ``looping_b``: the same for B. ``conversations``: how many conversations the compared records have; if nothing is
-    paired, in A and B together. ``only_a``, ``only_b``: how many records of A, and of B, have no partner. These records
-    count nowhere else.
+    ``newly``: pairs that loop only in B. ``cured``: pairs that loop only in A. ``still``: pairs that loop in both.
+    ``records_a`` and ``records_b``: how many records of A and of B are compared. ``looping_a`` and ``looping_b``: how
+    many of the compared records loop. ``conversations``: the number of conversations of the pairs. If nothing is
+    paired, it is the number of conversations of A and B together. ``only_a`` and ``only_b``: how many records of A and
+    of B are in no pair.
 
-    ``by_number``: pairs of records without an id in their file. Such records are paired by line, which is right only if
-    both sides have the same order. ``by_prompt``: pairs of the same prompt and seed under different settings. Such
-    pairs are made if two evaluations, each of one setting, have no id in common. ``by_order``: pairs whose id several
-    records of a file share. Such records are paired in their order.
+    ``by_number``: the number of pairs of records without ids. Such records are paired by line, which is right only if
+    both sides have the same order. ``by_prompt``: the number of pairs of the same prompt and seed under different
+    settings. Such pairs are made if two evaluations, each of one setting, have no id in common.
+    ``by_order``: the number of pairs whose id several records of a file share. Such records are paired in their order.
 
-    ``few``: whether fewer than half of the records of a side are compared. Texts of an evaluation do not count here,
-    since the other evaluation may have other settings. ``repeated_a``, ``repeated_b``: the number of records of A, and
-    of B, whose id an earlier record of the same file has; both belong to one conversation.
+    ``few``: whether fewer than half of the records of a side are compared. Texts of an evaluation do not count here:
+    their settings may be missing in the other evaluation. ``repeated_a`` and ``repeated_b``: how many records of A and
+    of B have the id of an earlier record of the same file. Records with the same id belong to one conversation.
 
-    ``stuck_a``, ``stuck_b``: the number of pairs whose record in A, or in B, is stuck (LZR011). The verdict does not
-    depend on stuck records. ``difference``: the loop rate of B minus the loop rate of A, -1..1. ``interval``: the
-    interval of ``difference``, from `paired_difference`. If nothing is paired, it is Newcombe's, from the intervals of
-    the two rates.
+    ``stuck_a`` and ``stuck_b``: how many of the compared records of A and of B are stuck (LZR011). The verdict does not
+    depend on stuck records. ``interval``: the confidence interval of ``difference``, from `paired_difference`. If
+    nothing is paired, it is Newcombe's interval, made of the intervals of the two rates.
 
-    ``p``: the two-sided mid-p of a permutation test over conversations. For pairs, it swaps the sides of each
-    conversation (`flip_test`; McNemar's test if each has one record). For groups, it assigns each conversation to A or
-    B (`group_test`).
+    ``p``: the two-sided mid-p of a permutation test over conversations. For pairs, the test swaps the sides of each
+    conversation (`flip_test`). If each conversation has one record, this is McNemar's test. For groups, the test
+    assigns each conversation to A or B (`group_test`).
     """
 
     paired: bool
@@ -101,13 +102,13 @@ class Comparison:
 
     @property
     def difference(self) -> float:
-        """Loop rate of B minus loop rate of A."""
-        if self.paired:  # from integers, so that only one operation rounds
+        """Loop rate of B minus loop rate of A, -1..1."""
+        if self.paired:  # The difference of integers is exact, so only the division rounds.
             return (len(self.newly) - len(self.cured)) / self.records
         return self.rate_b - self.rate_a
 
     def verdict(self, alpha: float = ALPHA) -> str:
-        """Return "worse" or "better" (B than A) when p < ``alpha``, else "no significant difference"."""
+        """Return whether B is "worse" or "better" than A if p < ``alpha``, else "no significant difference"."""
         if self.p >= alpha or not self.difference:
             return "no significant difference"
         return "worse" if self.difference > 0 else "better"
@@ -132,18 +133,18 @@ class Comparison:
 def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
     """Compare the outcomes of two audits (`Audit.outcomes`), paired by id.
 
-    If both sides have several files, partners are in files of the same name, relative to the folder that holds all
-    files of a side. If the sides share no file name, or each side is one file, ids alone decide.
+    If both sides have several files, records are paired within files of the same name. A name is relative to the folder
+    that contains all files of its side. If the sides share no file name, or each side is one file, ids alone decide.
 
-    If several records have the same id, and the two sides have a model in common under that id, records of one model
-    are partners. The remaining records, such as several answers to a prompt, are paired in order: the first record of A
-    with the first record of B, and so on. If a record has no id, its line number serves as id. Its partner is never a
-    record that has this number as its own id.
+    If several records have the same id, and a model has such records on both sides, only records of the same model are
+    paired. If several records still match, such as several answers to a prompt, the records are paired in their order.
+    If a record has no id, its line number serves as id. Such a record is never paired with a record that has this
+    number as its id in the file.
 
-    If no record is in both, and each side is an evaluation of one setting, texts are paired by prompt and seed.
-    Otherwise all of A is compared with all of B, as two groups of conversations.
+    If no records can be paired, and each side is an evaluation of one setting, texts are paired by prompt and seed. If
+    there are still no pairs, all of A is compared with all of B, as two groups of conversations.
 
-    LzsError if a side is empty, or if the same id is in several files and the names of the files differ.
+    LzsError if a side is empty, or if the same id is in several files of a side and ids alone decide.
     """
     left, right = list(a), list(b)
     names_a, names_b = _names(left), _names(right)
@@ -206,7 +207,7 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
 
 
 def _of_groups(left: list[Outcome], right: list[Outcome], names_a: _Names, names_b: _Names) -> Comparison:
-    """Compare all records of two sides that have no record in common."""
+    """Compare two sides without pairs, as two groups of records."""
     sides = []
     for outcomes, names in ((left, names_a), (right, names_b)):
         records: Counter[tuple[str, str]] = Counter()
@@ -245,7 +246,7 @@ def _of_groups(left: list[Outcome], right: list[Outcome], names_a: _Names, names
 
 
 def _names(outcomes: list[Outcome]) -> dict[str, str]:
-    """Return the name of each file, relative to the folder that holds all files."""
+    """Return the name of each file, relative to the folder that contains all files."""
     files = dict.fromkeys(outcome.file for outcome in outcomes)
     folders = [os.path.dirname(os.path.abspath(file)) for file in files]
     common = os.path.commonpath(folders) if folders else ""
@@ -253,7 +254,7 @@ def _names(outcomes: list[Outcome]) -> dict[str, str]:
 
 
 def _check_ids(outcomes: list[Outcome]) -> None:
-    """Raise LzsError if an id is in two files: without file names, it is unclear which record is meant."""
+    """Raise LzsError if an id is in two files, since ids alone then do not identify the records."""
     file_of: dict[str, str] = {}
     for outcome in outcomes:
         file = file_of.setdefault(outcome.id, outcome.file)
@@ -269,7 +270,7 @@ def _repeated(outcomes: list[Outcome]) -> int:
 
 
 def _modelled(left: list[Outcome], right: list[Outcome], names_a: _Names, names_b: _Names) -> set[_Name]:
-    """Return the names that several records of a side share, if both sides have a model in common under the name."""
+    """Return the names that several records of a side share and that both sides have for the same model."""
     sides: list[dict[_Name, list[str]]] = []
     for side, names in ((left, names_a), (right, names_b)):
         models: dict[_Name, list[str]] = {}
@@ -298,7 +299,10 @@ def _keyed(outcomes: list[Outcome], names: _Names, modelled: set[_Name]) -> dict
 
 
 def _by_prompt(outcomes: list[Outcome], names: _Names) -> dict[_Key, Outcome]:
-    """Return the texts of an evaluation by prompt and seed; empty unless each prompt and seed has one text."""
+    """Return the texts of an evaluation by prompt and seed.
+
+    If a record is not of an evaluation, or two texts have the same prompt and seed, the dict is empty.
+    """
     keyed: dict[_Key, Outcome] = {
         (names[one.file], one.counterpart, True, "", 0): one for one in outcomes if one.counterpart
     }
@@ -310,5 +314,8 @@ def _pairs(left: dict[_Key, Outcome], right: dict[_Key, Outcome]) -> list[tuple[
 
 
 def _conversation(name: str, outcome: Outcome) -> tuple[str, str]:
-    """Return the key of a record's conversation, in the file of this name. Records with the same key are dependent."""
+    """Return the key of a record's conversation.
+
+    ``name``: the name of the record's file. Records with equal keys are dependent.
+    """
     return name, outcome.conversation or outcome.id

@@ -1,4 +1,4 @@
-"""`audit`: finds what repeats in a text, where, and by which rule (docs/audit.md)."""
+"""`audit`: finds the stretches of a text that repeat, and names the rule for each (docs/audit.md)."""
 
 import os
 from collections import Counter
@@ -38,29 +38,29 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Tokenizer = Callable[[str], tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]
-"""A function that takes a text. It returns token ids, int32[n], and where each token starts, in characters, int64[n],
-in ascending order."""
+"""A function that takes a text. It returns the token ids, int32[n], and the start of each token in characters,
+int64[n], in ascending order."""
 
-UNIT = 200  # the most characters of a unit that a finding keeps
-MOST = 1000  # the most loops that are listed for a field at one level: the longest ones
+UNIT = 200  # maximum length of `Finding.unit` in characters
+MOST = 1000  # maximum number of loops that are listed for a field at one level; the longest loops are listed
 
-_CHARACTERS_PER_TOKEN = 4  # an estimate, without a tokenizer
-_PIECE = 4096  # characters of a unit that are read at once
-_LONG = 4  # data in the middle of a text is a loop if its copies have 4 * `Rules.length` characters together
-_WORDS = 4  # a sentence has at least 4 different plain words; a name in data has two or three
-_LETTERS = 20  # letters of plain words that near copies need for each changing number
+_CHARACTERS_PER_TOKEN = 4  # assumed length of a token if there is no tokenizer
+_PIECE = 4096  # number of characters of a unit that `_distinct` reads at once
+_LONG = 4  # Data in the middle of a text is a loop if its copies together have 4 * `Rules.length` characters.
+_WORDS = 4  # minimum number of different words of a sentence; names in data have two or three words
+_LETTERS = 20  # minimum number of letters in the words of near copies, for each number that changes
 _LETTERS_OF_MANY = 12  # replaces _LETTERS if there are at least `Rules.copies` near copies
-_COMPARED = 8  # the numbers of at most 8 near copies are compared
+_COMPARED = 8  # maximum number of near copies whose numbers are compared
 _FIGURES = 4 << 20  # bytes; C computes the figures of a longer text in pieces (lzs_text_figures)
 _LONG_TEXT = 1 << 20  # bytes; in a longer text, the middle of a loop is left out of further scans
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The findings of `audit`. `lzsampler.auditing.records` and docs/audit.md describe ``findings`` and ``metrics``.
+    """The result of `audit`. `lzsampler.auditing.records` and docs/audit.md describe ``findings`` and ``metrics``.
 
-    ``looping``: whether there is a significant loop. ``literal``: whether any unit occurs 20 times in a row. This is
-    the definition of arXiv 2504.20131 taken literally; most source code meets it.
+    ``looping``: whether there is a significant loop. ``literal``: whether any unit occurs 20 times in a row, which is
+    literally the definition of a loop in arXiv 2504.20131. Most source code meets this definition.
     """
 
     looping: bool
@@ -76,17 +76,17 @@ def audit(
     tokenizer: Tokenizer | None = None,
     **rules: "Unpack[RuleOptions]",
 ) -> Report:
-    """Return what repeats in a text, or in tokens (ids of 0 or more), by ``rules``: the fields of `Rules`.
+    """Find what repeats in a text, or in tokens (ids of 0 or more). ``rules``: the fields of `Rules`.
 
-    Reasoning between a model's marks, such as ``<think>``, is audited as a separate field, as in files. The offsets of
-    findings are in characters of the whole text (code points), or in tokens. Every loop is found: lzsampler audits the
-    whole text, and never counts by hashes alone. ``tokenizer``: splits the text into tokens, for the level "token" and
-    for counting wasted tokens. The speed is about 30 MB/s; the scans release the GIL.
+    Reasoning between a model's tags, such as ``<think>``, is audited as a separate field, as in files. The offsets of
+    findings are in characters of the whole text (code points), or in tokens. Every loop is found, since the whole text
+    is compared exactly, and not by hashes. ``tokenizer``: splits the text into tokens, for the level "token" and for
+    counting wasted tokens. The speed is about 30 MB/s, and the scans release the GIL.
 
-    A string is always a text, even if it names a file: `audit_files` reads files. ValueError for values out of range,
+    A string is always a text, even if it names a file; `audit_files` reads files. ValueError for values out of range,
     TypeError for unknown rules and for a value that is neither a text nor tokens.
     """
-    settings = Rules(**rules)  # type: ignore[arg-type] # Rules makes tuples of single values
+    settings = Rules(**rules)  # type: ignore[arg-type] # Rules turns a single value into a tuple
     if isinstance(text_or_tokens, str):
         settings.check_tokenizer(tokenizer)
         fields = fields_of(text_or_tokens)
@@ -109,7 +109,7 @@ def _moved(finding: Finding, by: int) -> Finding:
 
 
 def audit_record(record: Record, rules: Rules, tokenizer: Tokenizer | None = None) -> Audited:
-    """Return what repeats in a record's fields. Offsets are as in `Finding`, in tokens if a field has only tokens."""
+    """Return what repeats in a record's fields. The offsets of findings are as in `Finding`."""
     metrics, findings, literal, begins = Metrics(), [], False, None
     for field in record.fields:
         if field.text or field.tokens is None:
@@ -144,7 +144,7 @@ def audit_record(record: Record, rules: Rules, tokenizer: Tokenizer | None = Non
 
 
 def _onset(found: "_FieldAudit", field: Field, rules: Rules) -> float | None:
-    """Return where the first loop has its onset (`onset`), as a share of the field; None if nothing loops."""
+    """Return the `onset` of the field's first loop, as a share of the field; None if no loop is reported."""
     if not found.found:
         return None
     loops = [finding for finding in found.findings() if finding.rule in LOOPING and finding.rule in rules.reported]
@@ -154,9 +154,9 @@ def _onset(found: "_FieldAudit", field: Field, rules: Rules) -> float | None:
 
 
 class _Stretches(NamedTuple):
-    """Repeating stretches, one per index. ``copies``: the number of copies, float64[n].
+    """Repeating stretches: stretch i has ``start[i]``, ``end[i]``, ``period[i]`` and ``copies[i]`` copies.
 
-    ``start``, ``end`` and ``period``: int64[n], in characters or tokens of the field, or in bytes of its UTF-8.
+    The offsets are in characters or tokens of a field, or in bytes of its UTF-8.
     """
 
     start: Offsets
@@ -174,27 +174,28 @@ _NO_MIDDLE = Middle()
 
 
 class _FieldAudit:
-    """The findings of one field, made level by level: exact loops before near ones.
+    """The audit of one field, level by level. Exact loops come before near loops.
 
-    The first level that finds a stretch claims its characters or tokens. If half or more of a later stretch is already
-    claimed, the later stretch is not reported.
+    A stretch that is reported claims its characters or tokens. If half or more of a later stretch is already claimed,
+    the later stretch is not reported.
     """
 
     def __init__(self, name: FieldName, size: int, rules: Rules) -> None:
         self.name, self.size, self.rules = name, size, rules
-        self.end = size  # a text ends before its trailing white space
+        self.end = size  # end of the field without trailing white space
         self.found: list[Finding] = []
         self.literal = False
-        self._claimed = _NOTHING  # a flag for each character or token; made on first use
+        self._claimed = _NOTHING  # a flag for each character or token, allocated by `take`
 
     def unit(self, start: int, end: int) -> str:
         """Return the text of a stretch, cut to `UNIT` characters."""
         raise NotImplementedError
 
     def wasted(self, start: int, end: int, unclaimed: int) -> int:
-        """Return how many tokens are wasted from ``start`` to ``end``, the copies after the first.
+        """Return how many tokens the copies after the first copy waste. These copies extend from ``start`` to ``end``.
 
-        ``unclaimed``: how many of these characters, or tokens, no earlier finding has claimed. Only they count.
+        ``unclaimed``: how many characters or tokens of these copies no earlier finding has claimed. Claimed characters
+        or tokens are not wasted again.
         """
         raise NotImplementedError
 
@@ -203,8 +204,8 @@ class _FieldAudit:
     ) -> npt.NDArray[np.bool_]:
         """Return a mask of the runs that are long enough to be significant.
 
-        ``copies_of``: the length of each run, counted like ``period`` in characters, words, lines or tokens.
-        ``length``: the length in characters.
+        ``copies_of``: the length of each run in the unit of ``period``: characters, words, lines or tokens. ``length``:
+        the length of each run in characters.
         """
         rules = self.rules
         few = rules.near_copies if near else rules.length_copies
@@ -212,7 +213,10 @@ class _FieldAudit:
 
     @property
     def all_claimed(self) -> bool:
-        """Whether the unclaimed part is too short for another loop. More than half of a loop must be unclaimed."""
+        """Whether so much is claimed that no further loop can be reported.
+
+        More than half of a loop must be unclaimed.
+        """
         free = self.size - int(np.count_nonzero(self._claimed))
         return free < min(self.rules.copies, (self.rules.length + 1) // 2)
 
@@ -221,7 +225,8 @@ class _FieldAudit:
     ) -> None:
         """Report the stretches that are not yet claimed, longest first.
 
-        ``is_unit``: whether the unit of the stretch with a given index counts. ``most``: the most stretches to report.
+        ``is_unit``: tells whether the unit of the stretch with a given index counts. ``most``: the maximum number of
+        stretches to report.
         """
         if not found.start.size:
             return
@@ -243,7 +248,7 @@ class _FieldAudit:
     def report(
         self, level: Level, rule: Rule, start: int, end: int, period: int, copies: float, unclaimed: int
     ) -> None:
-        """Add a finding. LZR001 becomes LZR002 if it is not at the end of the field."""
+        """Add a finding. If a stretch of LZR001 does not reach the end of the field, its rule becomes LZR002."""
         tail = end >= self.end
         self.found.append(
             Finding(
@@ -269,10 +274,10 @@ class _FieldAudit:
         edges: tuple[Offsets, Offsets],
         is_word: Callable[[int], bool],
     ) -> None:
-        """Report the stuck stretches of words, or of tokens, of which loops cover less than half.
+        """Report each stuck stretch of words or tokens, unless loops cover half of it or it repeats only data.
 
-        ``edges``: the start and the end of each stretch in the field. ``is_word``: whether the unit with a given number
-        has a letter; True if this is unknown.
+        ``ids``: the numbers of the words, or the tokens. ``edges``: the start and the end of each stretch in the field.
+        ``is_word``: tells whether the word or token with a given index has a letter; True if this is unknown.
         """
         starts, ends = (each.tolist() for each in edges)
         for first, last, old, start, end in zip(found.start, found.end, found.old, starts, ends, strict=True):
@@ -292,10 +297,11 @@ class _FieldAudit:
     def _is_data(
         self, ids: npt.NDArray[np.int32], first: int, start: int, end: int, is_word: Callable[[int], bool]
     ) -> bool:
-        """Whether a stretch repeats only data, such as equal cells or zeros. ``first``: the number of its first unit.
+        """Whether a stretch repeats only data, such as equal cells or zeros. ``first``: the index of the stretch's
+        first word or token.
 
-        If a stretch ends the text, or is at least half of the text, it is never data; the same holds for loops. Any
-        other stretch is data unless at least `_WORDS` different words with a letter repeat in it.
+        A stretch that ends the text, or is at least half of the text, is never data. Any other stretch is data unless
+        at least `_WORDS` different words with a letter repeat in it.
         """
         if end >= self.end or 2 * (end - start) >= self.size:
             return False
@@ -303,15 +309,15 @@ class _FieldAudit:
         return sum(map(is_word, (at[times > 1] + first).tolist())) < _WORDS
 
     def findings(self) -> list[Finding]:
-        """Return all findings in the order of their start."""
+        """Return all findings, sorted by their start."""
         return sorted(self.found, key=lambda finding: (finding.start, finding.end, finding.rule))
 
 
-_last: list[tuple[Rules, Prefilter]] = []  # the last rules and their prefilter; the next text usually has the same
+_last: list[tuple[Rules, Prefilter]] = []  # the rules of the last audit, and their prefilter
 
 
 def _prefilter(rules: Rules) -> Prefilter:
-    for known, kept in _last[:]:  # a copy of the list, since other threads may change the list
+    for known, kept in _last[:]:  # The copy is safe if other threads change the list.
         if known is rules:
             return kept
     made = Prefilter(
@@ -327,11 +333,11 @@ def _prefilter(rules: Rules) -> Prefilter:
 def _repeating(
     text: Text, rules: Rules, copies: int, length_copies: int, *, long: bool, short: bool, known: Runs | None = None
 ) -> Runs:
-    """Return the runs of a text that may count: the long ones, the short ones, or both.
+    """Return the long runs of a text, the short runs, or both. No other run is significant.
 
-    A long run has at least `Rules.length` units, and at least min(``copies``, ``length_copies``) copies. ``known``: the
-    long runs, if the prefilter has found them already. A short run has at least ``copies`` copies, and a period so
-    short that ``copies`` copies have fewer than `Rules.length` units.
+    A long run has at least `Rules.length` units, and at least min(``copies``, ``length_copies``) copies. A short run
+    has at least ``copies`` copies, and a period so short that ``copies`` copies have fewer than `Rules.length` units.
+    ``known``: the long runs, if the prefilter has found them already.
     """
     found = []
     longest = (rules.length - 1) // copies  # the longest period of a short run
@@ -343,10 +349,10 @@ def _repeating(
 
 
 def _of_bytes(data: bytes, found: Runs) -> _Stretches:
-    """Return runs of UTF-8 as stretches in bytes, cut to begin and end with whole characters."""
+    """Return runs of UTF-8 as stretches in bytes. Incomplete characters at the ends of a run are cut off."""
     start, end = whole_characters(data, found.start, found.start + found.length)
     kept = _Stretches(start, end, found.period, (end - start) / found.period)
-    return kept if data.isascii() else kept.where(end - start >= 2 * found.period)  # the cut must leave two periods
+    return kept if data.isascii() else kept.where(end - start >= 2 * found.period)  # A stretch needs two periods.
 
 
 def _in_characters(data: bytes, found: _Stretches) -> _Stretches:
@@ -381,17 +387,18 @@ class _TextAudit(_FieldAudit):
         self._literal(literal)
         many = rep4 >= rules.rep4 and self.size >= rules.length
         if many and not loops and 2 * int(np.count_nonzero(self._claimed)) < self.size:
-            each = 1 / (1 - rep4)  # occurrences of a 4-gram, on average
+            each = 1 / (1 - rep4)  # mean number of occurrences of a 4-gram
             self.report("word", "LZR010", 0, self.size, round(self.size / each), each, round(self.size * rep4))
         if rules.stuck_score and "word" in rules.levels:
             self._stuck(repeated_4_grams(counts))
 
     def _stuck(self, repeated: int) -> None:
-        """Report the stuck stretches. ``repeated``: how many 4-grams of words occurred before.
+        """Report the stuck stretches of the text. ``repeated``: the number of 4-grams of words that occurred before.
 
-        If ``repeated`` is too small for a stuck stretch, the text is not searched. Old n-grams have g words, so r old
-        words in a row have r >= g, and contain at least r - 3 >= r (g - 3) / g repeated 4-grams. A text of more than
-        4 MiB is always searched: its figures are summed over pieces, and lack the 4-grams across the cuts.
+        If ``repeated`` is too small for a stuck stretch, the text is not searched. Let g be `Rules.stuck_ngram`. A word
+        is old if it is in a repeated n-gram of g words, so old words come in rows of r >= g words. Such a row contains
+        at least r - 3 >= r (g - 3) / g repeated 4-grams. A text of more than 4 MiB is always searched: its figures are
+        summed over pieces and miss the 4-grams across two pieces.
         """
         rules = self.rules
         least = rules.stuck_score * (rules.stuck_ngram - 3)
@@ -401,7 +408,7 @@ class _TextAudit(_FieldAudit):
             self._stuck_in(_NO_MIDDLE)
 
     def _stuck_in(self, middle: Middle) -> bool:
-        """Report the stuck stretches of the text from which ``middle``, the middle of a run, is left out.
+        """Search the text without ``middle``, the middle of a run, and report the stuck stretches.
 
         If loops cover less than half of a stretch that contains ``middle``, report nothing and return False.
         """
@@ -439,11 +446,12 @@ class _TextAudit(_FieldAudit):
         return test
 
     def _is_loop(self, start: int, end: int, unit: str, copies: float) -> bool:
-        """Whether copies are numerous or long enough, and are a loop and not data that is rightly repeated.
+        """Whether copies are a loop. They must be numerous or long enough, and must not be data that is rightly
+        repeated.
 
-        Repeated sentences are a loop. So is nearly anything that ends the text or makes up half of it. Data, code and
-        markup in the middle of a text need more evidence. A single repeated character must reach `Rules.length`,
-        however many copies there are. Rulers, indentation and padding are shorter.
+        Repeated sentences are a loop. Nearly any repetition that ends the text or makes up half of it is a loop. In the
+        middle of a text, data, code and markup need more or longer copies. A repeated single character always needs
+        `Rules.length` characters, since rulers, indentation and padding are shorter.
         """
         rules = self.rules
         one = _distinct(unit, str.isspace) < 2
@@ -462,7 +470,7 @@ class _TextAudit(_FieldAudit):
         return many and has_letters(unit) and not has_digits(unit) and not in_capitals(unit)
 
     def _exact(self, known: Runs | None, long: bool, short: bool) -> _Stretches:
-        """Report what repeats character by character; return the stretches that meet the literal definition."""
+        """Report the exact loops of characters. Return the stretches with at least `Rules.literal_copies` copies."""
         if not (long or short):
             return _NONE
         rules = self.rules
@@ -474,9 +482,9 @@ class _TextAudit(_FieldAudit):
         self.literal = literal.start.size > 0
         if "char" in rules.levels:
             enough = self.enough(length, length, in_characters.period)
-            enough &= (in_characters.period > 1) | (length >= self.rules.length)  # leaves out thousands of indentations
+            enough &= (in_characters.period > 1) | (length >= self.rules.length)  # leaves out indentation
             significant = in_characters.where(enough)
-            # copies counted in bytes are slightly off if an incomplete last copy has characters of other lengths
+            # An incomplete last copy may have characters of other byte lengths, so copies are counted in characters.
             in_units = significant._replace(copies=(significant.end - significant.start) / significant.period)
             self.take("char", "LZR001", significant, self._unit_test(in_units))
             if len(self.data) > _LONG_TEXT:
@@ -490,15 +498,14 @@ class _TextAudit(_FieldAudit):
             self._middle, self._rest = middle, middle.left_out(self.data)
 
     def _literal(self, found: _Stretches) -> None:
-        """Report the longest stretch that counts only by the literal definition."""
+        """Report as LZR020 the longest stretch that is not claimed."""
         if found.start.size:
             length, loops = found.end - found.start, len(self.found)
-            for least in (int(length.max()), 0):  # the longest first: an indented text has thousands to sort
+            for least in (int(length.max()), 0):  # The longest stretch usually suffices; sorting all takes long.
                 if len(self.found) == loops:
                     self.take("char", "LZR020", found.where(length >= least), lambda _: True, most=1)
 
     def _spans(self, level: Level, rule: Rule) -> None:
-        """Report repeated words or lines."""
         spans = (words if level == "word" else lines)(self._rest)
         copies = min(self.rules.copies, self.rules.length_copies)
         found = runs(intern(self._rest, spans), min_copies=copies, min_length=0)
@@ -511,10 +518,11 @@ class _TextAudit(_FieldAudit):
         more = around * self._middle.copies * (self._middle.words if level == "word" else self._middle.lines)
         start, end, second = self._middle.places(np.stack((start, end, second)))
         in_bytes = _Stretches(start, end, second - start, (found.length + more) / found.period)
-        maybe = self.enough(found.length, end - start, found.period)  # in bytes, at least as many as the characters
+        # A stretch has at least as many bytes as characters, so this first test excludes no loop.
+        maybe = self.enough(found.length, end - start, found.period)
         if not maybe.any():
             return
-        # Units are compared without the white space between them. However long it is, it counts as one character.
+        # White space between words or lines is not compared. It counts as one character of the length.
         edges = spans if self._rest.isascii() else characters_before(self._rest, spans.astype(np.int64))
         before = np.zeros(len(spans) + 1, np.int64)
         np.cumsum(edges[:, 1] - edges[:, 0], out=before[1:])
@@ -524,7 +532,6 @@ class _TextAudit(_FieldAudit):
         self.take(level, rule, significant, self._unit_test(significant))
 
     def _of_tokens(self, tokens: npt.NDArray[np.int32], offsets: Offsets) -> None:
-        """Report repeated tokens."""
         found = runs(tokens, min_copies=min(self.rules.copies, self.rules.length_copies), min_length=0)
         edges = np.append(offsets, self.size)
         start, end = edges[found.start], edges[found.start + found.length]
@@ -533,9 +540,9 @@ class _TextAudit(_FieldAudit):
         self.take("token", "LZR006", significant, self._unit_test(significant))
 
     def _near(self, long: bool, short: bool) -> None:
-        """Report repetition in the normalized text, where lengths and copies are counted.
+        """Report near loops: repetition in the normalized text. A unit needs two distinct letters.
 
-        A unit needs two distinct letters.
+        Lengths and copies are counted in the normalized text.
         """
         normalized = NormalizedText(self._rest)
         rules = self.rules
@@ -571,9 +578,9 @@ class _TextAudit(_FieldAudit):
         self.take("char", "LZR004", significant, is_unit)
 
     def _says_it_again(self, edges: Sequence[int], copies: float) -> bool:
-        """Whether near copies are sentences with changing numbers, and not data, whose numbers are the content.
+        """Whether near copies are sentences with changing numbers, and not data whose content is the numbers.
 
-        ``edges``: where each of the first near copies starts, and where the last of them ends.
+        ``edges``: the start of each compared copy, and the end of the last copy.
         """
         units = [self.text[start:end] for start, end in pairwise(edges)]
         changing = changing_numbers(units, [start == 0 or self.text[start - 1] == "\n" for start in edges[:-1]])
@@ -584,7 +591,6 @@ class _TextAudit(_FieldAudit):
 
 
 def _stuck(ids: npt.NDArray[np.int32], rules: Rules) -> Stretches:
-    """Return the stuck stretches, in units."""
     return stretches(
         ids,
         threshold=rules.stuck_score,
@@ -596,7 +602,8 @@ def _stuck(ids: npt.NDArray[np.int32], rules: Rules) -> Stretches:
 
 
 def _distinct(unit: str, is_left_out: Callable[[str], bool]) -> int:
-    """Return the number of distinct characters of a unit; 2 means 2 or more. ``is_left_out``: what does not count."""
+    """Return the number of distinct characters of a unit, at most 2. Characters for which ``is_left_out`` is true do
+    not count."""
     seen: set[str] = set()
     for at in range(0, len(unit), _PIECE):
         seen.update(character for character in set(unit[at : at + _PIECE]) if not is_left_out(character))
@@ -606,7 +613,7 @@ def _distinct(unit: str, is_left_out: Callable[[str], bool]) -> int:
 
 
 class _TokenAudit(_FieldAudit):
-    """The audit of a field that has only tokens. Any unit counts. A token counts as four characters of a length."""
+    """The audit of a field that has only tokens. Any unit may loop. A token counts as four characters."""
 
     def __init__(self, tokens: npt.NDArray[np.int32], field: Field, rules: Rules) -> None:
         super().__init__(field.name, len(tokens), rules)

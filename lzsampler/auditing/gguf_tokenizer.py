@@ -1,4 +1,4 @@
-"""The vocabulary of `--tokenizer`, loaded once per process. Only this module of the audit knows llama.cpp."""
+"""Loads the vocabulary of `--tokenizer`, once per process. No other module of the audit uses llama.cpp."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -8,7 +8,7 @@ from .findings import Tokenizer
 
 
 def tokenizer_of(path: str | Path | None) -> Tokenizer | None:
-    """Return the tokenizer of a GGUF file; None for None. Raises what `Vocabulary` raises."""
+    """Return the tokenizer of a GGUF file, or None if ``path`` is None. Raises the errors of `Vocabulary`."""
     if path is None:
         return None
     found: Tokenizer = vocabulary_of(path).tokenize
@@ -17,10 +17,10 @@ def tokenizer_of(path: str | Path | None) -> Tokenizer | None:
 
 @lru_cache(maxsize=1)
 def vocabulary_of(path: str | Path) -> Any:
-    """Return the `Vocabulary` of a GGUF file. Raises what `Vocabulary` raises."""
+    """Return the `Vocabulary` of a GGUF file. Raises the errors of `Vocabulary`."""
     from ..llama import gguf
 
-    gguf.read(path)  # so that a bad file is reported as such even without llama-cpp-python
+    gguf.read(path)  # Reports a bad file even if llama-cpp-python is not installed.
     from ..llama.vocabulary import vocabulary
 
     return vocabulary(path)

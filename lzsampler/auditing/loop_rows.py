@@ -1,4 +1,7 @@
-"""A row for each finding of an audit: as Parquet, CSV or JSON Lines in bounded memory, or as Arrow or pandas tables."""
+"""Writes a row for each finding of an audit, as Parquet, CSV or JSON Lines, or returns Arrow or pandas tables.
+
+Files are written in bounded memory.
+"""
 
 import csv
 import io
@@ -23,15 +26,15 @@ KEYS = (
     "file", "record", "id", "field", "level", "rule", "start", "end", "period", "copies", "unit",
     "share", "tail", "wasted_tokens", "groups",
 )  # fmt: skip
-_ROWS = 65_536  # rows of a row group of Parquet
+_ROWS = 65_536  # number of rows in a row group of Parquet
 
 
 def write_loops(path: str | Path, audited: Iterable[Audited]) -> None:
     """Write a row for each finding, in the order of records and findings. The suffix of ``path`` chooses the format.
 
-    The columns are `KEYS` (docs/report.md). ``record`` is the record's number in its file, from 0; offsets are in
-    characters of the field's text. ValueError for another suffix. LzsError if the file cannot be written; an existing
-    file then stays unchanged.
+    The columns are `KEYS` (docs/report.md). ``record`` is the record's number in its file, from 0, and offsets are in
+    characters of the field's text. ValueError if the suffix is none of `FORMATS`. LzsError if the file cannot be
+    written; an existing file then stays unchanged.
     """
     ending = Path(path).suffix.lower().removeprefix(".")
     if ending not in FORMATS:
@@ -57,7 +60,7 @@ def _write_jsonl(file: BinaryIO, rows: Iterator[tuple[Any, ...]]) -> None:
 
 
 def _write_csv(file: BinaryIO, rows: Iterator[tuple[Any, ...]]) -> None:
-    """Write CSV (RFC 4180). ``tail`` is true or false, ``groups`` is a JSON object, and `cell` makes texts safe."""
+    """Write CSV (RFC 4180). ``groups`` becomes a JSON object. `cell` makes texts safe for spreadsheets."""
     text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="", write_through=True)
     try:
         table = csv.writer(text)
@@ -84,7 +87,7 @@ def arrow_table(audited: Iterable[Audited]) -> "pyarrow.Table":
 
 
 def data_frame(audited: Iterable[Audited]) -> "pandas.DataFrame":
-    """Return the rows of `write_loops` as a data frame; ``groups`` are dicts. MissingExtra without pandas."""
+    """Return the rows of `write_loops` as a data frame. MissingExtra if pandas is not installed."""
     try:
         import pandas
     except ImportError as error:
@@ -102,7 +105,7 @@ def _pyarrow() -> Any:
 
 
 def _schema(pa: Any) -> Any:
-    names = pa.dictionary(pa.int32(), pa.string())  # not for rules: pandas does not compare categories by <=
+    names = pa.dictionary(pa.int32(), pa.string())  # Pandas cannot compare categories by <=, so rules are strings.
     types = (
         names, pa.int64(), pa.string(), names, names, pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.float64(),
         pa.string(), pa.float64(), pa.bool_(), pa.int64(), pa.map_(pa.string(), pa.string()),

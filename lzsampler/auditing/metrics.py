@@ -1,4 +1,7 @@
-"""Figures of repetition that need no runs: rep-n, distinct-n, Gopher's fractions, the zlib ratio (docs/audit.md)."""
+"""Metrics of repetition that need no search for runs, such as rep-n and the zlib ratio (docs/audit.md).
+
+The figures of a text are integer counts (lzs_figures in C). The metrics are quotients of figures.
+"""
 
 from collections.abc import Mapping, Sequence
 from operator import add
@@ -13,13 +16,14 @@ from ..errors import LzsError
 
 try:
     from deflate import zlib_compress
-except ImportError:  # part of the audit extra; the figures of another library would not be comparable
+except ImportError:  # No zlib ratio is measured, since ratios from other libraries would not be comparable.
     zlib_compress = None  # type: ignore[assignment]
 
-TAIL = 4096  # zlib_tail_ratio measures the last 4096 bytes of a field
-MAX_BYTES = 2**32 - 1  # the most bytes of a field
-_LEVEL = 1  # of libdeflate: about the size of zlib's default level 6, in half the time of zlib's level 1
-_NGRAMS4, _DISTINCT4 = 5, 9  # indexes into MEMBERS, the members of lzs_figures
+TAIL = 4096  # zlib_tail_ratio measures this many bytes at the end of a field
+MAX_BYTES = 2**32 - 1  # maximum size of a field in bytes
+_LEVEL = 1  # libdeflate's level 1 compresses about as well as zlib's level 6, in half the time of zlib's level 1
+_NGRAMS4, _DISTINCT4 = 5, 9  # indexes of "ngrams4" and "distinct4" in `MEMBERS`
+# The names of the members of lzs_figures, in order.
 MEMBERS = (
     *("characters", "words"),
     *(f"ngrams{n}" for n in (1, 2, 3, 4)),
@@ -36,12 +40,12 @@ Ids = npt.NDArray[np.int32]
 
 
 def words(data: bytes) -> Spans:
-    """Return the words of a text in UTF-8, split as by `str.split`: start and end in bytes, uint32[n, 2]."""
+    """Return (start, end), in bytes, of the words of a text in UTF-8, uint32[n, 2]. Words are as in `str.split`."""
     return _split(data, lib.LZS_SPLIT_WORDS, len(data) // 2 + 1)
 
 
 def lines(data: bytes) -> Spans:
-    """Return the lines of a text in UTF-8, stripped of white space: start and end in bytes, uint32[n, 2]."""
+    """Return (start, end), in bytes, of the lines of a text in UTF-8 without surrounding white space, uint32[n, 2]."""
     return _split(data, lib.LZS_SPLIT_LINES, data.count(b"\n") + 1)
 
 
@@ -54,9 +58,9 @@ def _split(data: bytes, kind: int, room: int) -> Spans:
 
 
 def intern(data: bytes, spans: Spans) -> Ids:
-    """Return a number for each span of a text, int32[n]. Equal spans have equal numbers.
+    """Return a number for each span of a text, int32[n]. Spans with the same text have the same number.
 
-    The numbers count up from 0, in the order in which the spans first occur.
+    The different spans are numbered from 0, in the order in which they first occur.
     """
     ids = np.empty(len(spans), np.int32)
     span_array, id_array = ffi.from_buffer("lzs_span[]", spans), ffi.from_buffer("int32_t[]", ids)
@@ -65,7 +69,7 @@ def intern(data: bytes, spans: Spans) -> Ids:
 
 
 class TokenFigures(NamedTuple):
-    """Figures of the tokens of a text, as other work defines them (docs/evaluate.md).
+    """Metrics of the tokens of a text, as other papers define them (docs/evaluate.md).
 
     ``rep4``: the share of the 4-grams that occurred before, 0..1. ``tail_rep4``: rep-4 of the last 512 tokens alone.
     ``extensible``: the number of tokens whose preceding 4-gram occurred before. ``extended``: how many of these tokens
@@ -80,9 +84,9 @@ class TokenFigures(NamedTuple):
 
 
 def token_figures(tokens: Sequence[int] | npt.NDArray[np.integer[Any]]) -> TokenFigures:
-    """Return the exact figures of token ids, which are 0 or more. The time is proportional to the number of tokens.
+    """Return the exact metrics of token ids, in time proportional to the number of tokens.
 
-    Raises ValueError for other numbers, TypeError if the values are not token ids.
+    Raises ValueError for negative ids, TypeError if the values are not token ids.
     """
     ids, figures = token_array("tokens", tokens, INT32_MAX), ffi.new("lzs_figures *")
     check(lib.lzs_number_figures(ffi.from_buffer("int32_t[]", ids), len(ids), figures))
@@ -99,10 +103,10 @@ def code_length(tokens: npt.NDArray[np.int32], n_vocab: int, window: int = 512, 
     """Return the length in bits of tokens, int32[n], under the LZ compressor of arXiv 2504.20131 (Definition 8).
 
     The compressor cuts the tokens into phrases from left to right. A phrase is the longest stretch of up to ``buffer``
-    tokens that also occurs 1 to ``window`` tokens earlier; it costs 1 + log2 length + log2 distance (Proposition 1). If
-    there is no such stretch, the phrase is a single token, and costs 1 + log2 ``n_vocab`` (Proposition 2). A phrase may
-    overlap its earlier copy, as in LZ77; of equally long copies, the nearest counts. The speed is about 10 million
-    tokens/s. ValueError for values out of range.
+    tokens that also occurs 1 to ``window`` tokens earlier. The code of a phrase has 1 + log2 length + log2 distance
+    bits (Proposition 1). If there is no such stretch, the phrase is a single token, whose code has 1 + log2 ``n_vocab``
+    bits (Proposition 2). A phrase may overlap its earlier copy, as in LZ77. If several earlier copies are equally long,
+    the nearest counts. The speed is about 10 million tokens/s. ValueError for values out of range.
     """
     ids, bits = token_array("tokens", tokens, n_vocab), ffi.new("double *")
     check(lib.lzs_code_length(ffi.from_buffer("int32_t[]", ids), len(ids), n_vocab, window, buffer, bits))
@@ -110,7 +114,7 @@ def code_length(tokens: npt.NDArray[np.int32], n_vocab: int, window: int = 512, 
 
 
 class Metrics:
-    """The metrics of a record: add its fields, then take `figures`.
+    """Computes the metrics of a record: `add` its fields, then call `figures`.
 
     Numerators and denominators are summed over the fields. An n-gram never spans two fields.
     """
@@ -118,11 +122,11 @@ class Metrics:
     def __init__(self) -> None:
         self._measured = False
         self._sums = [0] * len(MEMBERS)
-        self._code, self._coded = 0.0, 0  # bits, and the number of tokens that they encode
-        self._bytes = [0, 0, 0, 0]  # of fields, compressed fields, tails, compressed tails
+        self._code, self._coded = 0.0, 0  # code length in bits, and number of encoded tokens
+        self._bytes = [0, 0, 0, 0]  # sizes of the fields, the compressed fields, the tails and the compressed tails
 
     def add(self, data: bytes, counts: list[int]) -> float:
-        """Add a text in UTF-8 and its figures from lzs_figures, in the order of `MEMBERS`; return its rep-4."""
+        """Add a text in UTF-8, and its figures in the order of `MEMBERS`. Return the rep-4 of the text."""
         self._measured = True
         self._sums = list(map(add, self._sums, counts))
         if data and zlib_compress is not None:
@@ -137,10 +141,10 @@ class Metrics:
         self._coded += len(tokens)
 
     def figures(self) -> dict[str, float]:
-        """Return the metrics by name (docs/audit.md); 0 if a text has nothing to count.
+        """Return the metrics by name (docs/audit.md). A metric whose denominator is 0 is 0.
 
-        Metrics that were not measured are missing: the zlib ratios without libdeflate, the code length without tokens,
-        and everything else without a text.
+        The zlib ratios are missing without libdeflate, lz_bits_per_token is missing without tokens, and all other
+        metrics are missing without a text.
         """
         coded = {"lz_bits_per_token": self._code / self._coded} if self._coded else {}
         if not self._measured:
@@ -158,19 +162,20 @@ class Metrics:
 class Sums:
     """The sum of each metric over records (`sums`), and the number of records that have the metric (`counts`).
 
-    Nearly all records have the same metrics, so the names are looked up once and not for each record.
+    Successive records usually have the same metrics, so the names are looked up only when they change.
     """
 
     def __init__(self, sums: dict[str, float] | None = None, counts: dict[str, int] | None = None) -> None:
         self._sums, self._counts = sums or {}, counts or {}
-        self._names: tuple[str, ...] = ()  # of the metrics of the latest records
-        self._row: list[float] = []  # the sums of those metrics, with the latest records
-        self._rows = 0  # the number of the latest records
+        # The latest records, which all have the same metrics, are not yet in `_sums` and `_counts`.
+        self._names: tuple[str, ...] = ()  # names of the metrics of the latest records
+        self._row: list[float] = []  # sum of each of these metrics over the records in `_sums` and the latest records
+        self._rows = 0  # number of the latest records
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sums) and (self.sums, self.counts) == (other.sums, other.counts)
 
-    __hash__ = None  # type: ignore[assignment]  # since it is mutable
+    __hash__ = None  # type: ignore[assignment]  # A Sums is mutable.
 
     def add(self, metrics: Mapping[str, float]) -> None:
         """Add the metrics of a record."""
@@ -182,7 +187,7 @@ class Sums:
         self._rows += 1
 
     def merge(self, other: "Sums") -> None:
-        """Add the sums of later records."""
+        """Add the sums and counts of ``other``, whose records come later."""
         self._settle()
         self._names = ()
         for name, value in other.sums.items():
@@ -198,7 +203,7 @@ class Sums:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The numbers of records that have each metric, by name."""
+        """The number of records that have each metric, by name."""
         self._settle()
         return self._counts
 

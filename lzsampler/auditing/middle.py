@@ -1,8 +1,8 @@
-"""`middle_of`: finds the part of a long loop that later scans can leave out, once the loop itself is found.
+"""`middle_of`: finds the middle of a long loop, which later scans can leave out.
 
-A text with a loop of megabytes usually consists of the loop and a few pages. The scans for loops of words, lines and
-normalized text, and for stuck stretches, then read the text without the middle of the loop. They find the same as in
-the whole text.
+If a text has a loop of megabytes, the rest of the text is usually a few pages. The scans for loops of words, lines and
+normalized text, and for stuck stretches, then read the text without the middle of the loop. These scans find the same
+as in the whole text.
 """
 
 from typing import NamedTuple
@@ -14,11 +14,11 @@ from .normalized import NormalizedText, Offsets
 from .rules import Rules
 from .scan import Runs
 
-_SLACK = 4  # extra copies that stay in the text on either side
+_SLACK = 4  # number of extra copies that stay in the text on either side of the middle
 
 
 class Middle(NamedTuple):
-    """The bytes from ``start`` to ``end`` of a text: ``copies`` copies of a unit. By default, it is empty.
+    """The bytes from ``start`` to ``end`` of a text. They are ``copies`` copies of a unit; by default, there are none.
 
     Each copy has ``words`` words, ``lines`` lines and ``normalized`` bytes of the normalized text.
     """
@@ -31,7 +31,7 @@ class Middle(NamedTuple):
     normalized: int = 0
 
     def left_out(self, data: bytes) -> bytes:
-        """Return a text without the middle."""
+        """Return the text ``data`` without the middle."""
         return data[: self.start] + data[self.end :]
 
     def places(self, at: Offsets) -> Offsets:
@@ -42,15 +42,16 @@ class Middle(NamedTuple):
 def middle_of(data: bytes, found: Runs, rules: Rules) -> Middle:
     """Return the middle of the longest run of bytes if the run covers half of the text; else an empty Middle.
 
-    Call this run R. The parts of R that stay on either side of the middle are so long that no result changes. Take
-    another run S of words, lines or normalized bytes. The period of S is at most the length of the text outside R.
-    There are two cases (Fine and Wilf 1965). Either S overlaps R by less than the two periods together. Or S has the
-    same period and extends through all of R; then S is longer in the whole text by exactly the middle.
+    Call this run R. The parts of R on either side of the middle stay in the text, and are so long that no result
+    changes. Let S be another run, of words, lines or normalized bytes. The period of S is at most the length of the
+    text outside R. By Fine and Wilf (1965) there are two cases. In the first case, the overlap of S and R is shorter
+    than the sum of the two periods. In the second case, S has the same period as R and extends through all of R. In the
+    whole text, S is longer by exactly the length of the middle.
 
-    For `Rules.stuck_score`: if a word of the run has `Rules.stuck_count` copies within the window, all words of the
-    middle are old and lie in one stretch. The score of that stretch passes the threshold with and without the middle.
-    From there on, only the distance from the highest score counts, not the height of the score itself. The windows,
-    n-grams and copies of the rules fit into the parts that stay, too.
+    Stuck stretches do not change either. If each word of R has `Rules.stuck_count` copies within `Rules.stuck_window`
+    words, all words of the middle are old. Otherwise an empty Middle is returned. The old words lie in one stretch,
+    whose score passes `Rules.stuck_score` with and without the middle. From then on, the end of the stretch depends
+    only on how far the score falls from its maximum.
     """
     if not found.start.size:
         return Middle()

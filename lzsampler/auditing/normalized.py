@@ -1,4 +1,4 @@
-"""The forms of a text that the scans read, UTF-8 and normalized, and the conversion of offsets to characters."""
+"""Makes the two forms of a text that the scans read, UTF-8 and normalized, and converts offsets to characters."""
 
 from functools import cache
 from typing import Any
@@ -11,8 +11,8 @@ from .._ffi import ffi, lib
 
 Offsets = npt.NDArray[np.int64]
 
-_BLOCK = 4 << 20  # bytes whose characters are counted in one step
-_ASCII, _FOLDED = 128, 0x1FBFA  # from _FOLDED on, no character is a capital, a digit or white space (Unicode 14)
+_BLOCK = 4 << 20  # number of bytes whose characters are counted in one step
+_ASCII, _FOLDED = 128, 0x1FBFA  # No character from _FOLDED on is a capital, a digit or white space (Unicode 14).
 
 
 def to_bytes(text: str) -> bytes:
@@ -21,7 +21,7 @@ def to_bytes(text: str) -> bytes:
 
 
 def whole_characters(data: bytes, start: Offsets, end: Offsets) -> tuple[Offsets, Offsets]:
-    """Return stretches of UTF-8 without incomplete characters at their ends; some may become empty."""
+    """Cut incomplete characters off the two ends of each stretch of UTF-8. A stretch may become empty."""
     if data.isascii() or not start.size:
         return start, end
     array = np.frombuffer(data, np.uint8)
@@ -40,7 +40,7 @@ def characters_before(data: bytes, at: Offsets) -> Offsets:
         return at
     array = np.frombuffer(data, np.uint8)
     edges = np.unique(np.append(at, np.arange(0, len(data), _BLOCK)))
-    counts = [  # from each edge to the next one
+    counts = [  # numbers of characters from each edge to the next edge
         np.add.reduceat((array[block : block + _BLOCK] & 0xC0) != 0x80, inside - block, dtype=np.int64)
         for block in range(0, len(data), _BLOCK)
         for inside in [edges[np.searchsorted(edges, block) : np.searchsorted(edges, min(block + _BLOCK, len(data)))]]
@@ -49,10 +49,10 @@ def characters_before(data: bytes, at: Offsets) -> Offsets:
 
 
 def fold_table(data: bytes) -> tuple[Any, int]:
-    """Return the table that normalizes a text in UTF-8, as a uint32_t array for C, and its length. It is cached.
+    """Return the table that normalizes a text in UTF-8, as a uint32_t array for C, and its length.
 
-    The table maps white space to ' ' and decimal digits to '0'. It maps any other character to its lower case by
-    `str.lower`, if that is one character with no more bytes.
+    The table maps white space to ' ' and decimal digits to '0'. Any other character is mapped to its lower case
+    (`str.lower`) if the lower case is one character and has no more bytes than the character. The tables are cached.
     """
     return _fold_table(_ASCII if data.isascii() else _FOLDED)
 
@@ -74,10 +74,10 @@ def _fold_table(size: int) -> tuple[Any, int]:
 
 
 class NormalizedText:
-    """A text in UTF-8 with masked digits, folded case and collapsed white space: ``data``, UTF-8.
+    """A text with masked digits, folded case and collapsed white space. ``data``: the normalized text in UTF-8.
 
-    A stretch of decimal digits becomes one '0', since a counter goes from 9 to 10; a stretch of white space becomes one
-    ' '; a letter becomes lower case. Lone surrogates, and bytes that are not UTF-8, do not change.
+    A stretch of decimal digits becomes one '0', since a counter may go from 9 to 10. A stretch of white space becomes
+    one ' ', and a letter becomes lower case. Lone surrogates, and bytes that are not UTF-8, do not change.
     """
 
     def __init__(self, text: bytes) -> None:
@@ -93,7 +93,7 @@ class NormalizedText:
         return int(n_normalized[0])
 
     def places(self, at: Offsets) -> Offsets:
-        """Return the characters of the text from which these offsets in ``data`` come, int64 of the same shape."""
+        """Convert byte offsets in ``data`` to character offsets in the text, int64 of the same shape."""
         order = np.sort(at, axis=None)
         found = order.astype(np.uint64)
         self._make(np.empty(max(len(self._text), 1), np.uint8), found)

@@ -1,7 +1,7 @@
 """`onset`: finds the beginning of the degenerate stretch that contains the first loop of a text.
 
-A looping model often changes the unit: copies of one phrase, some words, copies of another. Each of these may be too
-short to count as a loop. The first counted loop then begins well after the text went wrong.
+A looping model often changes the phrase that it repeats: copies of one phrase, some words, copies of another phrase.
+Each group of copies may be too short to count as a loop. The first counted loop then begins after the text went wrong.
 """
 
 from collections.abc import Sequence
@@ -14,24 +14,23 @@ from .records import LOOPING, Finding
 from .scan import runs
 from .units import has_digits, has_letters
 
-_COPIES = 4  # the fewest copies of a neighbour, which may be too short for a loop
-_CHARACTERS = 20  # the fewest characters of a neighbour's copies together
-_TOKENS = 5  # the fewest tokens of a neighbour's copies together, in fields with only tokens
+_COPIES = 4  # minimum number of copies of a neighbouring run (`onset`)
+_CHARACTERS = 20  # minimum number of characters of a neighbouring run
+_TOKENS = 5  # minimum number of tokens of a neighbouring run, in fields with only tokens
 
 Stretch = tuple[int, int]
 
 
 def onset(first: Finding, findings: Sequence[Finding], text: str, tokens: npt.NDArray[np.int32] | None) -> int:
-    """Return where the degenerate stretch begins to which the loop ``first`` belongs: at the loop's start or earlier.
+    """Return where the degenerate stretch that contains the loop ``first`` begins: at the loop's start or earlier.
 
-    ``findings``: the findings of the loop's field, which has this ``text``, or only ``tokens``; offsets are in
-    characters or tokens accordingly. The neighbours of the stretch are: findings of any loop and of LZR011; findings of
-    LZR020 whose unit has a letter or a digit; and runs of at least 4 copies that have 20 characters (5 tokens)
-    together.
+    ``findings``: all findings of the loop's field. ``text``: the text of the field. ``tokens``: the field's tokens if
+    the field has no text. Offsets are in characters of ``text``, or in tokens if there is no text.
 
-    A neighbour joins the stretch if the gap between the two is not longer than the neighbour, nor than the stretch. The
-    stretch then begins where the neighbour begins. This is tried for each neighbour, from the nearest before the loop
-    to the first of the field.
+    At first the stretch is the loop itself. The neighbours of the stretch are earlier findings of loops and of LZR011,
+    and of LZR020 if the unit has a letter or a digit. Runs of at least 4 copies that together have 20 characters (or 5
+    tokens) are neighbours, too. The neighbours are tried from the last to the first. The stretch is extended to a
+    neighbour's start if the gap to the neighbour is not longer than the neighbour and not longer than the stretch.
     """
     before = _runs(text[: first.start]) if tokens is None else _token_runs(tokens[: first.start])
     before += [(found.start, found.end) for found in findings if found.start < first.start and _joins(found)]
@@ -43,7 +42,7 @@ def onset(first: Finding, findings: Sequence[Finding], text: str, tokens: npt.ND
 
 
 def _runs(text: str) -> list[Stretch]:
-    """Return the repeating stretches of a text, in characters."""
+    """Return (start, end), in characters, of the runs of a text that count as neighbours (`onset`)."""
     data = to_bytes(text)
     found = runs(data, min_copies=_COPIES, min_length=_CHARACTERS)
     places = characters_before(data, np.stack((found.start, found.start + found.length, found.start + found.period)))

@@ -1,4 +1,4 @@
-"""`Prefilter`: the figures of a text, and the scans that may find a loop in it, in one C call (c/text/prefilter.c)."""
+"""`Prefilter`: computes the figures of a text, and tells which scans may find a loop (c/text/prefilter.c)."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from .metrics import MAX_BYTES, MEMBERS
 from .normalized import fold_table
 from .scan import Runs
 
-# Bits of the scans that may find a loop (lzs_scan). If a bit is clear, its scan would find no loop.
+# Each bit stands for one scan (lzs_scan). If a bit of `Prefiltered.scans` is clear, the scan would find no loop.
 LONG_BYTES: int = lib.LZS_SCAN_LONG_BYTES
 SHORT_BYTES: int = lib.LZS_SCAN_SHORT_BYTES
 LINES: int = lib.LZS_SCAN_LINES
@@ -23,10 +23,10 @@ SHORT_NORMALIZED: int = lib.LZS_SCAN_SHORT_NORMALIZED
 class Prefilter:
     """A function that tells which scans may find a loop in a text.
 
-    ``of_bytes``, ``of_spans`` and ``of_normalized`` are pairs of numbers of copies. They are for runs of bytes of the
-    text, of words or lines, and of bytes of the normalized text. A run counts if it has at least the first number of
-    copies. If it has ``length`` bytes or more, the second number of copies is enough. Copies are at least 2 and
-    ``length`` at least 1; otherwise the call raises ValueError.
+    ``of_bytes`` is for runs of bytes, ``of_spans`` for runs of words or lines, and ``of_normalized`` for runs of bytes
+    of the normalized text. Each is a pair of numbers of copies. A run counts if it has at least the first number of
+    copies. If a run has ``length`` bytes or more, the second number of copies is enough. The call raises ValueError if
+    a number of copies is less than 2, or if ``length`` is less than 1.
     """
 
     def __init__(
@@ -40,18 +40,23 @@ class Prefilter:
         self._rules = ffi.new("lzs_prefilter_rules *", (length, *of_bytes, *of_spans, *of_normalized))
 
     def __call__(self, data: bytes) -> "Prefiltered":
-        """Return the figures of a text in UTF-8 and its scans. LzsError if the text has 4 GiB or more."""
+        """Return the figures of a text in UTF-8, and the scans to run. LzsError if the text has 4 GiB or more."""
         if len(data) > MAX_BYTES:
             raise LzsError(f"a text of {len(data)} bytes is too long: texts are limited to 4 GiB")
         fold, n_fold = fold_table(data)
         result = ffi.new("lzs_prefilter_result *")
         check(lib.lzs_prefilter(ffi.from_buffer(data), len(data), self._rules, fold, n_fold, result))
-        counts = ffi.unpack(ffi.cast("uint64_t *", result), len(MEMBERS))  # the figures are the first member
+        counts = ffi.unpack(ffi.cast("uint64_t *", result), len(MEMBERS))  # The first member is the figures.
         return Prefiltered(counts, result.scans, _runs(result) if result.scans & LONG_BYTES else None)
 
 
 class Prefiltered(NamedTuple):
-    """The `MEMBERS` of a text, the bits of the scans that may find a loop, and its long runs if they are few."""
+    """What `Prefilter` returns for a text.
+
+    ``counts``: the figures of the text, in the order of `MEMBERS`. ``scans``: the bits of the scans that may find a
+    loop. ``long_runs``: the runs that LONG_BYTES would find; None if the bit LONG_BYTES is clear, or if the runs are
+    too many.
+    """
 
     counts: list[int]
     scans: int

@@ -1,7 +1,7 @@
-"""The data that the parts of the audit exchange: records, findings, and what could not be read.
+"""The data types of the audit: records, findings, and what could not be read.
 
 Readers make a `Record` for each message. `findings` turns each `Record` into an `Audited`. Reports and summaries are
-made from the `Audited` records. All types are plain data that pickles quickly, since processes exchange them.
+made from the `Audited` records. All types are plain data that pickles quickly, since processes exchange such objects.
 """
 
 from collections.abc import Mapping
@@ -13,21 +13,22 @@ import numpy.typing as npt
 
 from ..decoding.reasoning import split
 
-FieldName = Literal["reasoning", "answer", "turns"]  # "turns": the turns of a conversation
+FieldName = Literal["reasoning", "answer", "turns"]  # "turns" stands for all turns of a conversation
 Level = Literal["char", "word", "line", "token", "turn"]
 LEVELS: tuple[Level, ...] = ("char", "word", "line", "token")  # the levels of a text; "turn" is for conversations
 Rule = Literal["LZR001", "LZR002", "LZR003", "LZR004", "LZR005", "LZR006", "LZR010", "LZR011", "LZR012", "LZR020"]
 
-RULES: dict[Rule, str] = {  # code: name. The codes up to LZR006 make a record loop.
-    "LZR001": "tail loop",  # characters, up to the end of the field
-    "LZR002": "middle loop",  # characters; the text continues after them
-    "LZR003": "line loop",  # whole lines, compared without the white space at their ends
-    "LZR004": "near loop",  # characters, with masked digits, folded case and collapsed white space
-    "LZR005": "word loop",  # words, with any white space between them
-    "LZR006": "token loop",  # tokens of --tokenizer
+# Code and name of each rule. A record loops if it has a finding of LZR001 to LZR006.
+RULES: dict[Rule, str] = {
+    "LZR001": "tail loop",  # repeated characters up to the end of the field
+    "LZR002": "middle loop",  # repeated characters with other text after them
+    "LZR003": "line loop",  # repeated lines, compared without the white space at their ends
+    "LZR004": "near loop",  # repeated characters, compared with masked digits, folded case and collapsed white space
+    "LZR005": "word loop",  # repeated words, with any white space between them
+    "LZR006": "token loop",  # repeated tokens of --tokenizer
     "LZR010": "high rep-4",  # many repeated 4-grams of words, without a loop
-    "LZR011": "stuck",  # hardly any new words over a long stretch, with or without a period
-    "LZR012": "turn loop",  # repeated turns of a conversation, or tool calls; only if `Rules.turns` is set
+    "LZR011": "stuck",  # a long stretch with hardly any new words, with or without a period
+    "LZR012": "turn loop",  # repeated messages or tool calls of a conversation; only if `Rules.turns` is set
     "LZR020": "literal loop",  # 20 copies of any unit (arXiv 2504.20131, footnote 7) that are not a significant loop
 }
 LOOPING: tuple[Rule, ...] = ("LZR001", "LZR002", "LZR003", "LZR004", "LZR005", "LZR006")
@@ -35,7 +36,7 @@ LOOPING: tuple[Rule, ...] = ("LZR001", "LZR002", "LZR003", "LZR004", "LZR005", "
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One text that a model wrote. ``tokens``: its token ids, int32[n], if the format has no text."""
+    """One text that a model wrote. ``tokens``: the token ids, int32[n], if the file has them instead of a text."""
 
     name: FieldName
     text: str
@@ -43,7 +44,7 @@ class Field:
 
 
 def fields_of(answer: str | None, reasoning: str | None = None) -> tuple[Field, ...]:
-    """Return the fields of a message. Reasoning between marks inside the answer becomes a field of its own."""
+    """Return the fields of a message. Reasoning between tags such as ``<think>`` in the answer becomes a field."""
     if not reasoning and answer:
         reasoning, answer = split(answer)
     if not reasoning:
@@ -55,22 +56,20 @@ def fields_of(answer: str | None, reasoning: str | None = None) -> tuple[Field, 
 class Record:
     """One message that a model wrote.
 
-    ``number``: the number of the line, row or element in the file, from 0. ``id``: the id of the row; if the row has no
-    id, the number. If a conversation has several messages of the model, the messages share the number. From the second
-    message on, their ids end in ``/2``, ``/3`` and so on. Several rows may have the same id, so file, number and id
-    together identify a record. ``named``: whether the id is from the file; if not, the id is the number. ``line``: the
-    line of the file that contains the record, from 1; 0 if the record has no line to itself, or if the file is
-    compressed.
+    ``number``: the number of the line, row or element in the file, from 0. ``id``: the id of the row, or ``number`` if
+    the row has no id. ``named``: whether the row has an id. If a row has several messages of the model, the messages
+    share ``number``. From the second message on, ``id`` ends in ``/2``, ``/3`` and so on. Several rows may have the
+    same id, so file, number and id together identify a record. ``line``: the number, from 1, of the line with the
+    record; 0 if the rows are not lines, or if the file is compressed.
 
-    ``groups``: the values for `--by`, as strings: model, temperature, task, finish_reason (if the format has it; most
-    loops end with "length") and others. ``conversation``: the id of the conversation, or of the prompt, to which the
-    record belongs; "" if this id equals ``id``. Records of a file with the same ``conversation`` are not independent.
-    ``counterpart``: the prompt and seed of a text of an evaluation, the same for the texts of all settings; "" for
-    other records.
+    ``groups``: the values for `--by` as strings, such as the model, the temperature, the task and the finish_reason.
+    ``conversation``: the id of the conversation, or of the prompt, to which the record belongs; "" if it equals ``id``.
+    Records of a file with the same ``conversation`` are not independent. ``counterpart``: the prompt and seed of a text
+    that `lzs eval` wrote, which are the same for the texts of all settings; "" for other records.
 
-    ``turn_of``: if the audit looks for loops over turns, a name that all turns of one conversation share; "" if the
-    record is not a turn. ``calls``: the tool calls of the message. A message that only calls tools has no fields and
-    does not count as a record.
+    ``turn_of``: a name that all turns of one conversation share. It is "" if the record is not a turn, or if the audit
+    does not look for loops over turns. ``calls``: the tool calls of the message. A message that only calls tools has no
+    fields and does not count as a record.
     """
 
     file: str
@@ -88,9 +87,9 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class BadRecord:
-    """A part of a file that could not be read. The audit counts and lists it, and continues.
+    """A part of a file that could not be read. The audit counts and lists bad records, and continues.
 
-    ``line``: the line, from 1; 0 if the part is not a line.
+    ``line``: the number of the line, from 1; 0 if the part is not a line.
     """
 
     file: str
@@ -100,9 +99,10 @@ class BadRecord:
 
 @dataclass(frozen=True, slots=True)
 class FileRead:
-    """The beginning of a file. ``format``: its name, and the place of its rows if they are nested in others.
+    """The beginning of a file, or of a shard of a file.
 
-    ``again``: whether this is the beginning of a later piece of the file, which was cut.
+    ``format``: the name of the format. If the rows are nested in others, their path follows. ``again``: whether this is
+    the beginning of a later shard, and not of the file.
     """
 
     file: str
@@ -112,7 +112,7 @@ class FileRead:
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A file that is skipped because of its name. The summary counts skipped files by reason, not as bad records."""
+    """A file that the audit skips because of its name. Skipped files are counted by reason, not as bad records."""
 
     file: str
     reason: str
@@ -129,19 +129,19 @@ class TurnsRead:
 class Finding:
     """One stretch that repeats.
 
-    ``start``, ``end`` and ``period`` are in characters of the field's text; ``copies`` is at least 2.0. At the levels
-    "word", "line" and "token", ``start`` and ``end`` enclose the repeated units, and ``period`` is the length of the
-    first copy, all in characters. If a field has only tokens, the three count tokens, and ``unit`` lists token ids.
+    ``start``, ``end`` and ``period`` are in characters of the field's text, and ``copies`` is at least 2.0. At the
+    levels "word", "line" and "token", ``period`` is the length of the first copy. If a field has only tokens,
+    ``start``, ``end`` and ``period`` count tokens, and ``unit`` lists token ids.
 
-    LZR010: the finding covers the whole field, and ``copies`` is the mean number of occurrences of a 4-gram. LZR011:
-    each word of the stretch begins a 4-gram, and ``copies`` is how often such a 4-gram occurs in the stretch: the
-    median, and at least `Rules.stuck_count`. ``period`` is the length of the stretch divided by ``copies``. LZR012: the
-    finding is about a conversation. ``start``, ``end`` and ``period`` count the model's turns in the conversation, from
-    0, and ``field`` is "turns".
+    LZR010: the finding covers the whole field, and ``copies`` is the mean number of occurrences of a 4-gram of words.
+    LZR011: for the 4-gram at each word of the stretch, its occurrences in the stretch are counted. ``copies`` is the
+    median of these counts, but at least `Rules.stuck_count`. ``period`` is the length of the stretch divided by
+    ``copies``. LZR012: the finding is about a conversation. ``start``, ``end`` and ``period`` count the model's turns
+    in the conversation, from 0, and ``field`` is "turns".
 
     ``unit``: the text of the first copy, at most 200 characters. ``share``: start / length of the field, 0..1.
-    ``tail``: whether the stretch reaches the end of the field, apart from white space. ``wasted_tokens``: the tokens of
-    all copies except the first, counted by the tokenizer. Without a tokenizer, this is their characters / 4.
+    ``tail``: whether the stretch reaches the end of the field, apart from white space. ``wasted_tokens``: the number of
+    tokens in all copies but the first. Without a tokenizer, four characters count as a token.
     """
 
     field: FieldName
@@ -162,13 +162,13 @@ class Audited:
     """A record after the audit.
 
     ``looping``: whether a selected rule of `LOOPING` has a finding in the record. ``literal``: whether some unit occurs
-    20 times in a row. Its repetition is reported as LZR020 or, if it is significant, as LZR001 or LZR002.
-    ``characters``: the number of characters in all fields. ``metrics``: figures of all fields together, by name
-    (docs/audit.md). Figures that were not measured are missing, as for fields with only tokens. ``texts``: the name and
-    text of each field of a looping record, for reports; empty for other records.
+    20 times in a row. If this repetition is significant, LZR001 or LZR002 reports it, otherwise LZR020. ``characters``:
+    the number of characters in all fields. ``metrics``: the metrics of all fields together, by name (docs/audit.md).
+    Metrics that were not measured are missing. A field with only tokens has few metrics. ``texts``: the name and text
+    of each field of a looping record, for reports; empty for other records.
 
     ``line``, ``named``, ``conversation`` and ``counterpart``: as in `Record`. ``onset``: where the degenerate stretch
-    of the first loop begins (`lzsampler.auditing.onset`), as a share, 0..1, of the first looping field; None if nothing
+    that contains the first loop begins (`lzsampler.auditing.onset`). It is a share of the field, 0..1; None if nothing
     loops.
     """
 
@@ -190,7 +190,7 @@ class Audited:
 
     @property
     def is_conversation(self) -> bool:
-        """Whether this is about the turns of a conversation (LZR012). Each of its messages is also a record."""
+        """Whether the findings are about a conversation (LZR012). Each message of a conversation is also a record."""
         return bool(self.findings) and self.findings[0].field == "turns"
 
     @property

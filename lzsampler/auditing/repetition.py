@@ -1,8 +1,8 @@
-"""How much a text repeats itself: its largest run and, from `audit`, whether it loops, rep-4 and the zlib ratio.
+"""`repetition`: measures how much a text repeats itself.
 
-A run is a stretch that repeats with a period. Each character equals the character one period before it, over at least
-two periods, and the run cannot be extended on either side. Indentation and rulers do not count: a unit needs two
-distinct characters other than white space, unless the run has 100 characters.
+A run is a stretch of at least two periods in which each character equals the character one period before it. A run
+cannot be extended on either side. Indentation and rulers do not count: if a run has fewer than 100 characters, its unit
+needs two distinct characters other than white space.
 """
 
 from dataclasses import asdict, dataclass
@@ -15,14 +15,14 @@ from .findings import audit
 from .rules import Rules
 from .scan import runs
 
-_LONG = 64  # characters; a search for runs of this length is faster than one for all runs
+_LONG = 64  # characters; if there is no run of this length, all runs are searched for, which takes longer
 
 
 @dataclass(frozen=True)
 class Run:
     """A stretch of text that repeats: ``start`` and ``period`` in characters, ``count`` whole copies of ``unit``.
 
-    ``length``: all characters that repeat, at least period * count, since the last copy may be incomplete.
+    ``length``: the number of characters of the run; more than period * count if an incomplete copy follows.
     """
 
     start: int
@@ -34,10 +34,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Repetition:
-    """Figures of one text. ``run``: its largest run, None if nothing repeats. ``loops``: whether `audit` finds a loop.
+    """How much one text repeats itself.
 
-    ``rep4``: share of 4-grams of words that occurred before, 0..1. ``zlib_ratio``: bytes of UTF-8 for each compressed
-    byte (docs/audit.md); None if libdeflate, of the extra "audit", is not installed.
+    ``run``: the largest run of the text; None if nothing repeats. ``loops``: whether `audit` finds a loop. ``rep4``:
+    share of the 4-grams of words that occurred before, 0..1. ``zlib_ratio``: number of bytes of UTF-8 for each
+    compressed byte (docs/audit.md); None if libdeflate (extra "audit") is not installed.
     """
 
     run: Run | None
@@ -46,7 +47,7 @@ class Repetition:
     zlib_ratio: float | None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the figures in the form of a transcript (docs/transcript.md)."""
+        """Return the values as a transcript contains them (docs/transcript.md)."""
         return {
             "run": None if self.run is None else asdict(self.run),
             "loops": self.loops,
@@ -56,7 +57,7 @@ class Repetition:
 
 
 def repetition(text: str) -> Repetition:
-    """Return the figures of a text."""
+    """Measure how much a text repeats itself."""
     found = audit(text)
     return Repetition(largest_run(text), found.looping, found.metrics["rep4"], found.metrics.get("zlib_ratio"))
 
@@ -64,8 +65,8 @@ def repetition(text: str) -> Repetition:
 def largest_run(text: str, min_count: int = 2) -> Run | None:
     """Return the longest run, in characters, that has at least ``min_count`` (>= 2) copies.
 
-    Of equally long runs, the run with the shortest period is returned, then the first run. None if there is no such
-    run. 100,000 characters take milliseconds.
+    If several runs are equally long, the shortest period decides, then the first start. None if there is no run.
+    100,000 characters take milliseconds.
     """
     if min_count < 2:
         raise ArgumentError(f"min_count must be at least 2, got {min_count}")

@@ -20,35 +20,35 @@ class Rules:
     """What counts as a loop.
 
     A literal loop is any unit that occurs ``literal_copies`` times in a row. A significant loop is a unit that occurs
-    ``copies`` times in a row, or ``length_copies`` times if the copies have at least ``length`` characters together. A
-    unit with fewer than two different characters, apart from white space, always needs ``length``. Text that people
-    rightly repeat is not a loop. Rows and code in the middle of a text therefore need more copies than sentences, or
-    than rows and code at the end of the text (docs/audit.md).
+    ``copies`` times in a row, or ``length_copies`` times if the copies have at least ``length`` characters together. If
+    a unit has fewer than two different characters apart from white space, the copies always need ``length`` characters.
+    Text that people rightly repeat is not a loop. Rows and code therefore need more copies than sentences, unless they
+    are at the end of the text (docs/audit.md).
 
     ``levels``: the units that are compared: "char", "word", "line", and "token" if there are tokens. ``near``: whether
-    near copies count, which differ only in digits, case or white space. Near copies need ``near_copies`` instead of
-    ``length_copies``, and must be sentences whose numbers are not their content. Exact copies of short phrases also
+    near copies count. Near copies differ only in digits, case or white space. They need ``near_copies`` instead of
+    ``length_copies``, and must be sentences, and not data whose content is numbers. Exact copies of short phrases also
     need ``near_copies``. ``rep4``: the smallest rep-4 at which a field without loops is reported as LZR010.
 
     A stretch is stuck (LZR011) if nearly all of its words are old. In a field with only tokens, tokens replace words.
-    An n-gram of ``stuck_ngram`` words makes its words old from its ``stuck_count``-th occurrence within
-    ``stuck_window`` words. An old word adds 1 to a score, a new word subtracts ``stuck_weight``, and a stretch needs
-    the score ``stuck_score`` (0 turns the rule off). If loops cover less than half of a stuck stretch, the stretch is
-    reported. It does not make its record count as looping. Data in the middle of a text, such as equal cells, is not
+    If an n-gram of ``stuck_ngram`` words has occurred ``stuck_count`` times within ``stuck_window`` words, the words of
+    the last occurrence are old. An old word adds 1 to a score, and a new word subtracts ``stuck_weight``. A stretch
+    needs the score ``stuck_score`` (0 turns the rule off). If loops cover less than half of a stuck stretch, the
+    stretch is reported. Its record does not count as looping. Data in the middle of a text, such as equal cells, is not
     reported (docs/audit.md).
 
     ``turns``: whether `audit_files` also looks for loops over the turns of a conversation (LZR012). Turns are the
-    model's messages and tool calls. A loop over turns is ``turn_copies`` cycles in a row with at least 4 * ``length``
+    model's messages and tool calls. A loop over turns has ``turn_copies`` cycles in a row with at least 4 * ``length``
     characters together.
 
-    ``lz_vocab``: the size of the vocabulary; it turns on the metric lz_bits_per_token for fields that have tokens. The
-    metric is their code length under the LZ compressor, in bits per token. 0 turns the metric off.
+    ``lz_vocab``: the size of the vocabulary, which turns on the metric lz_bits_per_token for fields that have tokens.
+    The metric is the code length of the tokens under the LZ compressor, in bits per token. 0 turns the metric off.
 
-    ``select``: the codes of `RULES` that are reported. ``ignore``: the codes that are not. LZR012 can be selected only
-    with ``turns``, and at least one rule must remain.
+    ``select``: the codes of the rules that are reported. ``ignore``: codes to leave out of ``select``. LZR012 can be
+    selected only with ``turns``, and at least one rule must remain.
 
-    Copies are at least 2, ``length`` is at least 1, and ``rep4`` is in (0, 1]; ValueError otherwise. A single level or
-    code may be given without a sequence around it.
+    ValueError unless all numbers of copies are at least 2, ``length`` is at least 1, and ``rep4`` is in (0, 1]. A
+    single level or code may be given without a sequence around it.
     """
 
     literal_copies: int = 20
@@ -100,7 +100,7 @@ class Rules:
 
     @functools.cached_property
     def reported(self) -> frozenset[Rule]:
-        """The codes that are reported: selected, not ignored, and not turned off by the other settings."""
+        """The codes of the rules that are selected, not ignored, and not turned off by the other settings."""
         looked_for = {
             "LZR001": "char" in self.levels,
             "LZR002": "char" in self.levels,
@@ -126,7 +126,7 @@ class Rules:
 
 
 class RuleOptions(TypedDict, total=False):
-    """The fields of `Rules` as keyword arguments; a single value may stand for a sequence of one."""
+    """The fields of `Rules` as keyword arguments. A single value may be given without a sequence around it."""
 
     literal_copies: int
     copies: int
@@ -154,7 +154,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def takes_rules(function: _Function) -> _Function:
     """Show the fields of `Rules` in the signature of a function with ``**rules``, for editors and help.
 
-    The function raises `ArgumentTypeError` for other argument names.
+    Calls with any other keyword argument raise `ArgumentTypeError`.
     """
     signature = inspect.signature(function)
     parameters = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]

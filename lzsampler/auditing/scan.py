@@ -10,13 +10,13 @@ from .._ffi import ffi, lib
 from ..errors import ArgumentError
 
 _UINT64_MAX = 2**64 - 1
-_ROOM = 1024  # how many runs the first scan can return; a text with more, which is rare, is scanned again
+_ROOM = 1024  # maximum number of runs of the first scan; if a text has more, which is rare, it is scanned again
 
 Text = bytes | bytearray | memoryview | npt.NDArray[np.uint8] | npt.NDArray[np.int32]
 
 
 class Runs(NamedTuple):
-    """Runs of a text, int64[n] each, sorted by period, then start; ``length / period`` is the number of copies."""
+    """The runs of a text, int64[n] each, sorted by period, then start. A run has ``length / period`` copies."""
 
     start: npt.NDArray[np.int64]
     length: npt.NDArray[np.int64]
@@ -31,11 +31,11 @@ def runs(data: Text, *, min_copies: int, min_length: int, max_period: int = 0) -
 
     A run is a stretch in which every unit equals the unit one period before it. A run cannot be extended on either
     side, and its period is the shortest possible. ``data``: bytes, uint8[n] or int32[n]. ``min_copies``: 2 or more.
-    ``max_period``: the longest period that is searched, 0 for any.
+    ``max_period``: the longest period that is searched for; 0 means any period.
 
-    The search is exact and takes about n log n / min_copies steps on any input: some milliseconds for 1 MB of prose,
-    without the GIL. A ``min_length`` well above the length of words (64 characters, say) avoids chance repetitions and
-    makes it faster. ValueError for other types and ranges.
+    The search is exact and takes about n log n / min_copies steps on any input. For 1 MB of prose, the search takes
+    some milliseconds; it releases the GIL. If ``min_length`` is well above the length of words (64 characters, say),
+    chance repetitions are left out and the search is faster. ValueError for other types and ranges.
     """
     array = _text_array(data)
     rules = (
@@ -61,7 +61,7 @@ def runs(data: Text, *, min_copies: int, min_length: int, max_period: int = 0) -
 
 
 def _text_array(data: object) -> npt.NDArray[Any]:
-    """Return ``data`` as a contiguous uint8[n] or int32[n], without a copy if it already is one."""
+    """Return ``data`` as a contiguous uint8[n] or int32[n], and copy it only if necessary."""
     if isinstance(data, bytes | bytearray):
         return np.frombuffer(data, np.uint8)
     if isinstance(data, memoryview):

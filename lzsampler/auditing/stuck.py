@@ -1,4 +1,7 @@
-"""`stretches`: finds where a text says almost nothing new, with or without a period, in C (c/text/stuck.c)."""
+"""`stretches`: finds the stuck stretches of a text, in C (c/text/stuck.c).
+
+In a stuck stretch, nearly all words belong to n-grams that occurred before. The stretch may or may not have a period.
+"""
 
 from typing import NamedTuple
 
@@ -8,11 +11,11 @@ import numpy.typing as npt
 from .._check import check
 from .._ffi import ffi, lib
 
-_ROOM = 64  # stretches of the first scan; more are rare and need a second scan
+_ROOM = 64  # maximum number of stretches of the first scan; if a text has more, which is rare, it is scanned again
 
 
 class Stretches(NamedTuple):
-    """Stretches in order, int64[n] each. ``old``: how many units from ``start`` to ``end`` are old."""
+    """The stuck stretches in the order of the text, int64[n] each. ``old``: number of old words or tokens."""
 
     start: npt.NDArray[np.int64]
     end: npt.NDArray[np.int64]
@@ -23,10 +26,11 @@ class Stretches(NamedTuple):
 def stretches(
     ids: npt.NDArray[np.int32], *, threshold: int, ngram: int, min_count: int, weight: int, window: int
 ) -> Stretches:
-    """Return the stuck stretches; ``ids``: int32[n], the numbers of words from `intern`, or tokens.
+    """Return the stuck stretches of a text. ``ids``: the numbers of its words from `intern`, or its tokens, int32[n].
 
-    The arguments are those of `lzsampler.StuckDetection`. This is its offline form; c/include/lzsampler_text.h has the
-    definition, at lzs_stuck_stretches. Linear in n. ValueError for values out of range.
+    The other arguments are as in `lzsampler.StuckDetection`, which finds the same stretches during decoding. The
+    definition is at lzs_stuck_stretches in c/include/lzsampler_text.h. The time is linear in n. ValueError for values
+    out of range.
     """
     rules = ffi.new("lzs_stuck_rules *", (threshold, ngram, min_count, weight, window))
     n, room = ffi.new("size_t *"), _ROOM

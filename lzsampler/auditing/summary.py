@@ -1,4 +1,4 @@
-"""`Summary`: the figures of an audit, summed over `Audited` records in the order of their files."""
+"""`Summary`: the counts, rates and metrics of an audit, summed over `Audited` records in the order of their files."""
 
 from array import array
 from bisect import bisect_right
@@ -15,16 +15,16 @@ from .coverage import Coverage
 from .metrics import Sums
 from .records import LOOPING, Audited, BadRecord, FieldName, FileRead, Finding, PassedOver, Rule, TurnsRead
 
-VERSION = 1  # of summary.json
-WORST = 10  # records that the terminal shows, by wasted tokens
-LISTED = 100  # the most bad records that are named
-POINTS = 5_000  # the most points of the scatter plot of periods and copies
+VERSION = 1  # version of the format of summary.json
+WORST = 10  # maximum length of `Summary.worst` and `Summary.worst_turns`
+LISTED = 100  # maximum length of `Summary.bad`
+POINTS = 5_000  # maximum number of points in the scatter plot of periods and copies
 
 
 def loops(audited: Audited) -> list[Finding]:
-    """Return the findings that make a record loop, the most wasteful first, without overlaps."""
+    """Return the findings that make a record loop, the most wasteful first. Of overlapping findings, one is kept."""
     taken: list[Finding] = []
-    covered: dict[FieldName, tuple[list[int], list[int]]] = {}  # sorted starts and ends of the findings taken
+    covered: dict[FieldName, tuple[list[int], list[int]]] = {}  # sorted starts and ends of the findings in `taken`
     for finding in sorted(audited.findings, key=lambda f: (-f.wasted_tokens, f.rule, f.start)):
         if finding.rule not in LOOPING:
             continue
@@ -38,27 +38,27 @@ def loops(audited: Audited) -> list[Finding]:
 
 
 def begins(audited: Audited, loop: Finding) -> float:
-    """Return where the field of ``loop`` goes wrong, as a share of the field, 0..1. ``loop``: one of `loops`.
+    """Return where the degenerate part of a field begins, as a share of the field, 0..1.
 
-    In the first looping field, this is the start of the first loop's degenerate stretch, as in `Group.starts`. For
-    other fields the degenerate stretch is unknown, so this is the start of ``loop``.
+    ``loop``: one of the field's `loops`. In the record's first looping field, the result is `Audited.onset`. In other
+    fields the onset is unknown, and the result is the start of ``loop``.
     """
     first = min(loops(audited), key=lambda found: (found.field == "answer", found.start))
     return audited.onset if audited.onset is not None and loop.field == first.field else loop.share
 
 
 def wasted_tokens(audited: Audited) -> int:
-    """Return how many tokens all loops of a record waste. Each token counts once."""
+    """Return how many tokens all loops of a record waste together."""
     return sum(finding.wasted_tokens for finding in audited.findings if finding.rule in LOOPING)
 
 
 def values(audited: Audited, by: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a record's values for the keys of `--by`; "" for a key that the record lacks. All records have "file"."""
+    """Return a record's values for the keys of `--by`. If the record lacks a key, the value is ""."""
     return tuple(audited.file if key == "file" else audited.groups.get(key, "") for key in by)
 
 
 def _shares() -> MutableSequence[float]:
-    return array("d")  # an eighth of a list's memory, since millions of records may loop
+    return array("d")  # Millions of records may loop, and a list would need several times the memory.
 
 
 def _lengths() -> MutableSequence[int]:
@@ -67,11 +67,10 @@ def _lengths() -> MutableSequence[int]:
 
 @dataclass
 class Group:
-    """Counts of the records that share a value of `--by`. ``stuck``: the records with a finding of LZR011.
+    """Counts of the records that share the values of `--by`. ``stuck``: the number of records with LZR011.
 
-    ``starts``: where the degenerate stretch of each looping record's first loop begins, as a share of the field, 0..1
-    (`Audited.onset`). ``periods``: the period of each looping record's first loop, in characters. ``clusters``: the
-    counts by conversation; if it is empty, records count as independent.
+    ``starts``: `Audited.onset` of each looping record. ``periods``: the period of each looping record's first loop, in
+    characters. ``clusters``: the counts by conversation. If ``clusters`` is empty, records count as independent.
     """
 
     records: int = 0
@@ -86,17 +85,17 @@ class Group:
 
     @property
     def conversations(self) -> int:
-        """Number of conversations. If all records are independent, this is the number of records."""
+        """The number of conversations. If all records are independent, this is the number of records."""
         return self.clusters.conversations if self.clusters else self.records
 
     def interval(self, of: Property) -> Interval:
-        """Return the 95 % interval of the share of records with a property: looping, literal or stuck."""
+        """Return the 95 % confidence interval of the share of records that are looping, literal or stuck."""
         return self.clusters.interval(of) if self.clusters else wilson(getattr(self, of), self.records)
 
     def add(self, item: Audited, cluster: int) -> None:
         """Count a record. ``cluster``: the key of its conversation (`key_of`).
 
-        The caller adds the wasted tokens, and the starts and periods of loops.
+        The caller must update ``wasted_tokens``, ``starts`` and ``periods``.
         """
         self.records += 1
         self.looping += item.looping
@@ -118,7 +117,7 @@ class Group:
         self.clusters.merge(other.clusters)
 
     def to_json(self) -> dict[str, Any]:
-        """Return counts, rates with their intervals by conversation, and medians (None without loops)."""
+        """Return counts, rates with confidence intervals, and medians (None without loops), ready for JSON."""
         return {
             "records": self.records,
             "conversations": self.conversations,
@@ -140,22 +139,22 @@ class Group:
 
 @dataclass
 class Summary:
-    """The figures of an audit.
+    """The counts, rates and metrics of an audit.
 
     ``rules``: the settings of the audit. ``by``: the keys that group the records. ``groups``: the groups by the values
     of these keys. ``total``: the group of all records. ``rule_counts``: the number of records with a finding of each
     rule. ``points``: (period, copies) of the first loop of each looping record, in the order of the records. If there
-    are more than 5,000 points, ``point_keys`` decides which 5,000 are kept. ``sums``: the sum of each metric over the
-    records that have the metric. ``worst``: the records that waste the most tokens, without their texts.
+    are more than 5,000 points, the 5,000 with the smallest ``point_keys`` are kept. ``sums``: the sum of each metric
+    over the records that have the metric. ``worst``: the records that waste the most tokens, without their texts.
 
-    ``bad``: the first bad records. ``coverage``: files, formats, and what was not read. ``turn_conversations``: the
-    number of conversations whose turns were searched for loops. ``turn_loops``: how many of these conversations loop
-    (LZR012). ``worst_turns``: the conversations whose loops over turns waste the most tokens. The messages of
-    conversations count among the records. `merge` sorts the lists and cuts them to their greatest length.
+    ``bad``: the first bad records. ``coverage``: counts of files and formats, and what was not read.
+    ``turn_conversations``: the number of conversations whose turns were searched for loops. ``turn_loops``: how many of
+    these conversations loop (LZR012). ``worst_turns``: the conversations whose loops over turns waste the most tokens.
+    Each message of a conversation also counts as a record. After `merge`, no list exceeds its maximum length.
 
-    The result does not depend on how the work is divided among processes. Each part of the records is summed
-    separately, and the parts are merged in the order of the records. The parts always begin at the same places, so even
-    the rounding of float sums is the same.
+    The result does not depend on how the work is divided among processes. Each task's records are summed separately,
+    and the sums are merged in the order of the tasks. The tasks of the same files are always the same, so even the
+    rounding of float sums is the same.
     """
 
     rules: Mapping[str, Any]
@@ -191,17 +190,17 @@ class Summary:
 
     @property
     def loop_rate(self) -> float:
-        """Share of the records that loop, 0..1; 0 for no records."""
+        """Share of the records that loop, 0..1; 0 if there are no records."""
         return _rate(self.total.looping, self.total.records)
 
     @property
     def literal_rate(self) -> float:
-        """Share of the records with a literal loop, 0..1. LZR020 names the literal loops that no other rule reports."""
+        """Share of the records with a literal loop, 0..1. LZR020 reports the literal loops that are not significant."""
         return _rate(self.total.literal, self.total.records)
 
     @property
     def stuck_rate(self) -> float:
-        """Share of the records with a stuck stretch that loops do not cover (LZR011), 0..1."""
+        """Share of the records with a finding of LZR011, 0..1."""
         return _rate(self.total.stuck, self.total.records)
 
     @property
@@ -211,12 +210,12 @@ class Summary:
 
     @property
     def turn_interval(self) -> Interval:
-        """Wilson's 95 % interval of the share of conversations whose turns loop."""
+        """Wilson's 95 % confidence interval of `turn_loop_rate`."""
         return wilson(self.turn_loops, self.turn_conversations)
 
     @property
     def bad_rate(self) -> float:
-        """Share of bad records among all that were read, 0..1."""
+        """Share of bad records among all records, 0..1."""
         return _rate(self.bad_records, self.total.records + self.bad_records)
 
     def add(self, item: Audited | BadRecord | FileRead | PassedOver | TurnsRead) -> None:
@@ -265,7 +264,7 @@ class Summary:
             self.points.append((first.period, first.copies))
             self.point_keys.append(_point_key(item))
             self.worst.append(replace(item, texts=()))
-            if len(self.worst) > 2 * WORST:  # not for each record, since trimming sorts the list
+            if len(self.worst) > 2 * WORST:  # Trimming sorts the list, so it is not done for each record.
                 self._trim_worst()
             if len(self.points) > 2 * POINTS:
                 self._trim_points()
@@ -340,7 +339,6 @@ class Summary:
 
 
 def _most_wasteful(conversations: list[Audited]) -> list[Audited]:
-    """Return the conversations whose loops over turns waste the most tokens."""
     return sorted(conversations, key=lambda one: -sum(found.wasted_tokens for found in one.findings))[:WORST]
 
 
@@ -353,6 +351,6 @@ def _median(numbers: MutableSequence[Any]) -> float | None:
 
 
 def _point_key(audited: Audited) -> int:
-    """Return a pseudo-random number that depends only on the record. The points with the smallest numbers are kept."""
+    """Return a 64-bit hash of a record's file, number and id. The points with the smallest hashes are kept."""
     name = f"{audited.file}\0{audited.number}\0{audited.id}".encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(name, digest_size=8).digest(), "big")

@@ -1,7 +1,7 @@
-"""`Turns`: finds loops over the turns of a conversation, which no single message shows (LZR012).
+"""`Turns`: finds loops over the turns of a conversation (LZR012). A turn is a message or tool call of the model.
 
 An agent may call the same tools with the same arguments repeatedly, or a model may give the same answer to every
-question, without repetition inside any message.
+question. No single message then contains repetition.
 """
 
 from collections.abc import Iterator
@@ -15,25 +15,25 @@ from .records import Audited, Finding, Record
 from .rules import Rules
 from .scan import runs
 
-_LONG = 4  # the turns of a loop need 4 * `Rules.length` characters together
-_ANSWER = 40  # minimum characters of a cycle without tool calls; shorter answers are rightly repeated
+_LONG = 4  # The turns of a loop need 4 * `Rules.length` characters together.
+_ANSWER = 40  # minimum length of a cycle without tool calls; shorter answers are rightly repeated
 _CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass
 class _Conversation:
-    """The turns of one conversation. Equal turns have equal numbers."""
+    """The turns of one conversation. ``texts``: a number for each turn; equal turns have equal numbers."""
 
     first: Record
     texts: list[int] = field(default_factory=list)
-    places: list[tuple[int, int]] = field(default_factory=list)  # number and line of the record
+    places: list[tuple[int, int]] = field(default_factory=list)  # number and line of each turn's record
 
 
 class Turns:
-    """The turns of the conversations of a shard: add its records, then take `loops`.
+    """Finds the loops over the turns of the conversations of a shard: `add` its records, then call `loops`.
 
-    Two turns are equal if their reasoning, answer and tool calls are equal, apart from surrounding white space. What
-    stands between two turns, such as the user's messages or tool results, does not count.
+    Two turns are equal if their reasoning, answer and tool calls are equal, apart from surrounding white space. The
+    user's messages and the tool results between two turns do not count.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -52,11 +52,11 @@ class Turns:
 
     @property
     def conversations(self) -> int:
-        """Number of conversations."""
+        """The number of conversations."""
         return len(self._conversations)
 
     def loops(self) -> Iterator[Audited]:
-        """Yield the looping conversations in their order, with a finding for each loop."""
+        """Yield the looping conversations in the order of the file, with a finding for each loop."""
         texts = list(self._numbers)
         sizes = np.array([sum(map(len, text)) for text in texts], np.int64)
         for conversation in self._conversations.values():
@@ -70,7 +70,7 @@ class Turns:
     def _findings(
         self, conversation: _Conversation, texts: list[tuple[str, ...]], sizes: npt.NDArray[np.int64]
     ) -> Iterator[Finding]:
-        """Yield the loops of a conversation; of overlapping loops, only the longest."""
+        """Yield the loops of a conversation. If loops overlap, only the longest is yielded."""
         turns = np.array(conversation.texts, np.int32)
         found = runs(turns, min_copies=self._rules.turn_copies, min_length=0)
         before = np.concatenate(([0], np.cumsum(sizes[turns])))

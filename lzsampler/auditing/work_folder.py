@@ -1,8 +1,8 @@
 """`WorkFolder`: the results of an audit on the disk, with a part for each task.
 
-A folder contains `audit.json` (the files and the rules of the audit) and, for task n, `n.jsonl.gz` (its records) and
-`n.json` (its summary). Each file appears whole or not at all. `n.json` is written last, so its presence shows that the
-task is done. Everything is JSON, so that no code runs when lzsampler reads a folder from somebody else.
+A folder contains `audit.json`, the manifest, with the files and the rules of the audit. The part of task n is
+`n.jsonl.gz` (records) and `n.json` (summary). Files are never half written. `n.json` is written last, so its presence
+shows that the task is done. Everything is JSON, so reading a folder from somebody else runs no code.
 """
 
 import gzip
@@ -27,10 +27,10 @@ from .metrics import Sums
 from .records import Audited, BadRecord, FileRead, Finding, PassedOver, Rule, TurnsRead
 from .summary import Group, Summary
 
-VERSION = 7  # of the folder's files
+VERSION = 7  # version of the format of the folder's files
 MANIFEST = "audit.json"
-_OUTCOMES = 1000  # records on a line
-_PIECE = 1 << 20  # characters of a text that become JSON in one step
+_OUTCOMES = 1000  # number of outcomes on a line
+_PIECE = 1 << 20  # number of characters of a text that become JSON in one step
 
 _T = TypeVar("_T")
 _FINDING = [field.name for field in fields(Finding)]
@@ -41,9 +41,10 @@ _GROUP = [field.name for field in fields(Group)]
 
 
 class Outcome(NamedTuple):
-    """What a comparison needs of every record, looping or not.
+    """What `compare` needs of every record, looping or not.
 
-    The fields from ``named`` on are as in `Record`; ``model`` is from the record's groups, "" without one.
+    ``stuck`` is as in `Audited`, and ``model`` is from the record's groups ("" if missing). The fields from ``named``
+    to ``number`` are as in `Record`.
     """
 
     file: str
@@ -58,7 +59,7 @@ class Outcome(NamedTuple):
 
 
 class WorkFolder:
-    """A folder of parts. ``lasting``: whether it must survive a power cut, and not only the end of a process."""
+    """A folder with the results of an audit. ``lasting``: whether the files must survive a power cut."""
 
     def __init__(self, path: Path, *, lasting: bool) -> None:
         self.path, self.lasting = path, lasting
@@ -70,26 +71,27 @@ class WorkFolder:
         if not self.path.is_dir() or self.is_one():
             return
         if any(file.name not in LOCKS and not file.name.endswith(UNFINISHED) for file in self.path.iterdir()):
-            raise LzsError(f"{self.path} is not empty and does not hold an audit: choose another folder")
+            raise LzsError(f"{self.path} is not empty and contains no audit: choose another folder")
 
     def begin(self, manifest: Mapping[str, Any]) -> None:
-        """Make the folder for this audit, or check that it belongs to this audit.
+        """Make the folder and write the manifest. If the folder has a manifest, check that it is the same.
 
-        ``manifest``: "tasks" (their number), "settings", "inputs" (the identity of each file's content), "cuts" (how
-        the files are divided), "bad" (rows of `BadRecord`), "passed" (the skipped files, packed). LzsError names the
-        difference to another audit; OSError if the folder cannot be made.
+        ``manifest``: "tasks" (number of tasks), "settings", "inputs" (identity of each file's content), "cuts" (a hash
+        of how the files are divided into tasks), "bad" (rows of `BadRecord`) and "passed" (packed counts of the skipped
+        files). If the folder belongs to another audit, LzsError says what differs. OSError if the folder cannot be
+        made.
         """
         wanted = json.loads(json.dumps({"version": VERSION, "lzsampler": __version__, **manifest}))
         self.path.mkdir(parents=True, exist_ok=True)
         if not self.is_one():
             self.refuse_other()
-            self.tidy()  # leftovers of a process that was killed before its first file was complete
+            self.tidy()
             with self._replacing(MANIFEST) as file:
                 file.write(json.dumps(wanted, indent=1).encode())
             return
         change = _difference(self.manifest(), wanted)
         if change:
-            raise LzsError(f"{self.path} holds another audit ({change}): choose another folder, or delete this one")
+            raise LzsError(f"{self.path} contains another audit ({change}): choose another folder, or delete this one")
         self.tidy()
 
     def tidy(self) -> None:
@@ -102,7 +104,7 @@ class WorkFolder:
         return (self.path / MANIFEST).is_file()
 
     def manifest(self) -> dict[str, Any]:
-        """Return the manifest that `begin` wrote. LzsError if it is damaged, or of an unsupported version."""
+        """Return the manifest that `begin` wrote. LzsError if the file is damaged or of another version."""
         with self._intact(MANIFEST) as read:
             manifest: dict[str, Any] = dict(read)
             version = manifest["version"]
@@ -125,7 +127,7 @@ class WorkFolder:
     # -- parts --
 
     def is_done(self, task: int) -> bool:
-        """Return whether the part of a task exists and is complete: no shard was skipped because a worker died."""
+        """Return whether the part of a task exists, and no shard of it was skipped because a worker died."""
         if not (self.path / f"{task:06}.json").exists():
             return False
         with self._intact(f"{task:06}.json") as part:
@@ -138,9 +140,9 @@ class WorkFolder:
 
     @contextmanager
     def part(self, task: int, summary: Summary, *, skipped: int) -> Iterator["PartWriter"]:
-        """Write a part: its records go through the writer, which also adds them to ``summary``.
+        """Write the part of a task. In the ``with`` block, add the records to the writer, which updates ``summary``.
 
-        ``skipped``: the number of shards left out. If the block raises, nothing of the part remains.
+        ``skipped``: the number of shards that are left out. If the block raises, nothing of the part remains.
         """
         with self._replacing(f"{task:06}.jsonl.gz") as file, gzip.GzipFile("", "wb", 1, file, mtime=0) as compressed:
             writer = PartWriter(compressed, summary)
@@ -170,28 +172,28 @@ class WorkFolder:
         yield from self._rows('{"audited"', lambda row: [_unpack(row["audited"])])
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Yield, for all records, what a comparison needs."""
+        """Yield the `Outcome` of every record, in the order of the files."""
         yield from self._rows('{"outcomes"', lambda row: [checked(Outcome(*outcome)) for outcome in row["outcomes"]])
 
     def _rows(self, start: str, unpacked: Callable[[Any], list[_T]]) -> Iterator[_T]:
         for task in range(self.manifest()["tasks"]):
             path = self.path / f"{task:06}.jsonl.gz"
             try:
-                if path.stat().st_size == 0:  # gzip would read it as a file without lines
+                if path.stat().st_size == 0:  # gzip would read an empty file as a file without lines.
                     raise EOFError
                 with gzip.open(path, "rt", encoding="ascii") as lines:
                     for line in lines:
                         if line.startswith(start):
                             with _damaged(path):
                                 rows = unpacked(json.loads(line, parse_constant=_refuse))
-                            del line  # so that a long text is not in memory twice
+                            del line  # Otherwise a long text would be in memory twice.
                             yield from rows
             except (EOFError, ValueError, zlib.error, gzip.BadGzipFile) as error:
                 raise LzsError(f"{path} is damaged: delete the folder and audit again") from error
 
     @contextmanager
     def _intact(self, name: str) -> Iterator[Any]:
-        """Read a JSON file; LzsError if it cannot be read, or if the block does not find what it expects in it."""
+        """Read a JSON file. If the file or its content is not as the ``with`` block expects, LzsError is raised."""
         with _damaged(self.path / name):
             yield json.loads((self.path / name).read_bytes(), parse_constant=_refuse)
 
@@ -239,7 +241,7 @@ class PartWriter:
         self._file.write(_dumped(row) + b"\n")
 
     def _write_audited(self, item: Audited) -> None:
-        """Write a record; a long text in pieces, since its JSON may need as much memory again."""
+        """Write a record. A long text is written in pieces, since all of its JSON would double the memory."""
         if sum(len(text) for _, text in item.texts) <= _PIECE:
             self._write({"audited": _pack(item)})
             return
@@ -264,7 +266,7 @@ def _dumped(value: Any) -> bytes:
 
 
 def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
-    """Return the first difference between two manifests in words; "" if they agree."""
+    """Describe the first difference between two manifests; "" if there is none."""
     if old.get("lzsampler") != new["lzsampler"]:
         return f"it was made by lzsampler {old.get('lzsampler')}, this is {new['lzsampler']}"
     for name in sorted({*old["settings"], *new["settings"]}):
@@ -341,7 +343,7 @@ def _sums(sums: dict[str, float], counts: dict[str, int]) -> Sums:
 
 
 def unpack_bad(rows: Iterable[Any]) -> list[BadRecord]:
-    """Return the bad records of rows made by `dataclasses.astuple` and read back from JSON."""
+    """Return the bad records that `dataclasses.astuple` and JSON turned into ``rows``."""
     return [checked(BadRecord(*row)) for row in rows]
 
 

@@ -1,10 +1,10 @@
-"""A pool of worker processes that survives the death of a worker: only the progress of that worker's task is lost.
+"""`run`: runs tasks in worker processes. If a worker dies, only the progress of its task is lost.
 
 With `concurrent.futures`, a worker that the kernel kills (out of memory) breaks the whole pool, and nobody learns what
-the worker was working on. Here each worker reports the piece that it starts. If a worker dies, its task is tried again.
-If a piece has killed two workers, the piece is skipped, and the error quotes the worker's stderr. Workers are fresh
-interpreters, so that threads of the caller (pyarrow, torch) do no harm, and a caller's script needs no
-`if __name__ == "__main__"`.
+the worker was working on. Here a task consists of pieces, and each worker reports the piece that it starts. If a worker
+dies, its task is tried again. If two workers have died at a piece, the piece is skipped, and the error quotes the
+worker's stderr. Workers are new interpreters. Threads of the caller (pyarrow, torch) therefore do no harm, and the
+caller's script needs no `if __name__ == "__main__"`.
 """
 
 import os
@@ -24,17 +24,18 @@ from typing import IO, Any, NamedTuple
 from ..errors import LzsError
 from ..util.signals import uninterrupted
 
-_ATTEMPTS = 2  # when the second worker dies at a piece, the piece is skipped
-_STARTS = 4  # this many workers may die before their first piece, since something outside may have killed them
-_SAID_LINES, _SAID_BYTES = 3, 4096  # last lines of a worker's stderr that an error quotes; last bytes that are read
+_ATTEMPTS = 2  # If this many workers die at a piece, the piece is skipped.
+_STARTS = 4  # If this many workers die before their first piece, the run fails.
+_SAID_LINES, _SAID_BYTES = 3, 4096  # an error quotes the last 3 lines of a worker's stderr, at most 4096 bytes
 _SERVE = "import sys; sys.path[:] = {path!r}; from lzsampler.auditing.workers import serve; serve()"
 
 
 class Work(NamedTuple):
-    """A function for the workers, which pickles by its name, and the data that all tasks share.
+    """A function for the workers, and the data that all tasks share.
 
-    ``function(shared, task, skipped, start)`` works on the pieces of a task. It calls ``start(number)`` before each
-    piece, leaves out the pieces in ``skipped`` (number: reason), and returns the result. All of these must pickle.
+    ``function(shared, task, skipped, start)`` works on the pieces of a task. The function calls ``start(number)``
+    before each piece, leaves out the pieces in ``skipped`` (number: reason), and returns the result. The function, the
+    tasks, ``shared`` and the results must pickle.
     """
 
     function: Callable[..., Any]
@@ -42,10 +43,11 @@ class Work(NamedTuple):
 
 
 def run(work: Work, tasks: Sequence[Any], workers: int) -> Iterator[Any]:
-    """Yield the results of the tasks in the order in which they finish; if ``workers`` is 1, run them in this process.
+    """Yield the results of the tasks in the order in which the tasks finish.
 
-    An exception of the function ends the run and is raised here; its ``__cause__`` is the worker's traceback. If the
-    iterator is closed, or an exception such as Ctrl-C interrupts it, the workers are killed.
+    If ``workers`` is 1, or there is only one task, the tasks run in this process. An exception of the function ends the
+    run and is raised here, with the worker's traceback as ``__cause__``. If the iterator is closed, or an exception
+    such as Ctrl-C interrupts the iterator, the workers are killed.
     """
     if workers == 1 or len(tasks) < 2:
         for task in tasks:
@@ -60,7 +62,7 @@ def run(work: Work, tasks: Sequence[Any], workers: int) -> Iterator[Any]:
                 raise result
             yield result.value
     finally:
-        with uninterrupted():  # otherwise a worker may continue in a folder that is being removed
+        with uninterrupted():  # If Ctrl-C interrupted `stop`, a worker could write to a folder that is being removed.
             pool.stop()
 
 
@@ -73,14 +75,14 @@ class _Done(NamedTuple):
 
 
 class _DeathError(Exception):
-    """A worker has died; ``piece`` is the piece that it was working on."""
+    """A worker has died. ``piece``: the number of the piece that it was working on; None before its first piece."""
 
     def __init__(self, piece: int | None, how: str) -> None:
         super().__init__(how)
         self.piece = piece
 
 
-class _WorkerTraceback(Exception):  # noqa: N818 (only the cause of another error, never raised itself)
+class _WorkerTraceback(Exception):  # noqa: N818 (it is only the cause of another error)
     """The traceback of an exception in a worker."""
 
 
@@ -99,7 +101,7 @@ class _Worker(NamedTuple):
 
 
 class _Pool:
-    """Threads that each talk to one worker; they hold the lock only to start a worker, take a task, or stop."""
+    """Runs a thread for each worker. The lock protects the tasks, the set of workers and ``_stopped``."""
 
     def __init__(self, work: Work, tasks: Sequence[Any]) -> None:
         self.results: SimpleQueue[Any] = SimpleQueue()
@@ -161,8 +163,8 @@ class _Pool:
         with self._lock:
             if self._stopped:
                 raise LzsError("stopped")
-            # A file, since nothing would empty a pipe while a worker is busy. It also keeps the output of workers on
-            # Ctrl-C, which reaches them too, off the terminal.
+            # stderr goes to a file, since nothing would empty a pipe while a worker is busy. Ctrl-C also reaches the
+            # workers; the file keeps their tracebacks off the terminal.
             said = tempfile.TemporaryFile()  # noqa: SIM115 (`_bury` closes it)
             process = subprocess.Popen(
                 [sys.executable, "-c", _SERVE.format(path=sys.path)],
@@ -172,7 +174,7 @@ class _Pool:
             )
             worker = _Worker(process, said)
             self._workers.add(worker)
-        with suppress(OSError):  # it died at once: the first task will report that
+        with suppress(OSError):  # If the worker has died, `_ask` reports its death.
             assert process.stdin is not None
             process.stdin.write(self._work)
             process.stdin.flush()
@@ -180,17 +182,17 @@ class _Pool:
 
     def _bury(self, worker: _Worker) -> None:
         for pipe in (worker.process.stdin, worker.process.stdout):
-            with suppress(OSError):  # data that it did not read
+            with suppress(OSError):  # `close` fails if the worker did not read all data.
                 assert pipe is not None
                 pipe.close()
-        worker.process.wait()  # it ends, since its stdin is closed
+        worker.process.wait()  # The process ends because its stdin is closed.
         worker.said.close()
         with self._lock:
             self._workers.discard(worker)
 
 
 def _ask(worker: _Worker, task: Any, skipped: Mapping[int, str]) -> Any:
-    """Return a worker's result; raise the exception that it sent, or `_DeathError` if it died."""
+    """Return a worker's result. If the worker sends an exception, raise it. If the worker dies, raise `_DeathError`."""
     process = worker.process
     assert process.stdin is not None
     assert process.stdout is not None
@@ -223,11 +225,11 @@ def _how(status: int) -> str:
 
 
 def serve() -> None:
-    """Run a worker: take tasks from stdin and send results to stdout, until the caller closes them or ends."""
+    """Run a worker: read tasks from stdin and write results to stdout, until the caller closes the pipes or ends."""
     sender = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     receiver = os.fdopen(os.dup(0), "rb")
-    for stream in (0, 1):  # so that no library can write into the results
+    for stream in (0, 1):  # Output of libraries must not mix with the results.
         os.dup2(nowhere, stream)
 
     def send(kind: str, value: Any) -> None:
@@ -244,11 +246,11 @@ def serve() -> None:
                 raise
             except (OSError, ValueError, LzsError, MemoryError) as error:
                 send("error", (error, traceback.format_exc()))
-            except Exception as error:  # of any library: its class may not pickle
+            except Exception as error:  # The exception is converted, since a library's exceptions may not pickle.
                 place = traceback.extract_tb(error.__traceback__)[-1]
                 where = f"{os.path.basename(place.filename)}, line {place.lineno}"
                 send("error", (LzsError(f"{type(error).__name__}: {error} ({where})"), traceback.format_exc()))
             else:
                 send("done", result)
     except (EOFError, BrokenPipeError):
-        os._exit(0)  # the caller has all results, or has ended
+        os._exit(0)  # The caller has all results, or has ended.

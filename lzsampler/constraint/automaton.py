@@ -1,4 +1,4 @@
-"""`Automaton`: the states of a grammar, for people who want to look at it."""
+"""`Automaton`: the states of a grammar, for people who inspect it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ COMMON: tuple[dict[str, Any], ...] = (
     *_VALUES,
     *({"type": "object", "properties": {"name": value}, "required": ["name"]} for value in _VALUES),
 )
-_MOST_STATES = 500  # states visited in each schema
+_MOST_STATES = 500  # maximum number of states that `prepare_part_masks` visits for a schema
 
 
 @dataclass(frozen=True)
 class State:
     """A state of an automaton over bytes.
 
-    ``matches``: whether a text that ends here matches. ``edges``: number of the next state -> the bytes that lead to
-    it. ``allowed``: the number of tokens that the mask allows, end tokens included.
+    ``matches``: whether a text that ends here matches. ``edges``: index of the next state -> the bytes that lead to
+    this state. ``allowed``: the number of tokens that the mask allows, end tokens included.
     """
 
     matches: bool
@@ -42,7 +42,7 @@ class State:
 
 @dataclass(frozen=True)
 class Automaton:
-    """The deterministic automaton of a grammar; texts begin in the first state.
+    """The deterministic automaton of a grammar. The first state is the start state.
 
     ``complete``: False if the grammar has more states. Edges to the missing states are left out.
     """
@@ -59,14 +59,14 @@ class Automaton:
 def automaton_of(grammar: Grammar, limit: int = MAX_STATES, *, part_masks: PartMasks | None = None) -> Automaton:
     """Return at most ``limit`` (1..2**31 - 1) states of a grammar, ordered by their distance from the start state.
 
-    ``part_masks``: where to keep masks, instead of the grammar's own vocabulary.
+    ``part_masks``: the cache for masks, instead of the vocabulary's own cache.
 
     TypeError for anything but a `Grammar`; LzsError if a state reaches a limit of the grammar.
     """
     if not isinstance(grammar, Grammar):
         raise ArgumentTypeError(f"grammar must be a Grammar, got {grammar!r:.50}")
     if not grammar.has_automaton:
-        raise ArgumentError("grammar must be one of lzsampler's own: GBNF and llguidance have no automaton to look at")
+        raise ArgumentError("grammar must be one of lzsampler's own: GBNF and llguidance have no automaton")
     limit = integer("limit", limit, 1, INT32_MAX)
     own = grammar.copy()  # state numbers are valid only until other code uses the grammar
     if part_masks is not None:
@@ -75,7 +75,7 @@ def automaton_of(grammar: Grammar, limit: int = MAX_STATES, *, part_masks: PartM
     words = np.empty((n_vocab + 31) // 32, np.uint32)
     pointer = ffi.from_buffer("uint32_t[]", words, require_writable=True)
     matches, following = ffi.new("int32_t *"), ffi.new("int32_t *")
-    numbers = {int(lib.LZS_GRAMMAR_START): 0}  # the grammar's own state number -> number here
+    numbers = {int(lib.LZS_GRAMMAR_START): 0}  # state number in the grammar -> index in `states`
     order = list(numbers)
     states: list[State] = []
     complete = True
@@ -101,10 +101,10 @@ def automaton_of(grammar: Grammar, limit: int = MAX_STATES, *, part_masks: PartM
 
 
 def prepare_part_masks(masks: PartMasks, schemas: Iterable[dict[str, Any] | bool | str] = COMMON) -> None:
-    """Make the masks for the parts of JSON Schemas; by default for strings, numbers, dates and UUIDs.
+    """Fill a cache with the masks for the parts of JSON Schemas, by default strings, numbers, dates and UUIDs.
 
-    This visits the states of each schema, up to 500, ordered by their distance from the start state. Errors as
-    `Grammar.json_schema`.
+    The function visits the states of each schema, up to 500, ordered by their distance from the start state. Raises the
+    errors of `Grammar.json_schema`.
     """
     if isinstance(schemas, dict | str) or not isinstance(schemas, Iterable):
         raise ArgumentTypeError(f"schemas must be a list of schemas, got {schemas!r:.50}")

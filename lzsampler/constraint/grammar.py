@@ -27,16 +27,16 @@ _TOKENIZATIONS: dict[str, int] = {
 }
 Match = Literal["no", "beginning", "yes"]
 _MATCHES: dict[int, Match] = {lib.LZS_NO_MATCH: "no", lib.LZS_BEGINNING: "beginning", lib.LZS_MATCH: "yes"}
-_VALUES = frozenset(("choices", "json_schema", "yaml_schema", "llguidance_json_schema"))  # names of sources
-_SHOWN = 60  # characters of a repr
+_VALUES = frozenset(("choices", "json_schema", "yaml_schema", "llguidance_json_schema"))
+_SHOWN = 60  # maximum number of characters of a source in a repr
 
 
 class Grammar:
     """A constraint on texts, for one vocabulary, made by `regex`, `choices`, `json_schema`, `yaml_schema` or `gbnf`.
 
     `Sampler.set_grammar` takes a grammar. A grammar makes its states and masks when they are first needed and keeps
-    them, so several samplers should share one grammar. One thread at a time may use a grammar. Meanwhile other threads
-    get an LzsError. So give each thread a `copy`. A grammar cannot be pickled.
+    them, so several samplers should share one grammar. Only one thread at a time may use a grammar: other threads get
+    an LzsError. Give each thread a `copy`. A grammar cannot be pickled.
 
     ``source``: {"regex": the pattern}, {"choices": the texts}, {"json_schema": the schema}, {"yaml_schema": the schema}
     or {"gbnf": the text}. If ``tokenization`` is not "any", ``source`` contains it too.
@@ -47,8 +47,8 @@ class Grammar:
     a `Spelling`.
     """
 
-    has_automaton = True  # whether `automaton_of` can read its states
-    picks_first = False  # whether masks take so long that they are made only when needed
+    has_automaton = True  # whether `automaton_of` can read the grammar's states
+    picks_first = False  # see `EngineGrammar`
 
     def __init__(
         self, source: Mapping[str, Any], vocabulary: TokenBytes, handle: Any, again: Callable[[], "Grammar"]
@@ -56,8 +56,8 @@ class Grammar:
         self.source = source
         self.vocabulary = vocabulary
         self._again = again
-        self.spelling: Spelling | None = None  # kept alive, since C borrows it
-        self.part_masks: PartMasks | None = None  # kept alive, since C borrows it
+        self.spelling: Spelling | None = None  # kept alive: C borrows it
+        self.part_masks: PartMasks | None = None  # kept alive: C borrows it
         self.handle = ffi.gc(handle, lib.lzs_grammar_free, lib.lzs_grammar_memory(handle))  # `lzs_grammar *`
         self.in_use = InUse("this Grammar", "give each thread a copy() of it")
 
@@ -70,8 +70,8 @@ class Grammar:
         ``pattern``: in the dialect of docs/grammar.md; bytes are UTF-8. ``vocabulary``: a `Model`, a `TokenBytes` or a
         `Spelling`. ``tokenization``: see `Grammar`; ValueError or LzsError if the vocabulary does not know the
         tokenizer. ``max_bytes``: the memory for states and masks; 0 is 128 MiB. If states and masks need more memory,
-        they are forgotten and made again when needed. ValueError, with the offset and the reason, for anything outside
-        the dialect: no part of a pattern is ever ignored.
+        they are dropped and made again when needed. Anything outside the dialect raises a ValueError with the offset
+        and the reason.
         """
         if not isinstance(pattern, str | bytes):
             raise ArgumentTypeError(f"pattern must be a str or bytes, got {pattern!r:.50}")
@@ -131,14 +131,14 @@ class Grammar:
     ) -> "Grammar":
         """Return a grammar of JSON texts that meet a JSON Schema (draft 2020-12), in the form of docs/grammar.md.
 
-        ``schema``: a dict, true, false, or JSON text. ``depth``, 1 to 32: to how many levels a schema that refers to
-        itself is unrolled, and how many levels a value of any kind may have. Deeper values are not allowed. ``closed``:
-        forbid two things on which the schema says nothing: further properties of an object with named properties, and
-        items after `prefixItems`. ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ``share``: keep the
-        masks of states inside strings and numbers in `TokenBytes.part_masks`, for all grammars with the same strings
-        and numbers. Sharing does not change the masks. The shared states have a limit of 8 MiB of their own, and do not
-        count for ``max_bytes``. ValueError for an unsupported keyword, with the keyword and its JSON pointer, and for a
-        schema that no value can meet. Only annotations are ignored.
+        ``schema``: a dict, true, false, or JSON text. ``depth``, 1 to 32: to how many levels a recursive schema is
+        unrolled, and how many levels a value without a schema may have. Deeper values are not allowed. ``closed``:
+        whether to forbid two things if the schema does not mention them: further properties of an object with named
+        properties, and items after `prefixItems`. ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`.
+        ``share``: whether to keep the masks of strings and numbers in `TokenBytes.part_masks`, for all grammars with
+        the same strings and numbers. Sharing does not change the masks. The shared states have a limit of 8 MiB of
+        their own, and do not count for ``max_bytes``. ValueError for a schema that no value can meet, and for an
+        unsupported keyword; the message has the keyword and its JSON pointer. Only annotations are ignored.
         """
         return cls._schema("json_schema", None, schema, vocabulary, depth, closed, tokenization, max_bytes, share)
 
@@ -168,11 +168,11 @@ class Grammar:
     def llguidance_json_schema(
         cls, schema: dict[str, Any] | bool | str | bytes, vocabulary: HasTokenBytes
     ) -> "EngineGrammar":
-        """Return a grammar for a JSON Schema, with all keywords that llguidance knows. llguidance makes the masks.
+        """Return a grammar for a JSON Schema with any keywords that llguidance supports. llguidance makes the masks.
 
-        Without the package ``llguidance`` it raises MissingExtra, an ImportError. Where JSON allows white space, the
+        MissingExtra, an ImportError, if the package ``llguidance`` is missing. Where JSON allows white space, the
         grammar allows at most one blank. llguidance ignores unknown keywords. ValueError if llguidance refuses the
-        schema. docs/grammar.md lists the limits of such a grammar.
+        schema. docs/grammar.md lists the limits of a grammar that llguidance runs.
         """
         from .llguidance_grammar import json_schema_source, matchers
 
@@ -198,8 +198,8 @@ class Grammar:
         """Return a grammar from its text in GBNF, llama.cpp's language of grammars. llama.cpp makes the masks.
 
         The rule ``root`` stands for the whole generated text. ``vocabulary``: a `Model`, whose file is opened a second
-        time, without the weights. ValueError for a grammar that llama.cpp refuses, with its reason, and for more than
-        64 KiB. docs/grammar.md lists the limits of such a grammar.
+        time, without the weights. ValueError for more than 64 KiB, and for a grammar that llama.cpp refuses; the
+        message has the reason. docs/grammar.md lists the limits of a grammar in GBNF.
         """
         if not isinstance(text, str):
             raise ArgumentTypeError(f"text must be a str, got {text!r:.50}")
@@ -257,7 +257,7 @@ class Grammar:
 
         def refusal(offset: int, reason: str) -> str:
             where, at = parts.place(offset) or ("#", None)
-            if where.endswith("/format"):  # lzsampler wrote the format's pattern, so only the lengths can be wrong
+            if where.endswith("/format"):  # the pattern of a format is correct, so only the lengths can be wrong
                 at, reason = None, "format does not go with these lengths: leave minLength and maxLength out"
             return f"schema must be as in docs/grammar.md, but at {where}: {reason}" + (
                 "" if at is None else f" (at character {at} of the pattern)"
@@ -316,8 +316,9 @@ class Grammar:
 
     @one_thread
     def use_part_masks(self, masks: PartMasks) -> None:
-        """Keep masks of the grammar's parts in ``masks``, and look them up there first. ValueError if ``masks`` belong
-        to another `TokenBytes`.
+        """Store the masks of the grammar's parts in ``masks``, and use masks that are already there.
+
+        ValueError if ``masks`` belong to another `TokenBytes`.
         """
         if getattr(masks, "vocabulary", None) is not self.vocabulary:
             raise ArgumentError(f"masks must be of the grammar's own vocabulary, {self.vocabulary}, got {masks!r}")
@@ -368,7 +369,7 @@ class Grammar:
     @property
     @one_thread
     def memory(self) -> int:
-        """Bytes that the grammar holds, without the vocabulary."""
+        """Memory of the grammar in bytes, without the vocabulary."""
         return int(lib.lzs_grammar_memory(self.handle))
 
     def __repr__(self) -> str:
@@ -379,9 +380,9 @@ class Grammar:
 class EngineGrammar(Grammar):
     """A `Grammar` whose masks another engine makes.
 
-    ``make`` returns a `Matcher` in the grammar's start state. ``engine``: the engine's name. ``picks_first``: whether a
-    greedy sampler first picks among all tokens, and makes a mask only if the grammar does not allow its pick. It is for
-    engines that take long for a mask.
+    ``make``: a function that returns a `Matcher` in the grammar's start state. ``engine``: the engine's name.
+    ``picks_first``: whether a greedy sampler first picks among all tokens. The sampler then needs a mask only if the
+    grammar does not allow the picked token. True suits an engine that takes long for a mask.
     """
 
     has_automaton = False
@@ -407,7 +408,7 @@ class EngineGrammar(Grammar):
 
     @cached_property
     def longest(self) -> LongestTokens:
-        """A function that writes a text as tokens, for `match`."""
+        """The function that splits a text into tokens, for `match`."""
         return LongestTokens(self.vocabulary)
 
     @one_thread
@@ -423,7 +424,7 @@ class EngineGrammar(Grammar):
             if state == DEAD:
                 return "no"
         if spelled < len(data):
-            return "no"  # no token spells the rest
+            return "no"  # no token fits the rest of the text
         return "yes" if self._states.accepts(state) else "beginning"
 
     def use_part_masks(self, masks: PartMasks) -> None:
@@ -433,8 +434,8 @@ class EngineGrammar(Grammar):
     @property
     @one_thread
     def problem(self) -> str | None:
-        """The engine's message if it has failed, in one line; else None. Raises an interruption that came meanwhile,
-        such as Ctrl-C.
+        """The engine's error message in one line, or None. Raises KeyboardInterrupt if Ctrl-C came while C called the
+        engine.
         """
         self._states.check_interrupted()
         return self._states.problem

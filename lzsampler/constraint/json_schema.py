@@ -1,8 +1,8 @@
 """Translates a JSON Schema into parts of a grammar. The grammar allows one form of each value that meets the schema.
 
-docs/grammar.md defines the form: properties in the order of the schema, at most one blank after each comma and colon
-and none elsewhere, and no needless escapes in values that the schema spells out. Every text that the grammar allows
-meets the schema. If a schema refers to itself, values deeper than the unrolled levels are left out.
+docs/grammar.md defines the form. Properties have the order of the schema. At most one blank follows each comma and
+colon, and there are no other blanks. Values that the schema lists have no needless escapes. Every text that the grammar
+allows meets the schema. If a schema refers to itself, values deeper than the unrolled levels are left out.
 """
 
 import json
@@ -20,7 +20,7 @@ from .schema import ANYTHING, Conjunction, Document, Facts
 from .schema_parts import MAX_WEIGHT, Parts, TooLargeError
 
 MAX_DEPTH = 32
-_MAX_LEVELS = 100  # nested values
+_MAX_LEVELS = 100  # maximum number of levels of nested values
 
 _PLAIN = r"[^\"\\\x00-\x1f]"
 _LATER = r"[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -34,23 +34,23 @@ _ESCAPES = tuple(json.dumps(chr(code))[1:-1] for code in (*range(0x20), ord('"')
 
 @dataclass
 class _Object:
-    """The properties of an object, each a name with the part of its value, and any other properties."""
+    """The parts for the properties of an object."""
 
-    required: list[bool]
-    pairs: list[int]
-    others: int | None  # the part for one more property
+    required: list[bool]  # whether each named property is required
+    pairs: list[int]  # for each named property, the part for its name and its value
+    others: int | None  # the part for one property with another name, or None if there may be none
 
 
 _Key = tuple[bytes, int, bool, "type[Translator]"]
-_KNOWN: dict[_Key, tuple[tuple[str, ...], bool, Parts]] = {}  # shape -> names, whether the names matter, parts
+_KNOWN: dict[_Key, tuple[tuple[str, ...], bool, Parts]] = {}  # cached (names, whether the names matter, parts)
 _MOST_KNOWN, _MOST_PARTS = 64, 2_000
 
 
 def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator] | None" = None) -> Parts:
-    """Return the parts of the grammar of a schema. ValueError for anything unsupported, with keyword and pointer.
+    """Return the parts of the grammar of a schema. Anything unsupported raises a ValueError with keyword and pointer.
 
     ``kind``: the translator, which defines the form of the texts; None is the translator for JSON. The parts of the
-    latest schemas are kept, because a server gets the same few schemas repeatedly, or schemas that differ only in
+    latest schemas are cached, because a server gets the same few schemas repeatedly, or schemas that differ only in
     names.
     """
     translator = kind or Translator
@@ -69,13 +69,13 @@ def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator] | No
 
 
 def forget_parts() -> None:
-    """Forget the kept parts, so that the next schema is translated again; for measurements."""
+    """Clear the cache of parts before a measurement: the next schema is then translated again."""
     _KNOWN.clear()
 
 
 def _kept(schema: Any, shape: Shape, key: _Key, translate: Callable[[], tuple[Parts, bool]]) -> Parts:
-    """Return the parts of a schema. If a schema of the same shape came before, its parts are reused."""
-    kept = _KNOWN.get(key)  # a single read, since another thread may clear the dict
+    """Return the parts of a schema. If parts of a schema of the same shape are cached, reuse these parts."""
+    kept = _KNOWN.get(key)  # read only once, because another thread may clear the dict
     if kept is not None:
         if not shape.plain:
             check_values(schema)
@@ -96,7 +96,7 @@ def _kept(schema: Any, shape: Shape, key: _Key, translate: Callable[[], tuple[Pa
 
 
 def _translated(schema: Any, depth: int, closed: bool, kind: "type[Translator]") -> tuple[Parts, bool]:
-    """Return (the parts of a schema, whether names of properties affect more than the texts of the names)."""
+    """Return (the parts of a schema, `Translator.names_matter`)."""
     translator = kind(Document(schema, check_values(schema)), closed)
     whole = translator.value(("#",), depth)
     if whole is None:
@@ -110,17 +110,17 @@ def _translated(schema: Any, depth: int, closed: bool, kind: "type[Translator]")
 
 def quoted(text: str) -> str:
     """Return a text as a JSON string without needless escapes."""
-    plain = text.isalnum() or text.isidentifier()  # true for almost all names, and fast to check
+    plain = text.isalnum() or text.isidentifier()  # a fast check, true for almost all names
     return f'"{text}"' if plain else json.dumps(text, ensure_ascii=False)
 
 
 class Translator:
-    """Makes the parts of a grammar from a `Document`. A subclass writes the same values in another form.
+    """Makes the parts of a JSON grammar from a `Document`. A subclass makes the parts for another form of the values.
 
     ``names_matter``: whether parts other than names depend on the names of properties. ``unit``: the pattern for one
     character of a string. ``raw``: the characters that must be escaped, for use in a character class.
-    ``longest_name``: the most characters of a name that the schema does not give. ``indent``: the number of spaces
-    that each level of nesting adds, if values have lines of their own.
+    ``longest_name``: largest number of characters of a name that is not in the schema. ``indent``: the number of spaces
+    that each level of nesting adds to a new line; 0 in JSON, which has no new lines.
     """
 
     unit = _UNIT
@@ -138,7 +138,7 @@ class Translator:
         self._known: dict[tuple[Conjunction, int, int], int | None] = {}
         self._scalars: dict[bytes | None, int] = {}
         blank = parts.repeat(parts.text(" "), 0, 1)
-        self.column = 0  # the column of a value on lines of its own
+        self.column = 0  # indentation of the current value, if it begins on a new line
         self.comma = parts.sequence(parts.text(","), blank)
         self.colon = parts.sequence(parts.text(":"), blank)
         self._quote = parts.text('"')
@@ -156,7 +156,7 @@ class Translator:
         return cls.quoted(name)
 
     def name(self, name: str) -> int:
-        """Return the part for the name of a property that the schema gives."""
+        """Return the part for the name of a property in the schema."""
         return self.parts.name(name, self.written_name(name))
 
     def constant(self, value: Any) -> str:
@@ -176,11 +176,11 @@ class Translator:
         return self.parts.choice(found)
 
     def pair(self, name: int, value: int) -> int:
-        """Return the part for a property."""
+        """Return the part for a property: its name and its value."""
         return self.parts.sequence(name, self.parts.behind(self.colon, value))
 
     def separator(self) -> int:
-        """Return the part between two properties of the object in progress."""
+        """Return the part for the separator between two properties of the current object."""
         return self.comma
 
     def array(self, first: list[int], rest: int | None, low: int, high: int | None) -> int:
@@ -200,7 +200,7 @@ class Translator:
     def value(self, conjunction: Conjunction, left: int) -> int | None:
         """Return the part for the values that meet all the given schemas, or None if there is no such value.
 
-        ``left``: how many more levels of recursive references, or of nested values of any kind, are followed.
+        ``left``: number of further levels of recursive references, or of values without a schema, that are unrolled.
         """
         key = (conjunction, left, self.column)
         if key not in self._known:
@@ -389,7 +389,7 @@ class Translator:
         return found
 
     def _counted(self, way: Facts, found: _Object) -> tuple[list[int], int, bool] | None:
-        """Return (the items of an object's list, their least number: 0 or 1, whether all may be left out)."""
+        """Return the arguments of `object`: (parts of properties, their least number, whether there may be none)."""
         parts = self.parts
         low, high = way.min_properties, way.max_properties
         required, total = sum(found.required), len(found.pairs)
@@ -419,14 +419,14 @@ class Translator:
         return items, at_least, not at_least and not any(needs)
 
     def _without(self, where: str, reason: str) -> None:
-        """Remember why no value can meet a schema, unless a schema within it was cut off."""
+        """Record why no value can meet a schema, unless a reference that was not followed may be the reason."""
         if self.cut is None:
             self.document.nothing(where, reason)
 
     # ---- names ----
 
     def _key(self, way: Facts, named: dict[str, Conjunction], left: int) -> int | None:
-        """Return the part for names of properties that differ from all names in the schema."""
+        """Return the part for names of properties that differ from all names in ``named``."""
         parts = self.parts
         if way.names is not None:
             found = []
@@ -440,12 +440,12 @@ class Translator:
         return parts.shared(self._quote, inside, self._quote)
 
     def _unlike(self, names: list[list[str]]) -> int:
-        """Return the part for the insides of strings, without needless escapes, that differ from the given names."""
+        """Return the part for the inside of a string that differs from all given names and has no needless escapes."""
         parts = self.parts
         root: dict[str, Any] = {}
-        order: list[dict[str, Any]] = [root]  # a node comes after its parent
+        order: list[dict[str, Any]] = [root]  # all nodes, each after its parent
         begins, ends = {""}, set()
-        if sum(len(units) ** 2 for units in names) > 2 * MAX_WEIGHT:  # about the total length of all prefixes
+        if sum(len(units) ** 2 for units in names) > 2 * MAX_WEIGHT:  # All prefixes have about sum / 2 units.
             raise TooLargeError
         for units in names:
             at, text = root, ""
@@ -457,7 +457,7 @@ class Translator:
                 text += unit
                 begins.add(text)
             ends.add(text)
-        leaves: dict[int, int] = {}  # node -> part for names that leave the tree below this node
+        leaves: dict[int, int] = {}  # id of a node -> part for the rest of a name that leaves the tree below the node
         for node in reversed(order):
             found = [parts.regex(_others(tuple(sorted(node)), self.raw), _UNIT_WEIGHT)]
             found += [parts.sequence(parts.text(unit), leaves.pop(id(inner))) for unit, inner in node.items()]
@@ -467,7 +467,7 @@ class Translator:
         return parts.choice(other + [parts.text(text) for text in sorted(begins - ends)])
 
     def _units(self, name: str) -> list[str]:
-        """Return the characters of a name as they appear in a string."""
+        """Return each character of a name as it is written in a string, with escapes."""
         return [self.quoted(character)[1:-1] for character in name]
 
 

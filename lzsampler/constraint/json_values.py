@@ -13,7 +13,7 @@ from ..errors import ArgumentError, ArgumentTypeError
 
 MAX_NESTING = 200
 MAX_VALUES = 1_000_000
-_EXPONENT_DIGITS = 4  # with a longer exponent, exact arithmetic takes seconds or more
+_EXPONENT_DIGITS = 4  # exact arithmetic with a longer exponent takes seconds or more
 MAX_NUMBER = int(sys.float_info.max)
 _TOO_LARGE = "a number above 1.8e308, which most readers of JSON cannot hold"
 
@@ -24,7 +24,7 @@ def refusal(pointer: str, reason: str) -> ArgumentError:
 
 
 class WrittenFloat(float):
-    """A number with its text from a schema, so that digits beyond those of a double are not lost."""
+    """A number that keeps its text from a schema, with all digits that a double would lose."""
 
     written: str
 
@@ -41,7 +41,7 @@ class WrittenFloat(float):
 
 
 def parsed(text: str | bytes) -> Any:
-    """Return the schema in a JSON text; its numbers keep their spelling (`WrittenFloat`).
+    """Return the schema in a JSON text. Its floats keep the digits of the text (`WrittenFloat`).
 
     ValueError for text that is not JSON, and for an object that has a key twice, because JSON readers disagree about
     which value counts.
@@ -89,7 +89,7 @@ def same(value: Any) -> Any:
 
 
 def read_as_same(value: Any) -> Any:
-    """Return a key that is equal for values that many JSON readers take as equal, which read numbers as doubles."""
+    """Return a key that compares values as many JSON parsers do, which read numbers as doubles."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return ("number", float(value))
     if isinstance(value, dict):
@@ -114,13 +114,13 @@ def type_of(value: Any) -> str:
     return names[type(value)]
 
 
-_Way = tuple["_Way", str | int] | None  # path to a value: (path of its container, name or index in it)
+_Way = tuple["_Way", str | int] | None  # path to a value: (path to its container, name or index in the container)
 
 
 def check_values(schema: Any) -> bool:
     """Return whether `$ref` occurs as a name anywhere in a schema.
 
-    ValueError for values that are not JSON, and for a schema that is too large or too deep.
+    ValueError for values that are not JSON, and for a schema that is too large or nested too deep.
     """
     stack: list[tuple[Any, _Way, int]] = [(schema, None, 0)]
     count, references = 0, False
@@ -141,7 +141,7 @@ def check_values(schema: Any) -> bool:
                 if not name.isascii():
                     _check_text(name, way)
                 references = references or name == "$ref"
-                if type(inner) is str and inner.isascii() and depth < MAX_NESTING:  # the usual case, kept fast
+                if type(inner) is str and inner.isascii() and depth < MAX_NESTING:  # a fast path for the usual case
                     count += 1
                 else:
                     stack.append((inner, (way, name), depth + 1))
@@ -178,10 +178,10 @@ MAX_SHAPE = 16_384
 
 @dataclass(frozen=True)
 class Shape:
-    """The common form of schemas that differ only in annotations and names of properties, and the names of one schema.
+    """A key for a cache: schemas with the same ``data`` differ only in annotations and in names of properties.
 
-    ``plain``: whether the names and annotations are ASCII. ``data`` does not contain them. If a schema with the same
-    ``data`` has passed `check_values`, a schema that is ``plain`` would pass too.
+    ``names``: the names of the schema's properties. ``plain``: whether its names and annotations are ASCII. If one
+    schema has passed `check_values`, a ``plain`` schema with the same ``data`` would pass too.
     """
 
     data: bytes
@@ -192,9 +192,9 @@ class Shape:
 def shape_of(schema: Any) -> Shape | None:
     """Return the shape of a schema. The schema need not have passed `check_values`.
 
-    Schemas of the same shape have names in the same places, and equal names in the same places. If a reference may lead
-    through a name of a property, only equal schemas have the same shape. None for a schema with values that JSON does
-    not have or values of subclasses, and for a schema of more than `MAX_SHAPE` bytes.
+    In ``data``, a number replaces each name, and the same number replaces the same name. If the path in a reference may
+    contain the name of a property, the names stay in ``data``. None for a schema of more than `MAX_SHAPE` bytes, and
+    for a value of another type than JSON's, even of a subclass.
     """
     shaper = _Shaper()
     try:
@@ -203,7 +203,7 @@ def shape_of(schema: Any) -> Shape | None:
         except _UnlikeError:
             shaped, shaper = schema, _Shaper()
             shaper.count(schema)
-        data = marshal.dumps(shaped, 2)  # version 2 writes only values; later versions also mark identical objects
+        data = marshal.dumps(shaped, 2)  # Later versions of marshal also write which objects are identical.
     except (_NoShapeError, RecursionError, ValueError):
         return None
     names = tuple(shaper.names)
@@ -213,11 +213,11 @@ def shape_of(schema: Any) -> Shape | None:
 
 
 class _UnlikeError(Exception):
-    """A schema whose meaning may change if its properties get other names."""
+    """Raised for a schema whose meaning may change if its properties get other names."""
 
 
 class _NoShapeError(Exception):
-    """A schema that is too large, maybe endless, or not JSON."""
+    """Raised for a schema that is too large, may contain itself, or is not JSON."""
 
 
 class _Shaper:
@@ -226,7 +226,7 @@ class _Shaper:
     def __init__(self) -> None:
         self.names: dict[str, int] = {}
         self.plain = True
-        self._left = MAX_SHAPE  # how many more values are allowed: each takes at least a byte
+        self._left = MAX_SHAPE  # how many more values fit in MAX_SHAPE bytes, at 1 byte each
 
     def shaped(self, schema: Any) -> Any:
         """Return a schema with numbers for names and without annotations."""
@@ -257,7 +257,7 @@ class _Shaper:
             elif kind is list and keyword == "required":
                 self._left -= len(value)
                 value = tuple([names.setdefault(name, len(names)) if type(name) is str else None for name in value])
-            elif kind is list and (keyword in _MANY or keyword in _NAMED):  # the draft forbids a list for _NAMED
+            elif kind is list and (keyword in _MANY or keyword in _NAMED):  # a list for _NAMED is an invalid schema
                 self._left -= len(value)
                 value = [self.shaped(inner) for inner in value]
             elif kind not in _SCALARS:
@@ -268,7 +268,7 @@ class _Shaper:
         return made
 
     def count(self, value: Any) -> None:
-        """Count the values within a value that stays unchanged."""
+        """Count the values within a value, for the limit `MAX_SHAPE`."""
         stack = [value]
         for inner in stack:
             kind = type(inner)

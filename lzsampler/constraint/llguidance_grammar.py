@@ -1,4 +1,4 @@
-"""Grammars of llguidance for samplers: all of JSON Schema that llguidance knows, and Lark."""
+"""Grammars that llguidance runs: from a JSON Schema, with all keywords that llguidance supports, or from Lark."""
 
 import json
 import warnings
@@ -17,12 +17,12 @@ from .tokens import TokenBytes
 try:
     import llguidance
 except ImportError as error:
-    if error.name != "llguidance":  # it is installed but broken: show its own message
+    if error.name != "llguidance":  # llguidance is installed but broken: show its own message
         raise MissingExtra(f"llguidance does not load: {error}") from error
     raise missing("llguidance is needed for this", "llguidance") from None
 
 _BLANK = {"whitespace_pattern": " ?"}  # at most one blank, so that white space cannot loop
-_SHOWN = 200  # characters of an error message
+_SHOWN = 200  # maximum number of characters of llguidance's message in an error
 
 
 def json_schema_source(schema: Any) -> str:
@@ -32,7 +32,7 @@ def json_schema_source(schema: Any) -> str:
     if not isinstance(schema, dict | bool):
         raise ArgumentTypeError(f"schema must be a dict, true, false or JSON text, got {schema!r:.50}")
     if schema is False:
-        raise ArgumentError("schema must be one that something can meet, got false")
+        raise ArgumentError("schema must allow at least one value, got false")
     schema = {} if schema is True else schema  # llguidance takes options only if the schema is an object
     try:
         return str(llguidance.LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides=_BLANK))
@@ -50,7 +50,7 @@ def lark_source(text: str) -> str:
 def matchers(name: str, text: str, tokens: TokenBytes) -> Callable[[], "LlguidanceMatcher"]:
     """Return a factory of matchers, each in the grammar's start state.
 
-    ``text``: the result of `json_schema_source` or `lark_source`. ``name``: the argument to name in an error.
+    ``text``: the result of `json_schema_source` or `lark_source`. ``name``: the argument's name for errors.
     """
     tokenizer = _tokenizer(tokens)
     wrong, messages = llguidance.LLMatcher.validate_grammar_with_warnings(text, tokenizer)
@@ -63,7 +63,7 @@ def matchers(name: str, text: str, tokens: TokenBytes) -> Callable[[], "Llguidan
 
 
 class LlguidanceMatcher:
-    """A state of a grammar of llguidance."""
+    """The `Matcher` of a grammar that llguidance runs."""
 
     def __init__(self, tokenizer: Any, text: str, n_vocab: int) -> None:
         self._matcher = llguidance.LLMatcher(tokenizer, text, log_level=0)
@@ -75,7 +75,7 @@ class LlguidanceMatcher:
         return bool(self._matcher.is_error())
 
     def allows(self, token: int) -> bool:
-        """Return whether a token of text may come next."""
+        """Return whether a token may come next. The token must have text and must not be an end token."""
         allowed = not self._matcher.is_stopped() and self._matcher.validate_tokens([token]) == 1
         self._check()
         return allowed
@@ -90,7 +90,7 @@ class LlguidanceMatcher:
         return bool(self._matcher.is_accepting())
 
     def mask(self) -> npt.NDArray[np.uint32]:
-        """Return the tokens that may come next, uint32[ceil(n_vocab / 32)]."""
+        """Return the bit mask of the tokens that may come next, uint32[ceil(n_vocab / 32)]."""
         if self._matcher.is_stopped():
             return self._none
         made = np.frombuffer(self._matcher.compute_bitmask(), np.uint32)
@@ -98,20 +98,20 @@ class LlguidanceMatcher:
         return made
 
     def _check(self) -> None:
-        """Raise LzsError with the matcher's message if it has failed."""
+        """Raise LzsError with the matcher's message if the matcher has failed."""
         if self.failed:
             message = " ".join(self._matcher.get_error().partition("\n")[0].split())[:_SHOWN]
             raise LzsError(f"llguidance failed: {message}")
 
 
 class _Tokenizer(LongestTokens):
-    """The tokenizer for llguidance, which tokenizes forced text. (Generated text may be spelled by any tokens.)"""
+    """The tokenizer that llguidance uses for forced text. Other text may consist of any tokens."""
 
     bos_token_id = None
 
     def __init__(self, vocabulary: TokenBytes) -> None:
         super().__init__(vocabulary)
-        self.tokens = [piece or b"\xff" for piece in vocabulary.pieces]  # empty pieces are special tokens
+        self.tokens = [piece or b"\xff" for piece in vocabulary.pieces]  # llguidance marks special tokens with 0xff
         self.eos_token_id = vocabulary.end[0]
         empty = [token for token, piece in enumerate(vocabulary.pieces) if not piece]
         self.special_token_ids = sorted({*vocabulary.end, *vocabulary.special, *empty})
@@ -121,7 +121,7 @@ _TOKENIZERS: "WeakKeyDictionary[TokenBytes, Any]" = WeakKeyDictionary()
 
 
 def _tokenizer(tokens: TokenBytes) -> Any:
-    """Return llguidance's tree of the tokens, made once for each vocabulary: 0.3 s for 128,000 tokens."""
+    """Return llguidance's token tree of a vocabulary from a cache. Making the tree takes 0.3 s for 128,000 tokens."""
     known = _TOKENIZERS.get(tokens)
     if known is None:
         wrapper = llguidance.TokenizerWrapper(_Tokenizer(tokens))

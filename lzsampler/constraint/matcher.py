@@ -1,8 +1,8 @@
 """States of a grammar in another engine that makes the masks: llguidance, or llama.cpp for GBNF.
 
 An engine's matcher is in one state of its grammar at a time. Samplers, with their clones and drafts, need many states.
-So here a state is a numbered node of a tree of tokens. To reach a requested state, the matcher takes tokens from its
-current state, or a new matcher takes them from the start state.
+Therefore a state here is a numbered node in a tree of tokens. To reach a node below its current state, the matcher
+consumes the tokens on the path. For any other node, a new matcher consumes the tokens from the start state.
 """
 
 from collections.abc import Callable
@@ -17,8 +17,8 @@ from .tokens import TokenBytes
 DEAD: int = lib.LZS_GRAMMAR_DEAD
 ENDED: int = lib.LZS_GRAMMAR_ENDED
 START: int = lib.LZS_GRAMMAR_START
-_MOST_STATES = 100_000  # beyond this, forget all states except those on the path to the current one
-_SHOWN = 200  # characters of an error message
+_MOST_STATES = 100_000  # beyond this number, only the states on the path to the current state are kept
+_SHOWN = 200  # maximum number of characters of an error message
 
 
 class Matcher(Protocol):
@@ -29,7 +29,7 @@ class Matcher(Protocol):
         """Whether the matcher raised an error and cannot be used any more."""
 
     def allows(self, token: int) -> bool:
-        """Return whether a token of text may come next."""
+        """Return whether a token may come next. The token must have text and must not be an end token."""
 
     def take(self, token: int) -> None:
         """Advance by an allowed token."""
@@ -38,29 +38,32 @@ class Matcher(Protocol):
         """Return whether the text may end here."""
 
     def mask(self) -> npt.NDArray[np.uint32]:
-        """Return the tokens that may come next, uint32[ceil(n_vocab / 32)]; bits of tokens without text are ignored."""
+        """Return the bit mask of the tokens that may come next, uint32[ceil(n_vocab / 32)].
+
+        The caller ignores the bits of tokens without text.
+        """
 
 
 class MatcherStates:
-    """The functions that C calls, the numbered states, and the current state of the matcher."""
+    """The numbered states of a grammar in another engine, and the functions by which C reads them."""
 
     def __init__(self, tokens: TokenBytes, make: Callable[[], Matcher], picks_first: bool) -> None:
         self.tokens = tokens
         self.problem: str | None = None
         self._interrupted: BaseException | None = None
-        self._broken = False  # whether the matcher may no longer be at the end of `_way`
-        self.nodes: dict[int, tuple[int, int, int]] = {START: (0, -1, 0)}  # state: (parent, token, depth in tokens)
+        self._broken = False  # whether an error may have left the matcher in another state than the last one of `_way`
+        self.nodes: dict[int, tuple[int, int, int]] = {START: (0, -1, 0)}  # state -> (parent, token, depth)
         self._following: dict[tuple[int, int], int] = {}
         self._last: int = START
         self._make = make
         self._matcher = make()
-        self._way = [START]  # the states on the path to the matcher's current state
+        self._way = [START]  # the states from the start state to the matcher's current state
         self._ends = frozenset(tokens.end)
         text = np.array([bool(piece) for piece in tokens.pieces])
         text[[*tokens.end, *tokens.special]] = False
         self._texts, self._end_words = words_of(text), words_of(np.isin(np.arange(len(text)), tokens.end))
         self._is_text = text
-        self._masked: int = DEAD  # the state that the latest mask belongs to
+        self._masked: int = DEAD  # the state of the mask in `_mask`
         self._mask = self._texts
         self._callbacks = (
             ffi.callback("int32_t(void *, int32_t, int32_t, int32_t *)", self._c_accept, lib.LZS_ELIMIT, self._failed),
@@ -103,7 +106,7 @@ class MatcherStates:
             self._interrupted = value
 
     def check_interrupted(self) -> None:
-        """Raise the interruption that ended a function called by C, because C cannot pass on a KeyboardInterrupt."""
+        """Raise the KeyboardInterrupt that ended a callback from C, because C cannot propagate exceptions."""
         interrupted, self._interrupted = self._interrupted, None
         if interrupted is not None:
             raise interrupted
@@ -137,7 +140,7 @@ class MatcherStates:
         """Move the matcher to a state: from its current state, or with a new matcher from the start state.
 
         This does not use llguidance's own `rollback`, because in llguidance 1.9.1 masks of recursive grammars can
-        differ after a `rollback`. llama.cpp has none.
+        differ after a `rollback`. llama.cpp has no rollback of grammars.
         """
         self.problem = None
         if self._matcher.failed or self._broken:
@@ -173,7 +176,7 @@ class MatcherStates:
 
 
 class LongestTokens:
-    """Writes bytes as tokens, always with the longest token that fits; stops if no token fits."""
+    """A function that splits bytes into tokens, each time with the longest token that fits."""
 
     def __init__(self, vocabulary: TokenBytes) -> None:
         hidden = {*vocabulary.end, *vocabulary.special}
@@ -181,7 +184,7 @@ class LongestTokens:
         self._longest = max(map(len, self._by_bytes), default=1)
 
     def __call__(self, text: str | bytes) -> list[int]:
-        """Return the tokens of a text, or of its beginning if no token spells the rest."""
+        """Return the tokens of a text, up to the first byte at which no token fits."""
         data = text.encode() if isinstance(text, str) else text
         made, at = list[int](), 0
         while at < len(data):
@@ -195,7 +198,7 @@ class LongestTokens:
 
 
 def words_of(marks: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
-    """Return a mask from one boolean for each token."""
+    """Return one boolean for each token as a bit mask."""
     padded = np.zeros((len(marks) + 31) // 32 * 32, np.bool_)
     padded[: len(marks)] = marks
     return np.packbits(padded, bitorder="little").view(np.uint32)

@@ -3,19 +3,19 @@
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from math import inf, nextafter
 
-INTEGER_DIGITS = 18  # in an integer without bounds: all such integers fit into 64 bits
+INTEGER_DIGITS = 18  # most digits of an integer without bounds: all integers of 18 digits fit into 64 bits
 FRACTION_DIGITS = 17
-EXACT_DIGITS = 15  # in a number with bounds: numbers of 15 digits are different doubles
+EXACT_DIGITS = 15  # most digits of a number with bounds: different numbers of 15 digits are different doubles
 _WHOLE = Context(prec=2000, Emax=10**6, Emin=-(10**6))
 
 INTEGER = rf"0|-?[1-9]\d{{0,{INTEGER_DIGITS - 1}}}"
 NUMBER = rf"-?(0|[1-9]\d{{0,{INTEGER_DIGITS - 1}}})(\.\d{{1,{FRACTION_DIGITS}}})?([eE][+-]?\d{{1,2}})?"
 
-Bound = tuple[Decimal, bool]  # the value, and whether it is excluded
+Bound = tuple[Decimal, bool]  # (value, whether the value itself is excluded)
 
 
 def integers(low: Bound | None, high: Bound | None, step: int = 1) -> str | None:
-    """Return the pattern for the multiples of ``step``, a power of ten, between two bounds; None if there are none.
+    """Return the pattern for the multiples of ``step``, a power of ten, between two bounds; None if no number fits.
 
     If a bound is missing, numbers have up to `INTEGER_DIGITS` digits, or up to the number of digits of the other bound.
     """
@@ -36,11 +36,11 @@ def integers(low: Bound | None, high: Bound | None, step: int = 1) -> str | None
 
 
 def numbers(low: Bound | None, high: Bound | None) -> str | None:
-    """Return the pattern for the decimal numbers between two bounds, without exponents; None if there are none.
+    """Return the pattern for the decimal numbers between two bounds, without exponents; None if no number fits.
 
-    The numbers have at most `EXACT_DIGITS` digits in all, so that different numbers are different doubles. They may
-    have more digits if the bounds have more digits after the point. No reader of doubles rounds a number to an excluded
-    bound.
+    The numbers have at most `EXACT_DIGITS` digits in all, so that different numbers are different doubles. If the
+    bounds have more digits after the point, the numbers may have more, too. Rounded to a double, no number equals an
+    excluded bound.
     """
     bounds = [abs(bound[0]) for bound in (low, high) if bound is not None]
     widest = max(len(str(int(bound))) for bound in bounds)
@@ -60,7 +60,7 @@ def numbers(low: Bound | None, high: Bound | None) -> str | None:
 
 
 def _apart(bound: Bound | None, towards: float) -> Bound | None:
-    """Return a bound. An excluded bound is moved, so that it excludes every number that reads as the same double."""
+    """Return a bound. Move an excluded bound so that it excludes every number that rounds to the same double."""
     if bound is None or not bound[1]:
         return bound
     read = float(bound[0])
@@ -149,7 +149,10 @@ def _whole(low: int, high: int) -> str:
 
 
 def _fraction(low: str | None, high: str | None) -> str:
-    """Return the pattern for no decimals, or a point and digits that, padded with zeros, are between two strings."""
+    """Return the pattern for a point and decimals that, padded with zeros, are between two strings of digits.
+
+    If all decimals may be zero, the point and the decimals are optional.
+    """
     places = len(low or high or "")
     tails = _tails(low, high, 0, places)
     return rf"(?:\.(?:{tails}))?" if low is None or not low.strip("0") else rf"\.(?:{tails})"

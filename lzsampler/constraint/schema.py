@@ -1,8 +1,8 @@
-"""`Document`: a JSON Schema as facts, with references followed and `allOf`, `anyOf` and `oneOf` resolved.
+"""`Document`: reads a JSON Schema as lists of conditions, and resolves `$ref`, `allOf`, `anyOf` and `oneOf`.
 
-A schema at a pointer becomes a list of `Facts`, one for each way to meet the schema. An unsupported keyword raises the
-error of `refusal`, with the keyword and its pointer. The draft is 2020-12. The supported keywords mean the same in
-earlier drafts.
+A schema becomes a list of `Facts`, which are called its ways. A value meets the schema if it meets all conditions of at
+least one way. An unsupported keyword raises the error that `refusal` makes, with the keyword and its JSON pointer. The
+draft is 2020-12. The supported keywords mean the same in earlier drafts.
 """
 
 import marshal
@@ -23,7 +23,7 @@ TYPES = {name: frozenset((name,)) for name in ALL_TYPES - {"fraction"}} | {"numb
 MAX_WAYS = 2_000
 MAX_COMPARED = 200_000
 _BOUND_DIGITS = 100
-_PARTS_DEEP = 4  # how many levels of nested values are compared to prove that schemas of oneOf exclude each other
+_PARTS_DEEP = 4  # number of levels of nested values that are compared to prove that schemas of oneOf exclude each other
 _PLAIN = frozenset(("const", "enum", "default", "examples"))  # keywords whose values are not schemas
 _ANNOTATIONS = frozenset(
     (
@@ -31,7 +31,7 @@ _ANNOTATIONS = frozenset(
         *("$vocabulary", "$anchor", "$dynamicAnchor", "$defs", "definitions", "discriminator"),
         *("contentMediaType", "contentEncoding", "contentSchema", "minContains", "maxContains", "then", "else"),
     )
-)  # the last four have no effect without `contains` and `if`, which are refused
+)  # minContains, maxContains, then and else have no effect without `contains` and `if`, which are refused
 _IN_PLACE = frozenset(("$ref", "allOf", "anyOf", "oneOf"))
 _SCALARS = ("string", "integer", "number", "boolean")
 _WHY = {
@@ -55,22 +55,23 @@ _WHY = {
 def _why_unknown(keyword: str) -> str:
     known = {name.lower(): name for name in (*_READERS, *_IN_PLACE)}
     close = get_close_matches(keyword.lower(), known, 1)
-    advice = f"did you mean {known[close[0]]!r}?" if close else "leave it out if it only describes"
+    advice = f"did you mean {known[close[0]]!r}?" if close else "leave it out if it is only a description"
     return f"is not a supported keyword: {advice}"
 
 
-Conjunction = tuple[str, ...]  # pointers to schemas that must all hold; () allows any value
+Conjunction = tuple[str, ...]  # pointers to schemas, all of which a value must meet; () allows any value
 
 
 class CircleError(ArgumentError):
-    """Raised for a reference that leads back to itself without a nested value in between."""
+    """Raised for a `$ref` that leads back to its own schema without a nested value in between."""
 
 
 @dataclass(slots=True)
 class Facts:
-    """One way to meet a schema: the conditions on a value. ``at``: keyword -> pointer, for each keyword of the schema.
+    """One way to meet a schema: a set of conditions on a value.
 
-    ``hops``: the number of recursive references that were followed to get here.
+    ``at``: keyword -> pointer to this keyword in the schema. ``hops``: number of recursive references that lead to
+    these conditions.
     """
 
     types: frozenset[str] = ALL_TYPES
@@ -101,25 +102,25 @@ ANYTHING = Facts()
 
 
 class Document:
-    """A JSON Schema and its facts at each pointer."""
+    """A JSON Schema, and the ways to meet each schema within it."""
 
     def __init__(self, schema: Any, references: bool) -> None:
-        """``schema``: a schema that has passed `check_values`. ``references``: the result of `check_values`."""
+        """``schema``: a schema that passed `check_values`. ``references``: the value that `check_values` returned."""
         if not isinstance(schema, dict | bool):
             raise refusal("#", f"a schema is an object, true or false, got {schema!r:.50}")
         self._values: dict[str, Any] = {"#": schema}
         draft = schema.get("$schema") if isinstance(schema, dict) else None
         self._lone_ref = isinstance(draft, str) and re.search("/draft-0[3-7]/", draft) is not None
         self._ways: dict[str, list[Facts]] = {}
-        self._open: set[str] = set()  # schemas whose ways are being computed
-        self._compared = 0  # number of comparisons so far between schemas of oneOf
+        self._open: set[str] = set()  # pointers to the schemas whose ways are being computed
+        self._compared = 0  # number of comparisons between schemas of oneOf so far
         self._targets: dict[str, str] = {}
         self._anchors: dict[str, str] | None = None
-        self.problem: tuple[str, str] | None = None  # the first pointer whose schema no value can meet, and the reason
+        self.problem: tuple[str, str] | None = None  # (pointer to the first schema that no value meets, reason)
         self._recursive = self._find_recursive() if references else set[str]()
 
     def at(self, pointer: str, *keys: str | int) -> str:
-        """Return the pointer to a part of the value at a pointer."""
+        """Return ``pointer`` extended by ``keys``, and store the value there in `_values`."""
         value = self._values[pointer]
         for key in keys:
             value = value[key]
@@ -128,7 +129,7 @@ class Document:
         return pointer
 
     def named(self, pointer: str, schemas: dict[str, Any]) -> dict[str, Conjunction]:
-        """Return the pointers to the schemas in the object at a pointer, by name."""
+        """Return name -> pointer for ``schemas``, the object of schemas at ``pointer``."""
         made: dict[str, Conjunction] = {}
         for name, schema in schemas.items():
             at = f"{pointer}/{escaped(name)}"
@@ -137,11 +138,11 @@ class Document:
         return made
 
     def nothing(self, pointer: str, reason: str) -> None:
-        """Remember why no value can meet a schema."""
+        """Record in `problem` why no value can meet the schema at ``pointer``, unless `problem` is set."""
         self.problem = self.problem or (pointer, reason)
 
     def ways(self, conjunction: Conjunction) -> list[Facts]:
-        """Return the ways to meet all the given schemas."""
+        """Return the ways to meet all the given schemas at once."""
         if len(conjunction) == 1:
             return self._ways_of(conjunction[0])
         ways = [ANYTHING]
@@ -156,9 +157,10 @@ class Document:
             return None
         try:
             data = marshal.dumps(schema, 2)
-        except ValueError:  # the schema has values of subclasses of JSON's types
+        except ValueError:  # a value has a subclass of a JSON type, such as `WrittenFloat`
             return None
-        return None if b"$ref" in data or b"oneOf" in data else data  # these keywords depend on the pointer
+        # The ways of a schema with $ref or oneOf depend on its pointer.
+        return None if b"$ref" in data or b"oneOf" in data else data
 
     # ---- one schema ----
 
@@ -187,7 +189,7 @@ class Document:
         return ways
 
     def _own(self, pointer: str, schema: dict[str, Any]) -> Facts:
-        """Return the facts from a schema's own keywords, without $ref, allOf, anyOf and oneOf."""
+        """Return the conditions from the keywords of one schema, except $ref, allOf, anyOf and oneOf."""
         facts = Facts()
         if self._lone_ref and "$ref" in schema and schema.keys() - _ANNOTATIONS - {"$ref", "$id"}:
             reason = "the draft that $schema names ignores the keywords beside $ref: use allOf"
@@ -195,7 +197,7 @@ class Document:
         for keyword, value in schema.items():
             read = _READERS.get(keyword)
             if read is not None:
-                where = facts.at[keyword] = f"{pointer}/{keyword}"  # the same as `at`, but faster: this runs often
+                where = facts.at[keyword] = f"{pointer}/{keyword}"  # faster than a call of `self.at`
                 self._values[where] = value
                 read(self, facts, value, where)
             elif keyword in _ANNOTATIONS or keyword in _IN_PLACE or (keyword == "$id" and pointer == "#"):
@@ -226,14 +228,12 @@ class Document:
         for i, one in enumerate(branches):
             for k, other in enumerate(branches[:i]):
                 if not all(self._surely_excludes(a, b, where) for a in one for b in other):
-                    reason = f"numbers {k} and {i} of oneOf may hold together: use anyOf"
+                    reason = f"a value may meet both schemas {k} and {i} of oneOf: use anyOf"
                     raise refusal(where, reason)
         return [way for branch in branches for way in branch]
 
     def _surely_excludes(self, a: Facts, b: Facts, where: str) -> bool:
-        """Return whether surely no value meets both ``a`` and ``b``. The top level is compared first, then deeper
-        levels.
-        """
+        """Return True only if no value meets both ``a`` and ``b``. Compare the top level first, then deeper levels."""
         return any(self._excludes(a, b, depth, where) for depth in range(_PARTS_DEEP + 1))
 
     def _branches(self, pointer: str, keyword: str, value: Any) -> Iterator[str]:
@@ -250,7 +250,7 @@ class Document:
         if len(second) == 1 and second[0] is ANYTHING:
             return first
         if len(first) * len(second) > MAX_WAYS:
-            raise refusal(pointer, f"there are more than {MAX_WAYS:,} ways to choose among anyOf and oneOf")
+            raise refusal(pointer, f"there are more than {MAX_WAYS:,} combinations of anyOf and oneOf")
         made = [self._merged(a, b, pointer) for a in first for b in second]
         return [way for way in made if way is not None]
 
@@ -298,10 +298,9 @@ class Document:
         )
 
     def _excludes(self, a: Facts, b: Facts, depth: int, where: str) -> bool:
-        """Return whether surely no value meets both, judged by types and by values nested up to ``depth`` levels.
+        """Return True only if no value meets both ``a`` and ``b``. Compare values nested up to ``depth`` levels.
 
-        ``where``: the pointer of the oneOf that is being checked. If there are too many comparisons in all, this oneOf
-        is refused.
+        ``where``: pointer to the oneOf, for the error after too many comparisons.
         """
         self._compared += 1 + len(a.values or ()) + len(b.values or ())
         if self._compared > MAX_COMPARED:
@@ -324,11 +323,11 @@ class Document:
         return False
 
     def _part_excludes(self, a: Facts, b: Facts, depth: int, where: str) -> bool:
-        """Return whether a has a required property that b cannot have."""
+        """Return True only if ``a`` requires a property with a value that ``b`` forbids."""
         for name in a.required if depth else ():
             try:
                 ours, theirs = (self.ways(f.properties.get(name, f.additional or ())) for f in (a, b))
-            except CircleError:  # the property is part of the schema whose ways are being computed
+            except CircleError:  # the ways of the property's schema are still being computed
                 continue
             self._compared += len(ours) + len(theirs)
             if all(self._excludes(one, other, depth - 1, where) for one in ours for other in theirs):
@@ -372,11 +371,9 @@ class Document:
         return target
 
     def _find_recursive(self) -> set[str]:
-        """Return a set of targets such that every circle of references passes through a reference to one of the
-        targets.
+        """Return targets of references, at least one for each cycle of references.
 
-        Each step of the search goes from a schema to the targets of all references within this schema. A search may
-        enter a circle at a schema to which no reference of the circle leads. Such circles are found too.
+        This is a depth-first search. Each step goes from a schema to the targets of all references within the schema.
         """
         recursive: set[str] = set()
         path, done = {"#"}, set[str]()
@@ -396,7 +393,7 @@ class Document:
         return recursive
 
     def _references(self, pointer: str, done: set[str]) -> Iterator[str]:
-        """Yield the targets of the references within a schema, except those within schemas that are ``done``."""
+        """Yield the targets of the references within a schema, but skip the inner schemas in ``done``."""
         left = [pointer]
         while left:
             at = left.pop()
@@ -424,7 +421,7 @@ _COMBINED = {"$ref": "_ref", "allOf": "_all_of", "anyOf": "_any_of", "oneOf": "_
 
 
 def _anchors(schema: Any) -> dict[str, str]:
-    """Return anchor -> fragment, for each anchor that occurs only once."""
+    """Return anchor -> URI fragment of its schema, for each anchor that occurs only once."""
     found: dict[str, list[str]] = {}
     stack: list[tuple[Any, str]] = [(schema, "")]
     while stack:
@@ -578,7 +575,7 @@ _READERS: dict[str, Any] = {
 }
 
 
-# ---- two facts as one ----
+# ---- two sets of conditions as one ----
 
 
 def _least(a: int | None, b: int | None) -> int | None:

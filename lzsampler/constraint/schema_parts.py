@@ -15,31 +15,31 @@ class TooLargeError(Exception):
 
 
 class Parts:
-    """Parts of a grammar, each made from earlier parts; the last part is the whole grammar.
+    """A grammar as a list of parts: texts, patterns, and combinations of earlier parts. The last part is the grammar.
 
-    A part is identified by a number, and may be used in several other parts. The automaton has a copy of the part for
-    each use. ``weights``: the estimated size of each part, in operations.
+    A part is identified by its index. If several parts use a part, the automaton has a copy of it for each use.
+    ``weights``: estimated size of each part, in operations of the automaton.
     """
 
     def __init__(self) -> None:
         self._rows: list[int] = []
         self._children: list[int] = []
         self._text = bytearray()
-        self._names: dict[str, tuple[int, str]] = {}  # name -> (part, text); these texts follow all other texts
+        self._names: dict[str, tuple[int, str]] = {}  # name of a property -> (part, name as it is written)
         self._known: dict[tuple[int, str, int, int], int] = {}
-        self._patterns: list[tuple[int, str]] = []  # for each pattern: (offset of its text, pointer of its keyword)
+        self._patterns: list[tuple[int, str]] = []  # for each pattern: (offset in `_text`, pointer to the keyword)
         self.weights: list[int] = []
         self._behind: dict[tuple[int, int], int] = {}
-        self._numbers: tuple[array[int], array[int]] | None = None  # rows, without the offsets of names; children
+        self._numbers: tuple[array[int], array[int]] | None = None
         self._arrays: tuple[array[int], array[int], bytes] | None = None
-        self._again: Callable[[], Parts] | None = None  # makes the parts again, with the pointers of their patterns
+        self._again: Callable[[], Parts] | None = None  # translates the schema of renamed parts, for `place`
 
     def text(self, text: str) -> int:
-        """Return the part for one text."""
+        """Return the part that matches one text."""
         return self._leaf(lib.LZS_PART_TEXT, text, 0, 0, len(text))
 
     def name(self, name: str, text: str) -> int:
-        """Return the part for the name of a property that the schema gives. ``text``: the name in its written form."""
+        """Return the part for the name of a property. ``text``: the name as it is written, for example in quotes."""
         known = self._names.get(name)
         if known is None:
             known = self._names[name] = (self._add(lib.LZS_PART_TEXT, 0, 0, 0, 0, len(text) + 1), text)
@@ -50,8 +50,8 @@ class Parts:
     ) -> "Parts | None":
         """Return the same parts with other names of properties; None if the new names could make the grammar too large.
 
-        ``names``: old name -> new name. ``written``: returns a name in its written form. ``again``: makes the same
-        parts from the beginning, for `place`.
+        ``names``: old name -> new name. ``written``: a function that returns a name as it is written. ``again``: a
+        function that translates the schema with the new names, for the pointers of `place`.
         """
         made = object.__new__(Parts)
         made.__dict__.update(self.__dict__)
@@ -64,23 +64,23 @@ class Parts:
         return made
 
     def regex(self, pattern: str, weight: int) -> int:
-        """Return the part for a regular expression, whose automaton has about ``weight`` operations."""
+        """Return the part for a regular expression. ``weight``: about how many operations its automaton has."""
         return self._leaf(lib.LZS_PART_REGEX, pattern, 0, 0, weight)
 
     def pattern(self, pattern: str, low: int, high: int | None, where: str, *, yaml: bool = False) -> int:
-        """Return the part for the inside of a JSON string of ``low`` to ``high`` characters that contains a match of an
-        ECMAScript pattern.
+        """Return the part for the inside of a JSON string that contains a match of an ECMAScript pattern.
 
-        ``where``: the pointer of the keyword, for `place`. ``yaml``: whether the string is a double-quoted YAML string.
+        ``low``, ``high``: least and greatest number of characters. ``where``: pointer to the keyword, for `place`.
+        ``yaml``: whether the string is a double-quoted YAML string.
         """
         self._patterns.append((len(self._text), where))
         kind = lib.LZS_PART_YAML if yaml else lib.LZS_PART_PATTERN
         return self._leaf(kind, pattern, low, _most(high), 40 * len(pattern))
 
     def place(self, offset: int) -> tuple[str, int] | None:
-        """Return (pointer of the pattern at an error's offset, character in the pattern).
+        """Return (pointer to the pattern that contains an error, index of the character in the pattern).
 
-        None if no pattern is there.
+        ``offset``: the offset of the error in the text of `arrays`. None if no pattern is at this offset.
         """
         if self._again is not None:
             return self._again().place(offset)
@@ -93,7 +93,7 @@ class Parts:
         return self._node(lib.LZS_PART_SEQUENCE, parts, 0, 0)
 
     def choice(self, parts: Sequence[int]) -> int:
-        """Return a part that matches any one of the given parts, of which there is at least one."""
+        """Return a part that matches any one of the given parts. There must be at least one."""
         return parts[0] if len(parts) == 1 else self._node(lib.LZS_PART_CHOICE, parts, 0, 0)
 
     def repeat(self, part: int, low: int, high: int | None, separator: int | None = None) -> int:
@@ -102,14 +102,14 @@ class Parts:
         return self._node(lib.LZS_PART_REPEAT, children, low, _most(high))
 
     def list(self, separator: int, items: Sequence[int], at_least: int) -> int:
-        """Return a part for items with a separator between them; an item that is a `repeat` of 0 to 1 is optional.
+        """Return a part for items with a separator between them. An item that is a `repeat` of 0 to 1 is optional.
 
-        ``at_least``: 0, or 1 if not all items may be left out.
+        ``at_least``: least number of items, 0 or 1.
         """
         return self._node(lib.LZS_PART_LIST, (separator, *items), at_least, 0)
 
     def shared(self, *parts: int) -> int:
-        """Return the given parts in sequence as one part whose masks grammars share, such as the parts of a string."""
+        """Return the given parts in sequence as one part. All grammars that contain this part share its masks."""
         return self._node(lib.LZS_PART_SHARED, parts, 0, 0)
 
     def behind(self, before: int, part: int) -> int:
@@ -129,7 +129,7 @@ class Parts:
         )
 
     def arrays(self) -> "tuple[array[int], array[int], bytes]":
-        """Return five numbers for each part, as in `lzs_part`; the children; the text. Call it after the last part."""
+        """Return (rows of `lzs_part`, children, text). Call this only when the last part is made."""
         if self._arrays is None:
             if self._numbers is None:
                 self._numbers = array("I", self._rows), array("I", self._children or [0])

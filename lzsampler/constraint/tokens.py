@@ -1,7 +1,7 @@
-"""The tokens of a vocabulary for grammars: their bytes, how a tokenizer spells texts with them, and shared masks.
+"""The tokens of a vocabulary for grammars.
 
-`TokenBytes` has the byte string of every token. `Spelling` describes how a tokenizer writes texts. `PartMasks` keeps
-masks for parts that many grammars have, such as the strings of JSON.
+`TokenBytes` has the byte string of every token. `Spelling` describes how a tokenizer turns a text into tokens.
+`PartMasks` is a cache of masks for parts that many grammars have, such as the strings of JSON.
 """
 
 import time
@@ -26,19 +26,19 @@ _WORDS: dict[str, int] = {
     "llama3": lib.LZS_WORDS_LLAMA3,
     "qwen2": lib.LZS_WORDS_QWEN2,
 }
-_NO_TOKEN = 2 * lib.LZS_MAX_VOCAB  # larger than any index in a sequence
+_NO_TOKEN = 2 * lib.LZS_MAX_VOCAB  # The only larger result of `lzs_spelling_check` is SIZE_MAX (no index).
 
 
 class TokenBytes:
     """The byte string of every token of a vocabulary, for grammars.
 
-    ``pieces``: bytes[n_vocab], what each token adds to a text. ``end``: the ids of the tokens that end a text, at least
-    one. ``special``: the ids of other tokens that a grammar never allows, such as control tokens. A token without bytes
-    is never allowed either. ``speller``: makes the `Spelling` of these tokens on first use.
-    `lzsampler.llama.token_bytes` reads the bytes from a model. Any number of threads may use this object.
+    ``pieces``, bytes[n_vocab]: the bytes that each token adds to a text. ``end``: the ids of the tokens that end a
+    text, at least one. ``special``: the ids of other tokens that a grammar never allows, such as control tokens. A
+    token without bytes is never allowed either. ``speller``: a function that makes the `Spelling` of these tokens on
+    first use. `lzsampler.llama.token_bytes` reads the bytes from a model. Any number of threads may use this object.
 
-    Raises TypeError for anything but bytes and ids; ValueError for an id outside the vocabulary, if there is no end
-    token, and for a token of more than 65,535 bytes.
+    TypeError for anything but bytes and ids. ValueError if there is no end token, for an id outside the vocabulary, and
+    for a token of more than 65,535 bytes.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class TokenBytes:
 
     @cached_property
     def spelling(self) -> "Spelling":
-        """How the tokenizer writes texts. It is made on first use, which takes a second for a large vocabulary.
+        """How the tokenizer turns texts into tokens. The first use takes a second for a large vocabulary.
 
         ValueError if there is no ``speller``; LzsError if the tokenizer is unknown.
         """
@@ -102,7 +102,7 @@ class TokenBytes:
 
     @cached_property
     def part_masks(self) -> "PartMasks":
-        """Masks for strings, numbers and other parts that schemas have in common, for all grammars of these tokens.
+        """The cache of masks for strings, numbers and other parts, which all grammars of these tokens share.
 
         States inside a part have a limit of 8 MiB of their own, and do not count for ``max_bytes`` of a grammar.
         """
@@ -113,18 +113,17 @@ class TokenBytes:
 
 
 class Spelling:
-    """How the tokenizer of a vocabulary writes texts as tokens: by byte pair encoding, or as SentencePiece does.
+    """How a tokenizer turns a text into tokens: by byte pair encoding, or as SentencePiece does.
 
     ``tokens``: the vocabulary. ``merges``, int[n, 2]: the left and right tokens of each merge of a byte pair encoding,
     by rank. ``scores``, float[n_vocab]: the scores of SentencePiece. Give either ``merges`` or ``scores``. ``words``:
-    the pre-tokenizer that cuts a text into words, within which the merges apply (docs/tokenization.md).
-    ``whole_words``: whether a word that is a token is written as that token whatever the merges say, as in Llama 3.
-    ``whole``: ids of tokens that are found in a text before everything else, such as user-defined tokens.
-    ``byte_tokens``: ids of SentencePiece tokens that stand for one byte of a character that the vocabulary does not
-    have.
+    the pre-tokenizer, which splits a text into words (docs/tokenization.md). Merges apply only within a word.
+    ``whole_words``: whether a word that is in the vocabulary becomes one token without any merge, as in Llama 3.
+    ``whole``: ids of tokens that are found in a text before it is split, such as user-defined tokens.
+    ``byte_tokens``: ids of SentencePiece's tokens of one byte, which spell the characters outside the vocabulary.
 
-    `TokenBytes.spelling` is the spelling of a model, checked against its tokenizer. Any number of threads may use a
-    `Spelling`. ValueError for arguments out of range.
+    `TokenBytes.spelling` is the `Spelling` of a model, checked against the model's tokenizer. Any number of threads may
+    use a `Spelling`. ValueError for arguments out of range.
     """
 
     def __init__(
@@ -146,13 +145,13 @@ class Spelling:
             raise ArgumentError(f"words must be one of {', '.join(get_args(Words))}, got {words!r}")
         boolean("whole_words", whole_words)
         if scores is not None and (words != "none" or whole_words):
-            raise ArgumentError("words and whole_words belong to merges: a text is one word where tokens have scores")
+            raise ArgumentError("words and whole_words need merges: with scores, a whole text is one word")
         if whole_words and words == "none":
             raise ArgumentError("whole_words is about the words of a pre-tokenizer: give words, too")
         whole, byte_tokens = tuple(whole), tuple(byte_tokens)
         self.token_bytes = tokens
         self.words = words
-        self.set_apart = frozenset((*whole, *byte_tokens))  # tokens that no merge and no score describes
+        self.set_apart = frozenset((*whole, *byte_tokens))  # tokens that neither merges nor scores produce
         roles = np.zeros(tokens.n_vocab, np.uint8)
         roles[token_array("byte_tokens", sorted(set(byte_tokens)), tokens.n_vocab)] = lib.LZS_TOKEN_BYTE
         roles[token_array("whole", sorted(set(whole)), tokens.n_vocab)] = lib.LZS_TOKEN_WHOLE
@@ -197,7 +196,7 @@ class Spelling:
 
     @property
     def memory(self) -> int:
-        """Bytes that the spelling holds."""
+        """Memory of the `Spelling`, in bytes."""
         return int(lib.lzs_spelling_memory(self.handle))
 
     def __repr__(self) -> str:
@@ -218,7 +217,7 @@ def _pairs(merges: npt.ArrayLike | Sequence[tuple[int, int]], n_vocab: int) -> n
 
 @dataclass(frozen=True)
 class Figures:
-    """Numbers of the kept parts, masks and bytes, and how many masks were found or had to be made so far."""
+    """Statistics of a `PartMasks`: its parts, masks and bytes, and how many masks it found or had to make so far."""
 
     parts: int
     masks: int
@@ -228,11 +227,12 @@ class Figures:
 
 
 class PartMasks:
-    """Masks for parts of grammars, shared by all grammars of one vocabulary. `TokenBytes.part_masks` holds them.
+    """A cache of masks for parts of grammars, shared by all grammars of one vocabulary.
 
-    Strings, numbers and names of `Grammar.json_schema` and `Grammar.yaml_schema` are such parts. If another schema has
-    the same part, the masks of the part are reused. ``max_bytes``: if the masks need more, some are forgotten; 0 is 32
-    MiB. Any number of threads may use this object.
+    `TokenBytes.part_masks` is the default cache. The parts are the strings, numbers and names in `Grammar.json_schema`
+    and `Grammar.yaml_schema`. If another schema has the same part, the masks of the part are reused. ``max_bytes``: the
+    memory for masks; 0 is 32 MiB. If the masks need more memory, some are dropped. Any number of threads may use this
+    object.
     """
 
     def __init__(self, vocabulary: TokenBytes, *, max_bytes: int = 0) -> None:
@@ -245,7 +245,7 @@ class PartMasks:
 
     @property
     def figures(self) -> Figures:
-        """The current `Figures`."""
+        """The current statistics."""
         out = ffi.new("lzs_part_masks_figures *")
         while (status := lib.lzs_part_masks_look(self.handle, out)) == lib.LZS_ELIMIT:
             time.sleep(0.001)  # another thread uses the masks, for a few milliseconds at most

@@ -1,8 +1,9 @@
 """Translates a JSON Schema into parts of a grammar of YAML: block mappings and sequences, indented by two blanks.
 
-The text is YAML 1.2, and readers of YAML 1.1, such as PyYAML, read the same values from it. Strings are in double
-quotes, names of properties are plain if that is unambiguous, and floats have a point. Values that the schema lists
-(`enum`, `const`), and empty objects and arrays, are written as in JSON. Everything else is as in json_schema.py.
+The text is YAML 1.2. Parsers of YAML 1.1, such as PyYAML, read the same values from the text. Strings have double
+quotes. Names of properties have quotes only if they are ambiguous without quotes. Floats have a decimal point. Values
+that the schema lists (`enum`, `const`), and empty objects and arrays, are written as in JSON. Everything else is as in
+json_schema.py.
 """
 
 import re
@@ -17,19 +18,19 @@ from .schema import Conjunction, Document, Facts
 # Characters that a double-quoted YAML string cannot hold unescaped, or that YAML 1.1 takes for the end of a line.
 _HIDDEN = r"\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff"
 _RAW = rf"\"\\\x00-\x1f{_HIDDEN}"
-# Escapes of surrogate pairs are two characters in YAML, and PyYAML did not always know \\/.
+# The pattern leaves out escaped surrogate pairs, because YAML reads two characters, and \\/, which old PyYAML refuses.
 _UNIT = rf'[^{_RAW}]|\\(["\\bfnrt]|u([0-9a-ce-fA-CE-F][0-9a-fA-F]{{3}}|[dD][0-7][0-9a-fA-F]{{2}}))'
-_NUMBER = (
-    rf"-?(0|[1-9]\d{{0,{INTEGER_DIGITS - 1}}})(\.\d{{1,{FRACTION_DIGITS}}}([eE][+-]\d{{1,2}})?)?"  # 1e5 would be text
+_NUMBER = (  # without 1e5, which YAML 1.1 reads as text
+    rf"-?(0|[1-9]\d{{0,{INTEGER_DIGITS - 1}}})(\.\d{{1,{FRACTION_DIGITS}}}([eE][+-]\d{{1,2}})?)?"
 )
 _PLAIN_NAME = re.compile("[A-Za-z_][A-Za-z0-9_-]*")
-_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))  # plain, these are values in any case
+_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))  # without quotes, these are not texts
 _LONGEST_NAME = 128  # YAML allows at most 1,024 characters in a name, escapes included
 _LONGEST_GIVEN = 1_000
 
 
 class YamlTranslator(Translator):
-    """Writes the values of a document as YAML."""
+    """Makes the parts of a YAML grammar from a `Document`."""
 
     unit = _UNIT
     raw = _RAW
@@ -41,16 +42,16 @@ class YamlTranslator(Translator):
         self.comma, self.colon = self.parts.text(", "), self.parts.text(": ")
         self._forms: dict[
             int, tuple[list[int], list[int]]
-        ] = {}  # value -> (parts that fit on the line, parts that need lines of their own)
+        ] = {}  # part of a value -> (its parts that fit on the line of the name, its parts that begin on a new line)
 
     @classmethod
     def quoted(cls, text: str) -> str:
-        """Return a text as a string of YAML."""
+        """Return a text as a double-quoted YAML string."""
         return re.sub(f"[{_HIDDEN}]", lambda found: f"\\u{ord(found[0]):04x}", quoted(text))
 
     @classmethod
     def written_name(cls, name: str) -> str:
-        """Return a name, without quotes if that is unambiguous."""
+        """Return a name as it is written: in quotes only if the name is ambiguous without quotes."""
         plain = _PLAIN_NAME.fullmatch(name) and name.lower() not in _WORDS
         text = name if plain else cls.quoted(name)
         if len(text) > _LONGEST_GIVEN:
@@ -85,7 +86,7 @@ class YamlTranslator(Translator):
         return made
 
     def pair(self, name: int, value: int) -> int:
-        """Return the part for a property."""
+        """Return the part for a property: its name and its value."""
         parts = self.parts
         line, block = self._forms[value]
         behind = [parts.behind(parts.text(" "), parts.choice(line))] if line else []
@@ -93,7 +94,7 @@ class YamlTranslator(Translator):
         return parts.sequence(name, parts.text(":"), parts.choice(behind))
 
     def separator(self) -> int:
-        """Return the part between two properties of the object in progress."""
+        """Return the part for the separator between two properties of the current object."""
         return self.parts.text("\n" + " " * (self.column - self.indent))
 
     def array(self, first: list[int], rest: int | None, low: int, high: int | None) -> int:

@@ -1,1 +1,1 @@
-"""Decoding: a model writes one text, a conversation or many texts; with their timings and their transcripts."""
+"""Text generation: one text, a conversation or many texts at a time, with timings and transcripts."""

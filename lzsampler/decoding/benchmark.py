@@ -1,4 +1,4 @@
-"""`benchmark`: what sampling costs with a model, and what the LZ penalty adds to a token (the paper's Table 1)."""
+"""`benchmark`: measures the time of sampling, and the time that the LZ penalty adds (the paper's Table 1)."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -19,10 +19,10 @@ from ..sampler import Sampler
 from .many import MAX_PARALLEL, _Context
 
 _MOST_TOKENS = 2**20
-_WARM_UP = 16  # tokens
-PLAIN, LZ, LLAMA = "plain", "lz", "llama"  # names of the compared ways of sampling
+_WARM_UP = 16  # tokens of each text in the round that warms up
+PLAIN, LZ, LLAMA = "plain", "lz", "llama"  # names of the compared samplers
 
-_Picks = list[Callable[[Any, int], int]]  # for each text: (logits, the text's row in the batch) -> the next token
+_Picks = list[Callable[[Any, int], int]]  # a function for each text: (logits, row in the batch) -> next token
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,14 @@ class Benchmark:
     ``batch``: number of texts that are decoded together. ``tokens``: tokens of each text in a round. ``rounds``: number
     of rounds. All times are medians. ``decode_ms``: milliseconds that llama.cpp takes to decode one token of each text.
     ``sampling_us``, ``sampling_lz_us`` and ``sampling_llama_us``: microseconds to sample and accept one token of one
-    text without LZ, with LZ and by llama.cpp. ``latency_ms``: milliseconds to decode and to sample, with LZ, one token
-    of each text. ``tokens_per_second``: tokens of all texts together, with LZ.
+    text without LZ, with LZ and by llama.cpp. ``latency_ms``: milliseconds to decode and sample one token of each text,
+    with LZ. ``tokens_per_second``: tokens of all texts together, with LZ.
 
-    ``slowdown_percent``: by how many percent LZ lengthens the measured latency: the median over rounds. ``quartiles``:
-    the quartiles over rounds. ``added_percent``: the same slowdown, computed from the sampling times alone, so that
-    noise in the time of decodes does not matter. ``slowdown_llama_percent`` and ``quartiles_llama``: the measured
-    slowdown of LZ compared with llama.cpp's chain. The figures of llama.cpp are None if the settings have another
-    penalty besides LZ, because llama.cpp computes that penalty differently.
+    ``slowdown_percent``: the percentage by which LZ lengthens the measured latency, as the median over rounds.
+    ``quartiles``: the quartiles of this percentage over rounds. ``added_percent``: the same slowdown, computed from the
+    sampling times alone, so that noise in the time of decodes does not matter. ``slowdown_llama_percent`` and
+    ``quartiles_llama``: the measured slowdown of LZ compared with llama.cpp's chain. The figures of llama.cpp are None
+    if the settings have another penalty besides LZ, because llama.cpp computes that penalty differently.
     """
 
     batch: int
@@ -68,14 +68,14 @@ def benchmark(
     batch: int = 1,
     cpu_time: bool = False,
 ) -> Benchmark:
-    """Write ``batch`` texts after ``prompt`` with ``params``, without LZ, and with llama.cpp's chain, and time them.
+    """Time ``batch`` texts after ``prompt`` with ``params``, without LZ, and with llama.cpp's sampler chain.
 
-    In each of ``rounds`` every text gets ``tokens`` tokens, even past an end token. The three ways take turns at every
-    token, and a different way begins each time. So if the machine slows down, all ways slow down equally. Text i begins
-    with the i-th likeliest token after the prompt, so that the texts differ. ``cpu_time``: count the CPU time of the
-    process instead of the elapsed time, for a machine with other work. The model must then have one thread, because the
-    times of several threads would add up. It must have no layers on a GPU, because CPU time does not include the GPU's
-    work.
+    In each of ``rounds`` rounds every text gets ``tokens`` tokens, even past an end token. The three samplers take
+    turns at every token, and a different one begins each time. So if the machine slows down, all samplers slow down
+    equally. Text i begins with the i-th likeliest token after the prompt, so that the texts differ. ``cpu_time``: count
+    the CPU time of the process instead of the elapsed time, for a machine with other work. The model must then have one
+    thread, because the times of several threads would add up. The model must also have no layers on a GPU, because CPU
+    time does not include the GPU's work.
 
     Raises ValueError for a prompt that leaves no room for the tokens, for ``params`` without an LZ penalty, and for
     ``cpu_time`` with several threads; LzsError when llama.cpp has no memory for the texts.
@@ -84,9 +84,9 @@ def benchmark(
     rounds = integer("rounds", rounds, 2, 10_000)
     batch = integer("batch", batch, 1, min(MAX_PARALLEL, model.n_vocab))
     if boolean("cpu_time", cpu_time) and model.n_threads != 1:
-        raise ArgumentError(f"cpu_time needs a model with n_threads=1, got {model.n_threads}: their times would add up")
+        raise ArgumentError(f"cpu_time needs a model with n_threads=1, got {model.n_threads}: CPU times would add up")
     if not (params.lz_penalty or params.lz_run_penalty):
-        raise ArgumentError("lz_penalty must be above 0: the benchmark measures what it adds")
+        raise ArgumentError("lz_penalty must be above 0: the benchmark measures the time that this penalty adds")
     ids = model.tokenize(prompt)
     if not ids:
         raise ArgumentError("the prompt is empty: give the beginning of a text")
@@ -150,7 +150,7 @@ def _quartiles(values: list[float]) -> tuple[float, float]:
 
 
 class _Texts:
-    """Texts of one prompt that are decoded together, as in `generate_many`, and are all sampled in the same way."""
+    """Texts of one prompt that are decoded together, as in `generate_many`, and all sampled with the same settings."""
 
     def __init__(self, model: Model, prompt: list[int], batch: int, n_ctx: int, clock: Callable[[], float]) -> None:
         self._model, self._prompt, self._clock = model, prompt, clock
@@ -163,7 +163,10 @@ class _Texts:
         self._context.close()
 
     def begin(self, params: Params, chains: ExitStack | None) -> None:
-        """Begin the texts anew. If ``chains`` is given, llama.cpp's chains sample, and ``chains`` frees them."""
+        """Begin the texts anew. If ``chains`` is given, llama.cpp's sampler chains pick the tokens.
+
+        ``chains`` frees these sampler chains.
+        """
         context, model = self._context, self._model
         for cache in context._caches:
             row = context._prompt(cache, self._prompt)

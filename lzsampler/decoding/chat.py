@@ -1,4 +1,4 @@
-"""`Chat`: a conversation with a model. Each turn decodes only what is new."""
+"""`Chat`: a conversation with a model. Each turn decodes only the new tokens."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -33,11 +33,10 @@ class Chat:
     ``system``: the system message, or None. The first answer equals the answer that `generate` writes to the same
     messages. Later answers use the `sequence_seed` of the seed and the number of the turn.
 
-    The model's context keeps the earlier turns. A new turn decodes the new message. It decodes earlier text again only
-    if the template now writes this text differently. Many templates, for example, leave out earlier reasoning. Between
-    turns the model's context belongs to the conversation. If something else has used the context, the next turn decodes
-    the whole conversation again. One thread at a time may use a `Chat` and its model; another thread gets an LzsError
-    meanwhile.
+    The model's context keeps the earlier turns. A new turn decodes only the new message, unless the template now writes
+    earlier text differently. For example, many templates leave out earlier reasoning. Between turns the model's context
+    belongs to the conversation. If something else has used the context, the next turn decodes the whole conversation
+    again. One thread at a time may use a `Chat` and its model; another thread gets an LzsError meanwhile.
 
     Raises like `generate`, and LzsError when the model has no chat template.
     """
@@ -60,12 +59,12 @@ class Chat:
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """A copy of the conversation, {"role", "content"} each; an answer may also have "reasoning_content"."""
+        """A copy of the conversation: a {"role", "content"} for each message, and perhaps "reasoning_content"."""
         return [dict(message) for message in self._messages]
 
     @property
     def turn(self) -> Turn | None:
-        """The arguments of the last answer, even if it was interrupted before any text.
+        """The arguments of the last answer, even if the answer was interrupted before any text.
 
         None before the first answer.
         """

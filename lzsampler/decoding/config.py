@@ -28,12 +28,13 @@ class GenerationConfig:
     - ``ignore_eos``: forbid the tokens by which the model would end the text. A grammar excludes this option.
     - ``grammar``: allow only new text that matches the grammar; the prompt does not count. A text that ends early
       ("length", "context", ``stop``) may be incomplete.
-    - ``grammar_scope``: the parts of the text that the grammar constrains, as in `LoopPolicy`, including the answer.
-      None is all parts. If "thinking" is left out and the prompt opens the thinking, the grammar begins after the
+    - ``grammar_scope``: the parts of the text (see `LoopPolicy`) that the grammar constrains. The answer must be one of
+      them. None is all parts. If "thinking" is left out and the prompt opens the thinking, the grammar begins after the
       thinking.
     - ``on_loop``: what to do when the text loops: the name of an action, or a `LoopPolicy`. None stops the text if
       ``params`` have a loop detector.
-    - ``draft``: what proposes tokens. A draft changes the speed. In mode "mrs" it also changes which text a seed gives.
+    - ``draft``: the source of proposed tokens, which changes the speed. In mode "mrs" the draft also changes which text
+      a seed gives.
     - ``fast_forward``: if the grammar allows only one next token, take this token without sampling and decode it in one
       batch with the token before it. llama.cpp may round a batch of several tokens differently, as with a draft.
     - ``sampler``: where penalties and the mask are applied: on the "cpu", in llama.cpp's "graph", or "auto". "auto" is
@@ -66,18 +67,21 @@ class GenerationConfig:
         boolean("fast_forward", self.fast_forward)
         check_place(self.sampler)
         if self.draft is not None and not isinstance(self.draft, Draft):
-            raise ArgumentTypeError(f"draft must be a Draft, got {shown(self.draft)}: Draft(Model(path))")
+            raise ArgumentTypeError(f"draft must be a Draft, got {shown(self.draft)}: give Draft(Model(path))")
         normal("on_loop", LoopPolicy.of(self.on_loop))
         if self.grammar is not None and not isinstance(self.grammar, Grammar):
-            how = "make one by Grammar.regex(...), Grammar.json_schema(...) or another of its methods"
+            how = "make a grammar by Grammar.regex(...), Grammar.json_schema(...) or another of its methods"
             raise ArgumentTypeError(f"grammar must be a Grammar, got {shown(self.grammar)}: {how}")
         scope = parts_of_grammar(self.grammar_scope, self.grammar is not None)
         normal("grammar_scope", None if self.grammar_scope is None else scope)
         if self.grammar is None:
             return
         if self.ignore_eos:
-            raise ArgumentError("ignore_eos forbids the tokens that end a text, which a grammar needs: leave one out")
-        if "thinking" in scope or not self.loops.kind.needs_template:  # such an action writes only in the thinking
+            raise ArgumentError(
+                "ignore_eos forbids the tokens that end a text, but a grammar needs them: leave out one of the options"
+            )
+        # An action that needs a template writes only in the thinking.
+        if "thinking" in scope or not self.loops.kind.needs_template:
             self.loops.refuse_beside_grammar()
 
     @property
@@ -110,7 +114,9 @@ def config_of(config: object) -> GenerationConfig:
     if isinstance(config, Params):
         raise ArgumentTypeError("config must be a GenerationConfig, got a Params: give GenerationConfig(params)")
     if not isinstance(config, GenerationConfig):
-        raise ArgumentTypeError(f"config must be a GenerationConfig, got {shown(config)}: GenerationConfig(params)")
+        raise ArgumentTypeError(
+            f"config must be a GenerationConfig, got {shown(config)}: give GenerationConfig(params)"
+        )
     return config
 
 

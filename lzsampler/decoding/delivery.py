@@ -17,7 +17,7 @@ class Delivery:
         self.wants_end = False
         self._on_text = on_text
         self._pieces: list[str] = []
-        self._handed = 0  # characters of the text to come whose place was already handed out before a cut
+        self._handed = 0  # how many of the next characters were already handed out, before a cut
 
     @property
     def text(self) -> str:
@@ -32,7 +32,7 @@ class Delivery:
             self._hand_out(text)
 
     def cut(self, fragments: Iterable[str | bytes]) -> None:
-        """Go back to the text of some tokens. Before that, hand out the part of the old text that was held back."""
+        """Hand out the text that was held back, and go back to the text of ``fragments``."""
         self.end()
         self.stream = TextStream(self.stream.stop)
         self._pieces = [text for fragment in fragments if (text := self.stream.feed(fragment))]

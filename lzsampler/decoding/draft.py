@@ -1,6 +1,4 @@
-"""`Draft`: what proposes tokens, and how. `Speculated`: the figures of a draft. `refuse_draft`: which models a draft
-fits.
-"""
+"""`Draft`: the source of proposed tokens. `Speculated`: statistics of a draft. `refuse_draft`: checks a draft."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,30 +18,31 @@ from .pacing import AUTO_MOST, Pace
 from .verification import MAX_DRAFT, SPEC_MODES, SpecMode
 
 Length = int | Literal["auto"]
-N_MAX = 3  # llama.cpp's --spec-draft-n-max
+N_MAX = 3  # default of llama.cpp's --spec-draft-n-max
 DraftKind = Literal["model", "lookup", "model+lookup"]
 
 
 @dataclass(frozen=True)
 class Draft:
-    """What proposes tokens, and how the proposed tokens are used. The names of the fields are llama.cpp's.
+    """Says what proposes tokens, and how the proposed tokens are used. The names of the fields are llama.cpp's.
 
     ``model``: a draft model, opened as a `Model` of its own. ``lookup``: the length of the shortest match, in tokens,
     1..65535; 0 turns lookup off. If the end of the text matches an earlier place in prompt or text, the tokens that
-    followed there are proposed. With a model and a lookup, the model drafts. The match drafts if the model proposes too
+    followed there are proposed. With a model and a lookup, the model drafts. A match is used if the model proposes too
     few tokens, or if ``n_max`` is "auto" and the match promises more tokens a second.
 
     ``n_max``: the most tokens of a block, 0..32; 0 drafts nothing. "auto" uses `Pace` to choose the fastest length,
-    which may be 0. ``n_min``: blocks with fewer tokens are not used, 0 to ``n_max``. ``p_min``: the draft model stops
-    if its best token has a lower probability than this, 0..1, among its ten best tokens at temperature 1. ``mode``: see
-    `Speculation`. In mode "mrs" the text of a seed depends on the length of blocks, so "auto" means 3. In this mode
-    ``n_min`` must be 0, because every drawn token has to be judged.
+    which may be 0. ``n_min``: the fewest tokens of a block, 0 to ``n_max``; a shorter block is not used. ``p_min``
+    (0..1): the draft model stops before a token whose probability, among its ten best tokens at temperature 1, is lower
+    than ``p_min``. ``mode``: see `Speculation`. In mode "mrs" the text of a seed depends on the length of blocks, so
+    "auto" means 3.
+    In this mode ``n_min`` must be 0, because every drawn token has to be judged.
 
     The measurements of "auto" in one text are used for the next text of the same draft and target.
 
     ``on_proposed`` is called before text is handed out, whenever the source of the tokens changes: with True before
     accepted draft tokens, with False before tokens of the target. ``clock``: a function that returns the time in
-    seconds, for the measurements of "auto". No text depends on it.
+    seconds, for the measurements of "auto". No text depends on the clock.
 
     Open the draft model with the context size of the target (``n_ctx``). When the draft model's context is full, it
     drafts nothing. Raises ValueError for values out of range.
@@ -66,7 +65,7 @@ class Draft:
             raise ArgumentTypeError(f"a draft is a Model, got {self.model!r:.100}")
         integer("lookup", self.lookup, 0, MAX_MATCH)
         if self.model is None and not self.lookup:
-            raise ArgumentError("a draft needs something that proposes tokens: Draft(Model(path)) or Draft(lookup=3)")
+            raise ArgumentError("a draft needs a source of tokens: give Draft(Model(path)) or Draft(lookup=3)")
         if self.mode not in SPEC_MODES:
             raise ArgumentError(f"mode must be one of {', '.join(SPEC_MODES)}, got {shown(self.mode)}")
         if isinstance(self.n_max, str) and self.n_max != "auto":
@@ -86,7 +85,7 @@ class Draft:
         vars(self).update(state, _paces=WeakKeyDictionary())  # a copy makes its own measurements
 
     def pace(self, target: Model) -> Pace:
-        """Return the pace for a new text of a target. It begins with the measurements of the last text."""
+        """Return the pace for a new text of a target. The pace begins with the measurements of the last text."""
         last = self._paces.get(target)
         pace = self._paces[target] = Pace(self.most, self.fixed) if last is None else last.renewed()
         return pace
@@ -130,7 +129,7 @@ class Draft:
 
 @dataclass
 class Speculated:
-    """Figures of a text, or of several texts, written with a draft.
+    """Statistics of a draft over one text or several texts.
 
     ``drafted`` and ``accepted``: numbers of tokens. ``blocks``: calls of the target that judged drafted tokens.
     ``tokens``: tokens that these calls added to the text. ``plain``: calls without a drafted token. ``draft_s``:
@@ -211,7 +210,9 @@ def common_length(a: Sequence[object], b: Sequence[object]) -> int:
 
 @dataclass(frozen=True)
 class Opened:
-    """A target that is not a `Model`, for `refuse_draft`: its file, a `llama_cpp.Llama` and its sizes."""
+    """A target for `refuse_draft` that is not a `Model`: the header of its file, a `llama_cpp.Llama`, and sizes in
+    tokens.
+    """
 
     header: Header
     llm: Any
@@ -220,14 +221,14 @@ class Opened:
 
 
 def refuse_draft(target: Model | Opened, draft: Draft) -> None:
-    """Raise LzsError if a draft model cannot draft for a target, and ValueError if it is the target itself.
+    """Raise LzsError if a draft model cannot draft for a target, and ValueError if the model is the target itself.
 
-    Both vocabularies must have the same kind, special tokens and texts; one may be longer. Recurrent and hybrid models
-    cannot take back rejected tokens. Raises ValueError if no block fits in the context or in a batch of the target,
-    and TypeError for an object that is not a `Draft`.
+    Both vocabularies must have the same type, special tokens and token texts; one vocabulary may be longer. Recurrent
+    and hybrid models cannot take back rejected tokens. Raises ValueError if no block fits in the context or in a batch
+    of the target; TypeError for an object that is not a `Draft`.
     """
     if not isinstance(draft, Draft):
-        raise ArgumentTypeError(f"draft must be a Draft, got {draft!r:.100}: Draft(Model(path))")
+        raise ArgumentTypeError(f"draft must be a Draft, got {draft!r:.100}: give Draft(Model(path))")
     if target.n_batch < 2:
         raise ArgumentError(
             f"n_batch must be at least 2 with a draft, which is judged in one batch, got {target.n_batch}"
@@ -237,10 +238,11 @@ def refuse_draft(target: Model | Opened, draft: Draft) -> None:
             f"n_max must be at most {target.n_ctx - 2} in a context of {target.n_ctx}, got {draft.n_max}"
         )
     if draft.model is not None and draft.model.llm is target.llm:
-        raise ArgumentError("the draft is the target itself: open the file again for a context of its own")
+        raise ArgumentError("the draft is the target itself: open the file again for the draft")
     for model in [target] if draft.model is None else [target, draft.model]:
         for kind in ("recurrent", "hybrid"):
-            asked: Any = getattr(llama_cpp, f"llama_model_is_{kind}", None)  # llama-cpp-python 0.3.17 has one of them
+            # llama-cpp-python 0.3.17 has only one of these two functions.
+            asked: Any = getattr(llama_cpp, f"llama_model_is_{kind}", None)
             if asked is not None and asked(model.llm.model):
                 raise LzsError(
                     f"{model.header.path.name} is a {kind} model ({model.header.architecture}), "
@@ -262,17 +264,16 @@ def warn_of_change(
 def too_large(target: Header, draft: Header, name: str | None = None) -> str | None:
     """Return a warning for a draft model that is at least as large as its target; None for a smaller draft.
 
-    ``name``: the target's name, None for the name of its file. A block of one token gives at most two tokens for one
-    call of the target and one call of the draft model. The time of a call is assumed to be proportional to the size of
-    the weights.
+    ``name``: the target's name, None for the name of its file. The warning assumes that a call takes time proportional
+    to the size of the weights. A block of one token then gives at most two tokens for one call of each model.
     """
     ratio = draft.file_bytes / target.file_bytes
     if ratio < 1:
         return None
     size = "as large as" if ratio == 1 else "larger than"
     return (
-        f"the draft {draft.path.name} is {size} {name or target.path.name}: by their sizes at most "
-        f"{2 / (1 + ratio):.2f}x, even if every token is accepted"
+        f"the draft {draft.path.name} is {size} {name or target.path.name}: by their sizes, the speed is at "
+        f"most {2 / (1 + ratio):.2f}x, even if every token is accepted"
     )
 
 
@@ -280,10 +281,10 @@ def _refuse_vocabulary(a: Header, b: Header) -> None:
     names = f"{b.path.name} cannot draft for {a.path.name}"
     for key in ("model", "add_bos_token", "add_eos_token"):
         x, y = (header.metadata.get(f"tokenizer.ggml.{key}") for header in (a, b))
-        if None not in (x, y) and x != y:  # a value that the file leaves out is llama.cpp's default
+        if None not in (x, y) and x != y:  # a missing value is not compared, because llama.cpp has a default
             raise LzsError(f"{names}: their tokenizers differ in {key} ({y!r} against {x!r})")
     n = min(len(a.vocabulary), len(b.vocabulary))
-    if a.vocabulary[:n] != b.vocabulary[:n]:  # runs for every text, so the comparison is left to C
+    if a.vocabulary[:n] != b.vocabulary[:n]:  # fast even for a whole vocabulary: the comparison runs in C
         i = common_length(a.vocabulary, b.vocabulary)
         x, y = a.vocabulary[i], b.vocabulary[i]
         raise LzsError(f"{names}: token {i} is {y!r:.60} in one vocabulary and {x!r:.60} in the other")

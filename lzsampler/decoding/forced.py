@@ -5,9 +5,10 @@ from ..sampler import Sampler
 
 
 def forced_of(grammar: Grammar, text: str) -> tuple[int, int] | None:
-    """Return (number of tokens that the grammar forces, number of tokens) for a text, cut into the longest tokens.
+    """Return (number of tokens that the grammar forces, number of tokens) for a text.
 
-    None if the grammar does not allow the text or these tokens. The end token is not counted.
+    At each place the text is split by the longest token that the grammar allows. None if there is no such token, or if
+    the grammar does not allow the text. The end token is not counted.
     """
     data = text.encode()
     by_bytes = {piece: token for token, piece in reversed(list(enumerate(grammar.vocabulary.pieces))) if piece}

@@ -1,4 +1,4 @@
-"""`generate`: a prompt, a model and a config make a text."""
+"""`generate`: continues a prompt with a model."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -29,25 +29,24 @@ def generate(
     """Continue a prompt until the model ends the text, a stop string comes, the text loops, or there is no room left.
 
     ``prompt``: text, messages or tokens. Messages ({"role", "content"} each) become text through the model's chat
-    template. Tokens are any sequence of integers; the caller includes every special token that the model expects.
-    ``config``: the settings of the text; None is `GenerationConfig()`, with the recommended penalty for the model and
-    up to 512 new tokens. ``max_tokens`` and ``stop`` replace those of the config.
+    template. Tokens are any sequence of integers, with every special token that the model expects. ``config``: the
+    settings of the text; None is `GenerationConfig()`, with the recommended penalty for the model and up to 512 new
+    tokens. ``max_tokens`` and ``stop`` replace the values in ``config``.
 
     ``reuse_context``: keep the tokens in the model's context that equal the beginning of the prompt, and decode only
-    the rest of the prompt. If it is false, the context is emptied first. With reused tokens llama.cpp may round the
-    logits differently, so a text may differ at a token that was almost a tie.
+    the rest of the prompt. If False, the context is emptied first. With reused tokens llama.cpp may round the logits
+    differently, so a text may differ where two tokens have almost the same logit.
 
-    ``on_text`` is called with each piece of text as it comes; no piece ends inside a character. The pieces add up to
-    ``text``. If an action cuts a loop, the pieces add up to everything that was written, the cut text included, because
-    streamed text is never retracted. If ``on_text`` returns True, the text ends there. A KeyboardInterrupt ends the
-    text too, and what was written is returned. ``on_explanation`` is called before each token, including the token that
-    ends the text. Its argument explains the step (`Sampler.explain`), with the texts of the tokens. With it, a token
-    takes several times as long.
+    ``on_text`` is called with each new piece of text; no piece ends inside a character. The pieces add up to ``text``,
+    plus the text that actions on loops cut, because streamed text is never retracted. If ``on_text`` returns True, the
+    text ends. A KeyboardInterrupt also ends the text, and the text so far is returned. ``on_explanation`` is called
+    before each token, including the token that ends the text. Its argument explains the step (`Sampler.explain`), with
+    the texts of the tokens. Explanations make each token take several times as long.
 
-    Raises ValueError for an empty prompt, one that does not fit in the context, and values out of range; TypeError for
-    a model that is not a `Model` and a config that is not a `GenerationConfig`; LzsError when the model or its template
-    fails, for a draft with another vocabulary, and while another thread uses the model, the grammar or the draft's
-    model.
+    Raises ValueError for a prompt that is empty or does not fit in the context, and for values out of range; TypeError
+    for a model that is not a `Model` and a config that is not a `GenerationConfig`; LzsError when the model or its
+    template fails, for a draft with another vocabulary, and while another thread uses the model, the grammar or the
+    draft's model.
     """
     refuse_other_model("generate", model)
     given: dict[str, Any] = {"max_tokens": max_tokens, "stop": stop}
@@ -62,7 +61,7 @@ def generate(
     start = perf_counter()
     try:
         with placed(written, config):
-            # The last token of the prompt is always decoded: its logits are needed.
+            # The last token of the prompt is always decoded, because the logits after it are needed.
             known = common_length(model.past, written.prompt[:-1]) if reuse_context else 0
             model.decode(written.prompt[keep_some(model, known) :])
             logits = model.logits_pointer()

@@ -12,8 +12,8 @@ FinishReason = Literal["stop", "repetition", "length", "context", "interrupted"]
 
 @dataclass(frozen=True)
 class Timings:
-    """Times in seconds. ``prompt``: to decode the prompt. ``decode``: to decode the new tokens. ``sampling``: to pick
-    the new tokens. ``total``: everything together.
+    """Times in seconds: ``prompt`` for decoding the prompt, ``decode`` for decoding the new tokens, ``sampling`` for
+    picking the new tokens, and ``total`` for everything.
 
     A decode ends when its logits can be read, so it includes the work that llama.cpp does in the background.
     """
@@ -28,26 +28,25 @@ class Timings:
 class Generation:
     """The result of `generate`.
 
-    ``text``: everything that was written. ``reasoning`` and ``content``: the two parts of ``text``, if the model marks
-    its reasoning by `<think>` and `</think>` or by marks of its own. ``reasoning`` is None if there is no reasoning
-    block, or if it is empty. A block that was never closed reaches to the end of the text. A text that is a value or a
-    choice from its first token on (`Grammar.is_value`) is all content.
+    ``text``: the whole text. ``reasoning`` and ``content``: the two parts of ``text``, if the model marks its reasoning
+    by `<think>` and `</think>` or by marks of its own. ``reasoning`` is None if there is no reasoning block, or if it
+    is empty. A reasoning block that was never closed extends to the end of the text. If the grammar makes the text a
+    value or a choice from its first token on (`Grammar.is_value`), all of the text is content.
 
-    ``tokens``: the ids, including those of a stop string but not the token that ends a text (EOG). ``finish_reason``:
-    "stop" (EOG, or ``stop_string``), "repetition" (``loop`` or ``stuck``), "length" (``max_tokens``), "context" (the
-    context is full), or "interrupted" (Ctrl-C, or ``on_text`` asked to end). ``loop`` and ``stuck``: the loop, or the
-    stretch without new text, that ended the text, in tokens; None if it did not end the text. ``actions``: everything
-    that was done about loops, in order. Tokens that an action cut are in the ``cut`` of its `ActionTaken`, and no
-    longer in ``tokens`` and ``text``.
+    ``tokens``: the token ids of the text, including the tokens of a stop string, but not the end token (EOG).
+    ``finish_reason``: "stop" (EOG, or ``stop_string``), "repetition" (``loop`` or ``stuck``), "length"
+    (``max_tokens``), "context" (the context is full), or "interrupted" (Ctrl-C, or ``on_text`` asked to end). ``loop``:
+    the loop that ended the text, in tokens, or None. ``stuck``: the stretch with almost no new text that ended the
+    text, in tokens, or None. ``actions``: the actions on loops, in order. Tokens that an action cut are in the ``cut``
+    of its `ActionTaken`, and no longer in ``tokens`` and ``text``.
 
-    ``speculated``: the figures of a draft. ``forced``: number of new tokens that were not sampled, because the grammar
-    allowed only this token. ``constrained``: the part of ``text`` that the grammar constrained; "" if the text ended
-    before the grammar began; None without a grammar. ``sampler``: where penalties were applied, on the "cpu" or in
-    llama.cpp's "graph".
+    ``speculated``: statistics of the draft, or None. ``forced``: number of new tokens that were not sampled because the
+    grammar allowed no other token. ``constrained``: the part of ``text`` that the grammar constrained; "" if the text
+    ended before the grammar began; None without a grammar. ``sampler``: where penalties were applied, on the "cpu" or
+    in llama.cpp's "graph".
 
-    ``template_unused``: whether the prompt was plain text, the model has a chat template, and the model answered with
-    nothing. Models that were trained to chat often answer plain text with nothing. The caller may then suggest the
-    template.
+    ``template_unused``: whether the text is empty although the prompt was plain text and the model has a chat template.
+    Chat models often answer plain text with nothing, so the caller may suggest the template.
     """
 
     text: str
@@ -69,7 +68,7 @@ class Generation:
 
     @property
     def completion_tokens(self) -> int:
-        """Number of new tokens: ``tokens`` and the tokens that actions cut."""
+        """Number of new tokens, including the tokens that actions cut."""
         return len(self.tokens) + sum(len(action.cut) for action in self.actions)
 
     @property

@@ -1,4 +1,4 @@
-"""`Lookup`: drafts without a model. It proposes the tokens that followed an earlier match of the text's end."""
+"""`Lookup`: drafts without a model. A lookup proposes the tokens that followed an earlier match of the text's end."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from .._check import INT32_MAX, check, integer
 from .._ffi import ffi, lib
 from ..util.in_use import InUse, one_thread
 
-MAX_MATCH = 65535  # tokens; a longer match counts as this long
+MAX_MATCH = 65535  # the most tokens of a match; a longer match counts as this long
 
 
 class Lookup:
@@ -15,7 +15,7 @@ class Lookup:
 
     The LZ penalty uses the same kind of index. The index covers the whole text and takes 6 bytes a token. To append a
     token takes time linear in the window, about a microsecond for a window of 10,000 tokens. One thread at a time may
-    use it; another thread gets an LzsError.
+    use a `Lookup`; another thread gets an LzsError.
     """
 
     def __init__(self, window: int = INT32_MAX) -> None:
@@ -34,7 +34,7 @@ class Lookup:
 
     @one_thread
     def rewind(self, n: int) -> None:
-        """Take back the last ``n`` tokens; raise ValueError, with nothing changed, if there are fewer."""
+        """Take back the last ``n`` tokens; raise ValueError, with nothing changed, if the text is shorter."""
         check(lib.lzs_lookup_rewind(self._handle, integer("n", n, 0, self.n, high_is=", the number of tokens")))
         self.n -= n
 
@@ -43,7 +43,7 @@ class Lookup:
         """Return (length of the longest match of the text's end, the ``n`` tokens that followed that match).
 
         ``least``: the length of the shortest match, in tokens, 1..65535. If several matches have the same length, the
-        nearest counts. If fewer than ``n`` tokens followed the match, the tokens that followed are repeated. (0, []) if
+        latest counts. If fewer than ``n`` tokens followed the match, the tokens that followed are repeated. (0, []) if
         there is no match.
         """
         tokens = ffi.new("int32_t[]", integer("n", n, 1, INT32_MAX))

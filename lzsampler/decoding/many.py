@@ -1,21 +1,21 @@
-"""`generate_many`: many texts in a few llama.cpp contexts. Each step decodes a token of every text in one batch.
+"""`generate_many`: many texts in a few llama.cpp contexts. Each step decodes one token of every text, in one batch.
 
-Every text equals that of `generate` if llama.cpp computes the same logits for one sequence and for several. With Q8_0
-weights the logits are the same, bit for bit. With F16 weights they differ, and a text may change at a token that was
-almost a tie. They also differ with flash attention and several threads in a context of more than 256 tokens (llama.cpp
-0.3.36). To get the same logits, every sequence has a cache of its own (``kv_unified`` is off), and a prompt is decoded
-separately, in the same batches as in `generate`. If `generate` computes a token together with others, so does this
-module (`_reusable`).
+Every text equals the text of `generate` if llama.cpp computes the same logits for one sequence and for several. With
+Q8_0 weights the logits are bit-identical. With F16 weights the logits differ, so a text may change where two tokens
+have almost the same logit. The logits also differ with flash attention and several threads in a context of more than
+256 tokens (llama.cpp 0.3.36). To get the same logits, every sequence has a cache of its own (``kv_unified`` is off). A
+prompt is decoded separately, in the same batches as in `generate`. Cached tokens are reused only if the same kernels
+computed them (`_reusable`).
 
-Texts of one prompt that are the same so far share one sequence. When their samplers pick different tokens, the largest
+Texts of one prompt share one sequence as long as they are equal. When their samplers pick different tokens, the largest
 group of texts with the same token continues. The other groups wait in the same cache until the largest group has ended,
 or move to a free cache. Different settings of a grid often write the same text, so sharing saves half of the work. `lzs
-eval --grid paper` writes 1.9 tokens for each token that it decodes, and seven in answers to tasks (embedded model).
+eval --grid paper` writes 1.9 tokens for each decoded token, and 7 in answers to tasks (embedded model).
 
 If llama.cpp has fewer threads than there are cores, as for a small model, several contexts decode at the same time.
 
-A draft (together.py) proposes tokens for the texts that have a cache of their own. One call computes the rows of logits
-of all texts. So the more texts there are, the less a draft gains.
+A draft (together.py) proposes tokens for the texts that have a cache of their own. One call computes the logits of all
+texts, so the more texts there are, the less a draft gains.
 """
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
@@ -50,20 +50,20 @@ MAX_PARALLEL = 256  # LLAMA_MAX_SEQ
 _TOGETHER = 256  # the most texts of one prompt that begin together; each text has a sampler in memory
 _T = TypeVar("_T")
 _KERNELS = (1, 2, 64)  # batch sizes, in tokens, at which llama.cpp (0.3.36) changes to other kernels
-_WORTH_COPYING = 8  # tokens of a prompt; llama.cpp copies only whole sequences from cache to cache
+_WORTH_COPYING = 8  # fewer prompt tokens are not copied, because llama.cpp copies only whole sequences
 
 
 @dataclass(frozen=True)
 class Request:
     """One text to write, as `generate` writes it. ``id``: any object by which the caller recognises the request.
 
-    ``config``: the settings of the text. The seed is that of ``config.params``. Texts of different prompts with the
-    same seed are drawn with the same noise. For independent texts, use `sequence_seed(seed, number of the prompt)`.
-    Each context has its own copy of the grammar, and every token is sampled. ``config`` must have no draft, because
-    `generate_many` takes one for all texts. Penalties are applied on the CPU.
+    ``config``: the settings of the text. The seed is in ``config.params``. With the same seed, texts of different
+    prompts draw the same random numbers. For independent texts, use `sequence_seed(seed, number of the prompt)`. Each
+    context copies the grammar. Every token is sampled, even if the grammar allows only one token. ``config`` must have
+    no draft, because `generate_many` takes one draft for all texts. Penalties are applied on the CPU.
 
-    ``on_text`` may be called from another thread. ``sampler``: a function that is called when the text begins and
-    returns a sampler. This sampler replaces the one that ``config.params`` describe.
+    ``on_text`` may be called from another thread. ``sampler``: a function that returns the sampler of the text, in
+    place of the sampler that ``config.params`` describe. The function is called when the text begins.
     """
 
     id: Any
@@ -89,27 +89,28 @@ def generate_many(
     n_contexts: int | None = None,
     draft: Draft | None = None,
 ) -> Iterator[tuple[Request, Generation | ValueError | LzsError]]:
-    """Yield each request with its text, in the order in which the texts end. The order depends only on their lengths.
+    """Yield each request with its text, in the order in which the texts end. The order depends only on the lengths of
+    the texts.
 
     If a request fails, it is yielded with its error instead of a text, and the other requests continue. The error is
     the ValueError or LzsError that `generate` would raise, or that the request's ``sampler`` or ``on_text`` raises. If
-    llama.cpp fails, all texts of the context in which it failed get its LzsError. Any other error is a bug, and is
+    llama.cpp fails, all texts of the context in which it failed get the LzsError. Any other error is a bug, and is
     raised.
 
-    ``n_parallel``: number of different texts at a time, 1..256. Each has a cache for ``model.n_ctx`` tokens in memory.
-    ``n_threads``: llama.cpp's threads for each context; None is the model's number. ``n_contexts``: how many contexts
-    decode at the same time, each with a part of the texts; None is one for every ``n_threads`` cores, and one on a GPU.
-    Requests are taken from the iterable when there is room. Consecutive requests with the same prompt are taken
-    together, and one more request is read to see where they end. The timings of a text: the time of its prompt, and its
-    share of the steps that it took part in. In a step, texts that share a sequence count as one text.
+    ``n_parallel``: number of different texts at a time, 1..256. Each text has a cache for ``model.n_ctx`` tokens in
+    memory. ``n_threads``: llama.cpp's threads for each context; None is the model's number. ``n_contexts``: how many
+    contexts decode at the same time, each with a part of the texts; None means one for every ``n_threads`` cores, and
+    one context on a GPU. Requests are taken from the iterable when there is room. Consecutive requests with the same
+    prompt are taken together, and one more request is read to see where they end. The timings of a text are the time of
+    its prompt and its share of the time of each step. Texts that share a sequence count as one text.
 
-    ``draft``: what proposes tokens, which changes no text. Its mode must be "gumbel" or "match": in "mrs" a text would
-    depend on the texts that are decoded in the same call. Nothing is drafted for texts of one prompt while they are the
-    same.
+    ``draft``: the source of proposed tokens, which changes the speed but no text. Its mode must be "gumbel" or "match":
+    in "mrs" a text would depend on the texts that are decoded in the same call. Nothing is drafted for texts that share
+    a sequence.
 
-    Raises ValueError for numbers out of range and for a draft that does not fit, TypeError for a model that is not a
-    `Model`, and LzsError when there is no memory for the contexts. Closing the iterator frees the contexts. Until then
-    the model cannot be closed. Any number of threads may call this function with one model.
+    Raises ValueError for numbers out of range and for a draft that does not fit; TypeError for a model that is not a
+    `Model`; LzsError when there is no memory for the contexts. Closing the iterator frees the contexts. Until then the
+    model cannot be closed. Any number of threads may call this function with one model.
     """
     refuse_other_model("generate_many", model)
     n_parallel = integer("n_parallel", n_parallel, 1, MAX_PARALLEL)
@@ -128,7 +129,7 @@ def generate_many(
                 contexts.append(_Context(model, (n_parallel + i) // n_contexts, threads, draft=draft))
         yield from _run(model, contexts, pool, iter(requests))
     finally:
-        with uninterrupted():  # a second Ctrl-C must not free what a thread of the pool is still using
+        with uninterrupted():  # a second Ctrl-C must not free memory that a thread of the pool still uses
             for context in contexts:
                 context.stop()
             pool.shutdown(cancel_futures=True)
@@ -140,7 +141,7 @@ def refuse_shared(model: Model, draft: Draft) -> None:
     """Raise like `refuse_draft`, and ValueError for a draft that only works for a single text."""
     refuse_draft(model, draft)
     if draft.mode == "mrs":
-        raise ArgumentError("mode mrs is for one text: of several, each would depend on the others; use gumbel")
+        raise ArgumentError("mode mrs is for one text, because several texts would depend on each other: use gumbel")
     if draft.on_proposed is not None:
         raise ArgumentError("on_proposed is for one text: leave it out")
 
@@ -180,7 +181,7 @@ def _run(
 
 
 def _alike(requests: Iterable[Request]) -> Iterator[list[Request]]:
-    """Yield consecutive requests with the same prompt together."""
+    """Yield lists of consecutive requests with the same prompt."""
 
     def prompt_of(request: Request) -> object:
         if not isinstance(request, Request):
@@ -208,7 +209,7 @@ def _text(model: Model, request: Request, grammars: MutableMapping[Grammar, Gram
 
 
 def _tried(text: Text, call: Callable[..., _T], *arguments: Any) -> _T | None:
-    """Call a function for one text and return its result; None if it fails, or if the text has failed before."""
+    """Call a function for one text and return its result; None if it fails or the text failed before."""
     try:
         return None if text.over else call(*arguments)
     except (ValueError, LzsError) as error:
@@ -222,7 +223,7 @@ _Working = Sequence[tuple["_Cache", "_Branch"]]
 
 @dataclass
 class _Branch:
-    """Texts that are the same so far: ``n_past`` tokens are decoded, and ``token`` is decoded next.
+    """Texts that are equal so far: ``n_past`` tokens are decoded, and ``token`` is decoded next.
 
     ``ahead``: tokens to decode before ``token``. An action wrote these tokens in place of the text that it cut.
     """
@@ -234,7 +235,7 @@ class _Branch:
 
 
 def _least(n: int) -> int:
-    """Return the smallest batch size for which llama.cpp uses the same kernels as for a batch of ``n`` tokens."""
+    """Return the smallest batch size at which llama.cpp uses the same kernels as for ``n`` tokens."""
     return max(size for size in _KERNELS if size <= n)
 
 
@@ -256,10 +257,7 @@ class _Cache:
 
 
 class _Context(Sequences):
-    """One llama.cpp context and the texts that it decodes, with one cache for each different text.
-
-    It may have a draft.
-    """
+    """One llama.cpp context, perhaps with a draft, and its texts, with one cache for each different text."""
 
     def __init__(
         self, model: Model, n_caches: int, n_threads: int, n_ctx: int | None = None, draft: Draft | None = None
@@ -276,7 +274,7 @@ class _Context(Sequences):
         self._draft, self._clock = draft, perf_counter if draft is None else draft.clock
         self._texts: list[_Writing] = []  # texts that have not ended
         self._empty(n_caches)
-        self.grammars = WeakKeyDictionary[Grammar, Grammar]()  # a request's grammar -> this context's copy
+        self.grammars = WeakKeyDictionary[Grammar, Grammar]()  # grammar of a request -> copy for this context
 
     def _empty(self, n_caches: int) -> None:
         self._caches = [_Cache(i) for i in range(n_caches)]
@@ -314,8 +312,8 @@ class _Context(Sequences):
     def step(self) -> list[_Writing]:
         """Write the next token of each text that does not wait, and return the texts that end.
 
-        A text gets one token. In its first step it gets two, and with drafted tokens it may get several. If llama.cpp
-        fails, all texts end.
+        A text gets one token, but two tokens in its first step, and perhaps several with a draft. If llama.cpp fails,
+        all texts end.
         """
         try:
             self._step()
@@ -385,8 +383,8 @@ class _Context(Sequences):
         firsts = []
         for (cache, branch), (_, tokens) in zip(working, drafted, strict=True):
             firsts.append(len(batch))
-            # llama.cpp computes sequences of equal length together. So shorter blocks are padded with copies of the
-            # first token, which are purged together with the rejected tokens.
+            # llama.cpp computes only sequences of equal length together. So shorter blocks are padded with copies of
+            # the first token, which are purged together with the rejected tokens.
             more = min(longest, self._model.n_ctx - cache.n_past - 1) - len(tokens)
             block = [branch.token, *tokens, *[branch.token] * more]
             batch += [(token, cache.n_past + i, cache.number) for i, token in enumerate(block)]
@@ -413,8 +411,8 @@ class _Context(Sequences):
         together.pace.judged_together(len(working), len(batch), blocks, together.seconds, added, clock() - before)
 
     def _place(self, cache: _Cache, branch: _Branch) -> Place:
-        """Return the `Place` of a branch. It allows no draft if texts share the cache, or if something steers the
-        sampler.
+        """Return the `Place` of a branch, without a draft if texts share the cache or the sampler's settings may
+        change.
         """
         text = branch.texts[0][1]
         shared = text.speculator if len(branch.texts) == 1 and text.steady else None
@@ -426,7 +424,7 @@ class _Context(Sequences):
         self._going_on(cache, [(request, text, _tried(text, text.take, row, room)) for request, text in texts])
 
     def _going_on(self, cache: _Cache, texts: list[tuple[Request, Text, int | None]]) -> None:
-        """Split the texts of a branch by their next tokens into waiting branches. A token of None ends its text."""
+        """Split the texts of a branch by next token into waiting branches. A text without a next token has ended."""
         branches, cut = dict[int, _Branch](), list[_Branch]()
         for request, text, token in texts:
             if token is None:
@@ -438,7 +436,7 @@ class _Context(Sequences):
                 branches.setdefault(token, _Branch([], token, cache.n_past)).texts.append((request, text))
         cache.branch = None
         cache.waiting += sorted(branches.values(), key=lambda branch: len(branch.texts))
-        if cut:  # a text that was cut has fewer tokens than other waiting texts
+        if cut:  # the order by ``n_past`` must stay, and a cut text has a smaller ``n_past``
             cache.waiting = sorted([*cut, *cache.waiting], key=lambda branch: branch.n_past)
 
     def _go_on(self, caches: Iterable[_Cache]) -> None:
@@ -512,7 +510,7 @@ class _Context(Sequences):
         return min(len(prompt), (place // n_batch + 1) * n_batch)
 
     def _spread(self) -> None:
-        """Move waiting branches to free caches. Caches stay free only when there are no more requests."""
+        """Move waiting branches to free caches, as long as there are both."""
         while self._free and (source := max(self._caches, key=lambda cache: len(cache.waiting))).waiting:
             target = self._free.pop(0)
             self._copy(source, target)

@@ -1,6 +1,6 @@
-"""`Pace`: computes how many tokens to draft from the times of drafting and judging and the numbers of accepted tokens.
+"""`Pace`: computes how many tokens to draft, from measured times and from the numbers of accepted tokens.
 
-It reads no clock: its callers pass the times.
+`Pace` reads no clock: its callers pass the times.
 """
 
 from collections import Counter, deque
@@ -11,44 +11,44 @@ from itertools import accumulate, pairwise
 AUTO_MOST = 16
 """The longest block that `Pace` chooses."""
 
-_TIMES = 15  # how many of the latest measurements of one kind count
-_FEW = 3  # with fewer measurements the shortest time counts, since another process may have caused longer ones
-_MEMORY = 0.97  # factor by which a judged token loses weight with each later token at the same place of a block
-_HOPE = (1.4, 2.0)  # (tokens accepted, tokens judged) that are assumed before any token was judged
+_TIMES = 15  # number of latest measurements that count
+_FEW = 3  # with fewer measurements the shortest counts, because other processes may have slowed the rest
+_MEMORY = 0.97  # each judged token multiplies the weight of earlier tokens at its position of a block by this factor
+_HOPE = (1.4, 2.0)  # (accepted tokens, judged tokens), assumed before the first measurement
 _FIRST = 3  # length limit of the first block; later blocks may be twice as long as the longest so far
 _PLAIN_FIRST = 2  # calls without a draft before the first block, to measure their time
-_PLAIN_AGAIN = 4, 64  # blocks between two later calls without a draft: 4, doubled up to 64
-_NEIGHBOUR = 32  # every 32nd block tries a length next to the best
-_AGED = 4.0  # the most judged tokens as which earlier judgements count after a new try
-_CREDIT = 4  # drafts that give no block may take the time of 4 calls without a draft; then drafting pauses
-_MARGIN = 1.05  # a smaller gain may be the noise of a few measurements
-_TINY = 1e-12  # seconds, to avoid a division by 0
-# Number of calls until a draft that does not pay is tried again, and the most such calls. The number doubles after each
-# try. Glances may show earlier that a draft pays.
+_PLAIN_AGAIN = 4, 64  # blocks until the next call without a draft: 4, doubled each time up to 64
+_NEIGHBOUR = 32  # every 32nd block tries a length next to the best length
+_AGED = 4.0  # when a paused draft is tried again, its earlier judgements count as at most this many tokens
+_CREDIT = 4  # drafting pauses once drafts that gave no block have taken the time of 4 calls without a draft
+_MARGIN = 1.05  # a gain in speed by a smaller factor may be noise, and does not count
+_TINY = 1e-12  # the least time in seconds, which avoids a division by 0
+# A draft that does not pay is tried again after `_PAUSE` calls. Each try doubles the pause, up to `_LONGEST_PAUSE`.
 _PAUSE, _LONGEST_PAUSE = 512, 1024
-_PAUSE_TOGETHER, _LONGEST_TOGETHER = 32, 512  # for several texts at once, which have no glances
-_GLANCE = 8  # calls without a draft between two glances
+_PAUSE_TOGETHER, _LONGEST_TOGETHER = 32, 512  # the same numbers for texts that are decoded together
+_GLANCE = 8  # calls without a draft between two glances (defined in `Pace`)
 _GLANCING = 0.005  # the most time of glances, as a share of the time of calls without a draft
 
 
 @dataclass
 class _Kind:
-    """What has been measured for one kind of draft."""
+    """The measurements of one kind of draft."""
 
+    # Numbers of accepted and of judged tokens at each position of a block. Newer tokens have more weight.
     stood: list[float] = field(default_factory=list)
-    judged: list[float] = field(default_factory=list)  # both for each place in a block, the latest ones weighing most
-    times: deque[float] = field(default_factory=lambda: deque(maxlen=_TIMES))  # seconds for a drafted token
-    seconds: float = 0.0  # the typical value of ``times``
+    judged: list[float] = field(default_factory=list)
+    times: deque[float] = field(default_factory=lambda: deque(maxlen=_TIMES))  # latest seconds per drafted token
+    seconds: float = 0.0  # median of ``times``, or their minimum while there are few
     wasted: float = 0.0  # seconds of all drafts that gave no block
     owed: float = 0.0  # seconds of drafts that gave no block, since the last block or the last new try
-    lost: float = 0.0  # the part of ``owed`` that can stop further drafts
+    lost: float = 0.0  # like ``owed``, but a new try lowers ``lost`` only to the limit at which drafting pauses
     drafted: int = 0
     blocks: int = 0
     longest: int = 0  # tokens of the longest block
     all_stood: bool = False  # whether all tokens of the last block were accepted
     waited: int = 0
     pause: int = _PAUSE
-    glances_stood: int = 0  # consecutive glances whose tokens the text all got
+    glances_stood: int = 0  # number of consecutive glances whose tokens all appeared in the text
     glanced: float = 0.0  # seconds of glances
     plain: float = 0.0  # seconds of calls without a draft
 
@@ -56,7 +56,7 @@ class _Kind:
         """Record the time of drafting tokens that will be judged."""
         self.drafted += drafted
         self.times.append((seconds + self.owed) / drafted)
-        self.wasted -= self.owed  # these seconds are part of ``times`` now
+        self.wasted -= self.owed  # because ``times`` now contains these seconds
         self.owed = self.lost = 0.0
         self.seconds = _typical(self.times)
 
@@ -67,7 +67,7 @@ class _Kind:
         self.saw(drafted, accepted)
 
     def saw(self, drafted: int, accepted: int) -> None:
-        """Record how many tokens of a block or of a glance the text got."""
+        """Record how many tokens of a block or of a glance appeared in the text."""
         while len(self.judged) < drafted:
             self.stood.append(_HOPE[0])
             self.judged.append(_HOPE[1])
@@ -76,10 +76,12 @@ class _Kind:
             self.judged[i] = _MEMORY * self.judged[i] + 1
 
     def chances(self, n: int) -> Iterator[float]:
-        """Yield, for each of the first n places of a block, the probability that all tokens up to it are accepted."""
+        """Yield, for each of the first n positions of a block, the probability that all tokens up to there are
+        accepted.
+        """
         chance, share = 1.0, _HOPE[0] / _HOPE[1]
         for i in range(n):
-            if i < len(self.judged):  # a place that was never judged takes the share of the place before it
+            if i < len(self.judged):  # a position without judgements gets the share of the position before it
                 share = self.stood[i] / self.judged[i]
             chance *= share
             yield chance
@@ -92,7 +94,7 @@ class _Kind:
                 self.judged[i] = _AGED
 
     def renewed(self) -> "_Kind":
-        """Return the measurements of this kind for another text, with the counts of the text at 0."""
+        """Return a copy of the measurements for the next text, with all counts of a text at 0."""
         known = _Kind(self.stood[:], self.judged[:], deque(self.times, _TIMES), self.seconds, longest=self.longest)
         known.waited, known.pause = self.waited, self.pause
         known.glanced, known.plain = self.glanced, self.plain
@@ -104,37 +106,37 @@ class Pace:
     """Chooses the length of blocks that adds the most tokens a second; the length may be 0.
 
     A block of k tokens adds E(k) = 1 + a1 + a1 a2 + ... + a1 ... ak tokens on average. a_i is the probability that the
-    token at place i is accepted if all tokens before it are. The block takes v(k + 1) seconds of the target and k d
-    seconds of the draft. a_i, v and d are running estimates (Leviathan et al. 2023, arXiv 2211.17192, section 3.3, with
-    measured instead of assumed costs, and a share for each place).
+    token at position i is accepted if all tokens before it are. The block takes v(k + 1) seconds for a call of the
+    target with k + 1 tokens, and k d seconds of the draft. a_i, v and d are running estimates (Leviathan et al. 2023,
+    arXiv 2211.17192, section 3.3, but with measured costs and a probability for each position).
 
     While drafting does not pay, a block is tried now and then. While it pays, a call without a draft is made now and
-    then. Between two tried blocks there are glances: tokens are drafted, which takes little time, and compared with the
-    tokens that the text gets without a draft. A glance shows how many tokens would have been accepted, without an extra
-    call of the target.
+    then. Between two tried blocks there are glances. A glance drafts tokens, which takes little time, and compares them
+    with the tokens that the text gets without a draft. So a glance shows how many tokens would have been accepted,
+    without an extra call of the target.
 
-    ``most``: the longest block. ``fixed``: a fixed length of blocks. The measurements then only serve `speed`. Each
-    draft has a kind, any int. The times of the target's calls are shared by all kinds. Other measurements are kept for
+    ``most``: the longest block. ``fixed``: a fixed length of blocks; only `speed` then uses the measurements. Each
+    draft has a kind, any int. All kinds share the times of the target's calls. All other measurements are separate for
     each kind. ``rows``: the most tokens of a call; None is ``most`` + 1.
     """
 
     def __init__(self, most: int, fixed: int | None = None, rows: int | None = None) -> None:
         self.most, self.fixed, self._rows = most, fixed, most + 1 if rows is None else rows
         self._calls: dict[int, deque[float]] = {}  # number of tokens in a call -> seconds of such calls
-        self._typical: dict[int, float] = {}  # number of tokens in a call -> typical seconds
+        self._typical: dict[int, float] = {}  # number of tokens in a call -> typical seconds (`_typical`)
         self._n_calls: Counter[int] = Counter()
-        self._costs: list[float] = []  # by number of tokens, from 0: seconds of a call; empty: recompute
+        self._costs: list[float] = []  # element n: seconds of a call with n tokens; empty if outdated
         self._tokens = 0
         self._blocks = 0
         self._plain_at = 0  # number of blocks at the last call without a draft
-        self._plain_again = _PLAIN_AGAIN[0]  # blocks until the next call without a draft
+        self._plain_again = _PLAIN_AGAIN[0]  # number of blocks between two calls without a draft
         self._in_row = 0  # calls without a draft since the last block
-        self._drift = 1.0  # factor by which calls without a draft have slowed; assumed for all calls
+        self._drift = 1.0  # factor by which calls without a draft slowed down since the last block; used for all calls
         self._glanced = 0.0  # seconds of glances
         self._kinds: dict[int, _Kind] = {}
 
     def renewed(self) -> "Pace":
-        """Return a pace for another text, with the times and shares of this one and with all counts at 0."""
+        """Return a pace for the next text, with the same measurements and with all counts at 0."""
         pace = Pace(self.most, self.fixed, self._rows)
         pace._calls = {n: deque(times, _TIMES) for n, times in self._calls.items()}
         pace._typical = dict(self._typical)
@@ -145,11 +147,11 @@ class Pace:
     # -- recording what happened --
 
     def stepped(self, seconds: float) -> None:
-        """Record the time of a call without a drafted token, and of its pick."""
+        """Record the time of a call of the target without drafted tokens, sampling included."""
         before = self._typical.get(1)
         self._called(1, seconds)
         self._in_row += 1
-        if before is not None and self._in_row > _TIMES // 2:  # most of the counted times are later than the last block
+        if before is not None and self._in_row > _TIMES // 2:  # most counted times were measured after the last block
             self._drift *= self._typical[1] / max(before, _TINY)
         self._tokens += 1
         self._plain_at = self._blocks
@@ -157,15 +159,15 @@ class Pace:
             of.plain += seconds
 
     def passed(self) -> None:
-        """Record an untimed call that had no drafted token. It counts as a call of typical time."""
+        """Record an untimed call without drafted tokens. The call counts with the typical time."""
         self._tokens += 1
         self._n_calls[1] += 1
         for of in self._kinds.values():
             of.plain += self._typical[1]
 
     def judged(self, kind: int, drafted: int, accepted: int, tokens: int, draft_s: float, seconds: float) -> None:
-        """Record a block: ``tokens`` were added, with ``draft_s`` seconds for the draft and ``seconds`` for the
-        target's call and the picks.
+        """Record a block that added ``tokens`` tokens. ``draft_s``: seconds of the draft. ``seconds``: seconds
+        of the target's call and the picks.
         """
         of = self._kinds.setdefault(kind, _Kind())
         if self._drift != 1:
@@ -181,15 +183,16 @@ class Pace:
         of.took(drafted, draft_s)
         of.tried(drafted, accepted)
         if of.all_stood and of.pause > _PAUSE and self._pays(of, drafted, drafted):
-            of.waited = of.pause  # earlier blocks did not pay, and this block did: try again at once
+            of.waited = of.pause  # try again at once, because this block did pay
 
     def glanced(self, kind: int, drafted: int, accepted: int) -> None:
-        """Record how many of the ``drafted`` tokens of a `glance` the text got."""
+        """Record how many of the ``drafted`` tokens of a `glance` appeared in the text."""
         of = self._kinds[kind]
         of.saw(drafted, accepted)
         of.glances_stood = of.glances_stood + 1 if accepted == drafted else 0
         seconds = self._cost(of, drafted)
-        if of.glances_stood > 1 and (drafted + 1) * self._typical.get(1, 0.0) > _MARGIN * seconds:  # one may be luck
+        # A single glance with only right tokens may be luck.
+        if of.glances_stood > 1 and (drafted + 1) * self._typical.get(1, 0.0) > _MARGIN * seconds:
             of.waited = of.pause
 
     def glancing(self, kind: int, seconds: float) -> None:
@@ -223,7 +226,7 @@ class Pace:
             self._plain_again = min(2 * self._plain_again, _PLAIN_AGAIN[1])
             return 0
         of = self._kinds.setdefault(kind, _Kind())
-        if of.waited % _GLANCE and of.waited < of.pause:  # a draft did not pay a few calls ago
+        if of.waited % _GLANCE and of.waited < of.pause:  # drafting pauses
             of.waited += 1
             return 0
         room = min(room, self.most, max(2 * of.longest, _FIRST))
@@ -232,7 +235,7 @@ class Pace:
         best, rate = self._best(of, room)
         if rate * self._typical[1] <= _MARGIN or of.lost > _CREDIT * self._typical[1]:
             if of.all_stood and room > of.longest and self._pays(of, room, of.longest):
-                return room  # with weights of 4 bits a call of 9 tokens may take little longer than a call of 4
+                return room  # may pay: with 4-bit weights a call of 9 tokens may take little longer than a call of 4
             of.waited += 1
             if of.waited <= of.pause:
                 return 0
@@ -247,7 +250,7 @@ class Pace:
         return best
 
     def glance(self, kind: int, room: int) -> int:
-        """Return how many tokens, 0 to ``room``, to draft for a glance: only to see how many of them the text gets.
+        """Return how many tokens, 0 to ``room``, to draft for a glance (defined in `Pace`).
 
         Call this method after `length` has returned 0.
         """
@@ -260,15 +263,15 @@ class Pace:
         return self._surest(of, room) if room > 0 else 0
 
     def rest(self, kind: int) -> int:
-        """Return for how many of the next calls the caller can skip `length`, because a draft did not pay a few calls
-        ago.
+        """Return for how many of the next calls the caller can skip `length`, because drafting pauses.
 
         The caller reports each of these calls to `passed`.
         """
         of = self._kinds.get(kind)
         if self.fixed is not None or of is None or of.waited % _GLANCE == 0:
             return 0
-        n = min(_GLANCE - 1 - of.waited % _GLANCE, of.pause - of.waited)  # `length` is asked before the next glance
+        # `- 1` leaves one call without a draft before the next glance, because `length` must precede a glance.
+        n = min(_GLANCE - 1 - of.waited % _GLANCE, of.pause - of.waited)
         n = max(n, 0)
         of.waited += n
         return n
@@ -276,18 +279,18 @@ class Pace:
     def rate(self, kind: int, room: int) -> float:
         """Return the most tokens a second that a kind of draft promises, in blocks of 1 to ``room`` tokens.
 
-        For a kind that was never judged the rate is infinite, so that each kind is tried.
+        The rate of a kind that was never judged is infinite, so that each kind is tried.
         """
         of = self._kinds.get(kind)
         return self._best(of, min(room, self.most))[1] if of is not None and of.judged else float("inf")
 
     @property
     def _compares(self) -> bool:
-        """Whether enough calls without a draft were timed to compare calls with drafts with them."""
+        """Whether enough calls without a draft were timed for a comparison."""
         return len(self._calls.get(1, ())) >= _PLAIN_FIRST
 
     def _best(self, of: _Kind, room: int) -> tuple[int, float]:
-        """Return (the length of blocks, 1 to ``room``, that promises the most tokens a second; the tokens a second)."""
+        """Return (length, tokens a second) for the fastest of the block lengths 1 to ``room``."""
         expected, best, most = 1.0, 1, 0.0
         for k, chance in enumerate(of.chances(room), 1):
             expected += chance
@@ -297,8 +300,9 @@ class Pace:
         return best, most
 
     def _pays(self, of: _Kind, k: int, as_long_as: int) -> bool:
-        """Return whether a fully accepted block of k tokens pays, if its call takes as long as for ``as_long_as``
-        tokens.
+        """Return whether a fully accepted block of k tokens pays.
+
+        Its call is assumed to take as long as the call for a block of ``as_long_as`` tokens.
         """
         seconds = self._typical[as_long_as + 1] + k * of.seconds
         return (k + 1) * self._typical.get(1, 0.0) > _MARGIN * seconds
@@ -313,10 +317,10 @@ class Pace:
         return max(costs[k + 1] + k * of.seconds, _TINY)
 
     def _line(self) -> list[float]:
-        """Return the seconds of a call by its number of tokens, from 0: measured, or interpolated between measurements.
+        """Return a list whose element n is the time of a call with n tokens, in seconds.
 
-        Beyond the largest measured call, the line through the last two continues. With a single measurement, all calls
-        cost the same.
+        Times between measured calls are interpolated. Beyond the largest measured call, the line through the two
+        largest measured calls continues. With a single measurement, all calls cost the same.
         """
         times = {n: time * (self._drift if n > 1 else 1.0) for n, time in sorted(self._typical.items())}
         costs = [next(iter(times.values()))] * (self._rows + 1)
@@ -346,7 +350,7 @@ class Pace:
     def promised(self) -> float | None:
         """The speed that the best length of blocks would have now, as a multiple of the speed without a draft.
 
-        Above 1 a draft pays. None whenever `speed` is None.
+        A draft pays if this multiple is above 1. None whenever `speed` is None.
         """
         if not self._compares or not self._judged:
             return None
@@ -354,7 +358,7 @@ class Pace:
 
     @property
     def _judged(self) -> list[_Kind]:
-        """The kinds of which a block was judged, in this text or in texts before it."""
+        """The kinds of draft with a judged block, in this text or in earlier texts."""
         return [of for of in self._kinds.values() if of.judged]
 
 
@@ -362,9 +366,9 @@ class SharedPace(Pace):
     """Chooses one length for the blocks of several texts that are decoded in one call; the length may be 0.
 
     In a call every sequence gets the same number of tokens, because llama.cpp computes sequences of different lengths
-    one after the other. With n texts, a call with blocks of k tokens takes v(n (k + 1)) seconds, even if only few texts
-    have drafted tokens. The more texts there are, the shorter are the blocks; with enough texts nothing is drafted.
-    ``rows``: the most tokens of a call.
+    one after the other. With n texts, a call with blocks of k tokens takes v(n (k + 1)) seconds (v as in `Pace`),
+    however few texts have drafted tokens. The more texts there are, the shorter are the blocks; with enough texts
+    nothing is drafted. ``rows``: the most tokens of a call.
     """
 
     def __init__(self, most: int, fixed: int | None, rows: int) -> None:
@@ -374,7 +378,7 @@ class SharedPace(Pace):
         self._promise: float | None = None  # speed of the best block as a multiple of the speed without a draft
 
     def went(self, n_texts: int, seconds: float) -> None:
-        """Record the time of a call without drafted tokens, which added a token to each text."""
+        """Record the time of a call without drafted tokens. The call added one token to each text."""
         self._called(n_texts, seconds)
         self._plain_at = self._blocks
         self._added(n_texts, n_texts)
@@ -403,8 +407,8 @@ class SharedPace(Pace):
         self._baseline += tokens * self._costs[n_texts] / n_texts
 
     def shared_length(self, asked: Sequence[tuple[int, int]], n_texts: int) -> int:
-        """Return how many tokens to draft now for each text that can have drafted tokens. The call stays within
-        ``rows``.
+        """Return how many tokens to draft now for each text that can have drafted tokens. The call then has at most
+        ``rows`` tokens.
 
         ``asked``: (kind of draft, most tokens) for each of these texts. ``n_texts``: number of texts that are decoded,
         1 or more.
@@ -465,7 +469,7 @@ class SharedPace(Pace):
 
     @property
     def promised(self) -> float | None:
-        """The speed of the best block when a length was last chosen, as a multiple of the speed without a draft.
+        """The speed of the best block length at the last choice, as a multiple of the speed without a draft.
 
         None before a length was chosen.
         """
@@ -473,6 +477,6 @@ class SharedPace(Pace):
 
 
 def _typical(times: Collection[float]) -> float:
-    """Return the median of times, or the minimum if there are few."""
+    """Return the median of times, or their minimum if there are few times."""
     ordered, n = sorted(times), len(times)
     return ordered[0] if n < _FEW else (ordered[(n - 1) // 2] + ordered[n // 2]) / 2

@@ -1,4 +1,4 @@
-"""The parts of a text, token by token: thinking, answer and tool calls, which the model's marks separate."""
+"""The parts of a text: thinking, answer and tool calls, which marks such as `<think>` separate."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -21,20 +21,20 @@ _THINKING = {
 _TOOLS = {mark.encode(): closing.encode() for mark, closing in TOOL_MARKS.items()}
 _TOOL = re.compile(b"|".join(map(re.escape, _TOOLS)))
 _LONGEST = max(len(mark) for mark in (*_THINKING, *_THINKING.values(), *_TOOLS, *_TOOLS.values()))
-_BEFORE_THINKING = 200  # characters, the same as in `reasoning.split`
+_BEFORE_THINKING = 200  # thinking begins within this many characters from the beginning, as in `reasoning.split`
 
 
 class PartTracker:
-    """Tells in which part of a text the next token falls. It can go back to any earlier token.
+    """Tells in which part of a text the next token falls. `cut` goes back to an earlier token.
 
     ``opened``: the opening mark of reasoning at the end of the prompt (`reasoning.opened`), "" if there is no such
     mark. Thinking begins where `reasoning.split` finds it, and only once: a block that opens after the beginning of a
     text belongs to the answer. A closing mark belongs to the part that it ends, an opening mark to the part before it.
-    A mark may consist of several tokens. Control tokens count as the text that the model shows for them.
+    A mark may consist of several tokens. Control tokens count as the text that `Model.piece` returns for them.
     """
 
     def __init__(self, opened: str = "") -> None:
-        # After each token: the part, the mark that ends this part (b"" if none does), and text that may begin a mark.
+        # For each token: (part after it, mark that ends this part or b"", text that may begin a mark).
         begin = ("thinking", MARKS[opened].encode(), b"") if opened else ("begin", b"", b"")
         self._states: list[tuple[str, bytes, bytes]] = [begin]
 
@@ -46,7 +46,7 @@ class PartTracker:
 
     @property
     def closing(self) -> str | None:
-        """The text that ends open thinking at the end of the text; None if the text is not thinking."""
+        """The text that would end the thinking here; None if the text is not in its thinking."""
         part, mark, _ = self._states[-1]
         if part != "thinking":
             return None
@@ -59,7 +59,7 @@ class PartTracker:
         self._states.append(_after(*self._states[-1], data) if data else self._states[-1])
 
     def cut(self, n: int) -> None:
-        """Go back to the place where the text had ``n`` tokens."""
+        """Go back to the state after the first ``n`` tokens."""
         n = integer("n", n, 0, len(self._states) - 1)
         del self._states[n + 1 :]
 

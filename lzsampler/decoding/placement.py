@@ -37,7 +37,7 @@ def _graph(text: Text, config: GenerationConfig) -> GraphSampler | None:
     if text.on_explanation is not None:
         if asked:
             raise ArgumentError(
-                "sampler='graph' keeps the model's logits, which explanations need: leave one of them out"
+                "explanations need the model's logits, which sampler='graph' does not return: leave one of them out"
             )
         return None
     best = own.params.temperature == 0 and not config.loops.kind.steers

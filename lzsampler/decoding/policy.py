@@ -15,9 +15,9 @@ from .parts import PARTS, Part, parts_of
 LoopRule = Literal["period", "stuck", "both"]
 
 MAX_RECOVERIES = 1000
-_NO_PRICE = 1e-45  # the smallest positive number in C: adding it changes no logit except 0
+_NO_PRICE = 1e-45  # the smallest positive float32: adding it changes no logit except 0
 
-# The names of a `LoopPolicy`'s fields in files and on the command line, where they stand beside those of `Params`.
+# Key in files and on the command line -> field of `LoopPolicy`. No key is a field of `Params`.
 LOOP_KEYS = {
     "on_loop": "action",
     "loop_rule": "rule",
@@ -29,16 +29,16 @@ LOOP_KEYS = {
 
 @dataclass(frozen=True, repr=False)
 class LoopPolicy:
-    """What to do when a text loops, in which parts of a text to do it, and in which parts penalties apply.
+    """What to do when a text loops, in which parts of a text to do so, and in which parts penalties apply.
 
     - ``action``: the name of an action, a key of `lzsampler.decoding.actions.ACTIONS`: "off", "stop", "trim", "rewind",
-      "close-think" or "boost". The class of each action documents it. None is "stop" if the `Params` have a detector,
-      and "off" otherwise.
+      "close-think" or "boost". The docstring of its class describes each action. None is "stop" if the `Params` have a
+      detector, and "off" otherwise.
     - ``rule``: what counts as a loop. "period": copies of one pattern (``repetition_detection`` of `Params`, or
-      `STOP_ON_LOOP` if that is not set). "stuck": a stretch with almost no new text (``stuck_detection``, or
-      `STOP_ON_STUCK` if that is not set). The n-grams of the stretch occur for the third time. The second copy begins
-      at the previous occurrence of the first of these n-grams. "both": a period or a stuck stretch, whichever is found
-      first. None uses the detectors that the `Params` have, or "period" if the `Params` have no detector.
+      `STOP_ON_LOOP` if this field is not set). "stuck": a stretch with almost no new text (``stuck_detection``, or
+      `STOP_ON_STUCK` if this field is not set). The n-grams of the stretch occur for the third time. The second copy
+      begins at the previous occurrence of the stretch's first n-gram. "both": a period or a stuck stretch, whichever is
+      found first. None uses the detectors that the `Params` have, or "period" if the `Params` have no detector.
     - ``max_recoveries``: how many times an action may act on one text and let it continue, 0..1000. The next loop after
       that stops the text.
     - ``loop_scope`` and ``penalty_scope``: the parts of a text ("thinking", "answer", "tool" for tool calls) in which
@@ -86,7 +86,7 @@ class LoopPolicy:
         """Raise ValueError if the action writes tokens that a grammar may refuse."""
         if self.kind.writes:
             raise ArgumentError(
-                f"on_loop={self.action!r} writes what a grammar may refuse: use {names('writes', False)}"
+                f"on_loop={self.action!r} writes tokens that a grammar may refuse: use {names('writes', False)}"
             )
 
     def settled(self, params: Params) -> tuple["LoopPolicy", Params]:
@@ -130,7 +130,7 @@ def unpriced(params: Params) -> Params:
         penalty.strength: _NO_PRICE for penalty in PENALTIES if penalty.method is None and penalty.is_on(params)
     }
     if params.dry_multiplier:
-        changes["dry_base"] = 1.0  # otherwise a long repetition would amplify the tiny multiplier
+        changes["dry_base"] = 1.0  # with a larger base, a long repetition would amplify the tiny multiplier
     if counts(params):
         changes |= {
             "repetition_penalty": None,

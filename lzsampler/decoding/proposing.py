@@ -12,8 +12,8 @@ from .lookup import Lookup
 from .pacing import Pace
 
 BY_MODEL = 0  # the kind of a block that the model drafted; blocks from matches have kinds 1 to 5
-USUAL = 2  # tokens that a draft model usually decodes before it drafts: the last two of an accepted block
-_LONG = 5  # the kind of matches of 16 tokens and more; 1 token is kind 1, 2 and 3 are kind 2, 4 to 7 are kind 3
+USUAL = 2  # number of tokens that a draft model usually has to decode first: the last two of an accepted block
+_LONG = 5  # the kind of matches of 16 or more tokens; kinds 1 to 4 are 1, 2-3, 4-7 and 8-15 tokens
 
 
 class Taker(Protocol):
@@ -30,11 +30,11 @@ class Taker(Protocol):
 
 
 class Figured(Protocol):
-    """An object with figures of a draft."""
+    """An object that has the statistics of a draft."""
 
     @property
     def figures(self) -> Speculated:
-        """The figures of a text so far."""
+        """The statistics of the draft for a text so far."""
 
 
 class Begun:
@@ -45,17 +45,17 @@ class Begun:
 
     @property
     def n_actions(self) -> int:
-        """How many actions on loops the text has had; each may have cut it."""
+        """Number of actions on the text's loops so far. Each action may have cut the text."""
         return 0
 
     def known(self, past: Sequence[int]) -> int:
-        """Return how many tokens at its beginning a context shares with prompt and text.
+        """Return how many tokens at the beginning of a context equal those of prompt and text.
 
-        The last token of prompt and text does not count, since it must be decoded for its logits.
+        The last token of the text does not count, because it must be decoded for its logits.
         """
         tokens = [*self.prompt, *self.tokens[:-1]]
         n = min(len(past), len(tokens))
-        return n if past[:n] == tokens[:n] else common_length(past, tokens)  # usually equal, and lists compare fast
+        return n if past[:n] == tokens[:n] else common_length(past, tokens)  # the fast comparison usually suffices
 
     def after(self, n: int) -> list[int]:
         """Return the tokens of prompt and text after the first ``n``."""
@@ -64,7 +64,9 @@ class Begun:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A drafted block and its kind. ``seconds``: the drafting time, without work that is needed only once."""
+    """A drafted block and its kind. ``seconds``: the drafting time, without work that is needed only once, such as
+    decoding the prompt.
+    """
 
     tokens: list[int]
     kind: int
@@ -73,9 +75,9 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Glance:
-    """Tokens that were drafted only to see whether the text gets them after its first ``begin`` tokens.
+    """Tokens that were drafted only to compare them with the text after its first ``begin`` tokens.
 
-    ``n_actions``: the text's number of actions at that time.
+    ``n_actions``: number of actions on the text's loops at that time.
     """
 
     tokens: list[int]
@@ -84,7 +86,7 @@ class Glance:
     n_actions: int
 
     def stood(self, text: Begun) -> int | None:
-        """Return how many of the tokens the text got; None if that is not known yet."""
+        """Return how many of the tokens appeared in the text; None if the text is still too short to tell."""
         n = 0
         for token in self.tokens:
             if self.begin + n == len(text.tokens):
@@ -96,7 +98,7 @@ class Glance:
 
 
 class Proposer:
-    """Drafts blocks for a text, by the draft model, by matches, or by the source that promises more."""
+    """Drafts blocks for a text with the draft model or from matches, whichever promises more."""
 
     def __init__(
         self, text: Begun, draft: Draft, taker: Taker, pace: Pace, figures: Speculated, is_eog: Callable[[int], bool]
@@ -106,12 +108,12 @@ class Proposer:
         self._found = Found(text, draft.lookup) if draft.lookup else None
         self._aside_s = 0.0  # seconds of the last proposal that are not typical of the next one
         self._glance: Glance | None = None
-        self._rest = 0  # tokens for which nothing is drafted, not even for a glance
+        self._rest = 0  # number of next tokens for which nothing is drafted
 
     def rests(self) -> bool:
-        """Return whether to propose nothing after this token and not to time its call.
+        """Return whether the call after this token needs no draft and no timing.
 
-        Call this once for each token, before `propose`.
+        Call this method once for each token, before `propose`.
         """
         if not self._rest:
             return False
@@ -119,7 +121,10 @@ class Proposer:
         return True
 
     def propose(self, room: int, n_past: int) -> Proposal | None:
-        """Draft up to ``room`` tokens. None if too few were drafted. ``n_past``: tokens in the target's context."""
+        """Draft up to ``room`` tokens. None if too few tokens were drafted.
+
+        ``n_past``: number of tokens in the target's context.
+        """
         clock, least = self._draft.clock, max(self._draft.n_min, 1)
         for kind, propose in self._sources(room, n_past, self._pace.length):
             before, self._aside_s = clock(), 0.0
@@ -131,12 +136,12 @@ class Proposer:
             self._taker.discard()
             self._pace.wasted(kind, seconds - self._aside_s)
         self._watch(room, n_past)
-        if self._found is None:  # with lookup, the kind is known only when the match is found
+        if self._found is None:  # without a lookup, the kind of the next draft is known
             self._rest = self._pace.rest(BY_MODEL)
         return None
 
     def _watch(self, room: int, n_past: int) -> None:
-        """Make a glance if it is time: draft tokens only to see how many of them the text gets."""
+        """Compare the last `Glance` with the text, and draft the next one if it is due."""
         text, pace, clock = self._text, self._pace, self._draft.clock
         if self._glance is not None:
             stood = self._glance.stood(text)
@@ -189,7 +194,7 @@ class Proposer:
         text = self._text
         purge(model, text.known(model.past))
         missing = text.after(model.n_past)
-        if len(missing) > USUAL:  # the prompt, or text without a draft: this time is not typical of later blocks
+        if len(missing) > USUAL:  # such as the prompt, whose time is not typical of later blocks
             before = self._draft.clock()
             model.decode(missing[:-1])
             self._aside_s = self._draft.clock() - before
@@ -214,7 +219,7 @@ def taken(taker: Taker, tokens: list[int], is_eog: Callable[[int], bool]) -> lis
     for n, token in enumerate(tokens):
         try:
             taker.draft_token(token)
-        except LzsError:  # no token can follow a token that is not allowed
+        except LzsError:  # the token before is not allowed, so no token can follow it
             return tokens[:n]
         if is_eog(token):
             return tokens[: n + 1]

@@ -4,18 +4,18 @@ import re
 
 from ..llama.marks import MARKS
 
-Place = tuple[int, int]  # the begin and the end of a part
+Place = tuple[int, int]  # (begin, end) of a part, in characters
 
 _OPENING = tuple(MARKS)
 _END = "</think>"
-ANSWER_OF_CHANNELS = "<|end|><|start|>assistant<|channel|>final<|message|>"  # gpt-oss writes this after its analysis
+ANSWER_OF_CHANNELS = "<|end|><|start|>assistant<|channel|>final<|message|>"  # what gpt-oss writes after its analysis
 _ANALYSIS = re.compile(r"\s*(?:<\|start\|>assistant)?<\|channel\|>analysis[^<]{0,80}<\|message\|>")
 _FINAL = re.compile(r"(?:<\|end\|>|<\|return\|>)?(?:<\|start\|>assistant)?<\|channel\|>final[^<]{0,80}<\|message\|>")
 _FINAL_END = re.compile(r"(?:<\|return\|>|<\|end\|>)\s*\Z")
 
 
 def opened(prompt: str) -> str:
-    """Return the mark at the end of a prompt that opens reasoning; "" without such a mark."""
+    """Return the opening mark of reasoning at the end of a prompt; "" without such a mark."""
     end = prompt[-200:].rstrip()
     return next((mark for mark in _OPENING if end.endswith(mark)), "")
 
@@ -23,10 +23,9 @@ def opened(prompt: str) -> str:
 def closing(mark: str, template: str | None, prompt: str = "") -> str:
     """Return the text that ends open reasoning: its closing mark, with the line breaks of the chat template.
 
-    Templates write the reasoning of earlier turns as the model was trained to write it, most of them as
-    ``'\\n</think>\\n\\n'``. ``template``: the source of the template, None if the model has no template. ``prompt``: if
-    the template has no line breaks, those of the prompt count, because the prompt may contain examples of how reasoning
-    ends.
+    Templates write the reasoning of earlier turns as the model was trained to write it. Most templates end it with
+    ``'\\n</think>\\n\\n'``. ``template``: the source of the template, None if the model has no template. ``prompt``: a
+    text that may contain earlier reasoning. Its line breaks are used if the template has no line breaks at the mark.
     """
     opening = next((name for name, closing in MARKS.items() if closing == mark), "")
     around = rf"({re.escape(opening)})?((?:\\n|\n)*){re.escape(mark)}((?:\\n|\n)*)"
@@ -42,10 +41,10 @@ def closing(mark: str, template: str | None, prompt: str = "") -> str:
 def split(text: str, opened: str = "") -> tuple[str | None, str | None]:
     """Return (reasoning, answer) of a model's text, each unchanged; None for a part that is missing.
 
-    ``opened``: the mark at the end of the prompt. A block that is never closed is reasoning to the end; a loop usually
-    looks like that. If a text has `</think>` without `<think>` before it, the prompt opened the block: everything
-    before `</think>` is reasoning. Only the first block is reasoning, so a model that repeats whole blocks loops in its
-    answer. Empty reasoning counts as None: a model writes it if it is asked not to think.
+    ``opened``: the mark at the end of the prompt. A block that is never closed is reasoning to the end; most texts that
+    loop never close it. If a text has `</think>` without `<think>` before it, the prompt opened the block: everything
+    before `</think>` is reasoning. Only the first block is reasoning. So if a model repeats whole blocks, the loop is
+    in the answer. Empty reasoning counts as None: models write an empty block if they are asked not to think.
     """
     reasoning, answer = split_places(text, opened)
     return reasoning and text[slice(*reasoning)], answer and text[slice(*answer)]

@@ -1,7 +1,7 @@
 """`Recovery`: decides token by token what to do about the loops of a text.
 
-It uses the tokens and the loop that a sampler has found, but no model and no cache. `generate`, `generate_many` and the
-drop-in carry out its decisions. It draws no random numbers, so a text depends on its seed alone.
+`Recovery` uses the tokens and the loop that a sampler has found, but no model and no cache. `generate`, `generate_many`
+and `lzsampler.dropin` carry out its decisions. `Recovery` draws no random numbers, so a text depends only on its seed.
 """
 
 import codecs
@@ -19,17 +19,18 @@ _SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
 
 
 class Recovery:
-    """The state of the recoveries of one text.
+    """Decides about the loops of one text, and keeps the state of its action.
 
     ``policy`` and ``params``: as `LoopPolicy.settled` returns them. ``temperature``: the temperature of the text's own
     settings. ``limit``: the most tokens that the text can have. ``whole``: takes a number of tokens and returns this
-    number, or the next number at which the text is not inside a character. ``fresh``: `fresh_start` for this text.
-    ``closing``: takes a number of tokens and returns the tokens that end the thinking there; no tokens if the text is
-    not thinking there. ``spell``: takes words and returns the tokens that continue the text with these words.
+    number, or the next number at which the text is not inside a character. ``fresh``: the function `fresh_start` for
+    the tokens of this text. ``closing``: takes a number of tokens and returns the tokens that end the thinking there,
+    or no tokens outside of the thinking. ``spell``: takes words and returns the tokens that continue the text with
+    these words.
 
-    Call `step` after each token if `watching` is true or the sampler has found a loop. Between two tokens,
-    `forbidden` holds the tokens that may not be picked next, and `draws` how to draw the next token if not by the
-    text's own settings.
+    Call `step` after each token if `watching` is true or the sampler has found a loop. Between two tokens, `forbidden`
+    holds the tokens that may not be picked next. `draws` tells how to draw the next token, if not by the text's own
+    settings.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class Recovery:
         return self._act(tokens, found)
 
     def give_up(self, tokens: Sequence[int]) -> None:
-        """End the text, because only forbidden tokens could be picked, and record this."""
+        """End the text, because only forbidden tokens could be picked, and record a "stop" action."""
         self._stop(tokens, self.actions[-1].found)
 
     def _act(self, tokens: Sequence[int], found: Loop | Stuck) -> Decision | None:
@@ -118,7 +119,7 @@ class Recovery:
         return LoopingText(tokens, copy, line, word, self._limit, self.whole, self.closing, self.spell)
 
     def _second_copy(self, tokens: Sequence[int], found: Loop | Stuck) -> tuple[int, int]:
-        """Return (the place where the second copy of the loop begins, its number of tokens)."""
+        """Return (the place where the second copy of the loop begins, the number of tokens of this copy)."""
         if isinstance(found, Loop):
             return found.start + found.period, found.period
         detection = self._detect.stuck_detection
@@ -164,10 +165,10 @@ class Recovery:
 
 
 def spelled(text: str, tokenize: Callable[..., list[int]], piece: Callable[[int], bytes]) -> list[int]:
-    """Return the tokens that continue a text with some words.
+    """Return the tokens of ``text`` as the continuation of another text.
 
-    ``tokenize``: the method of a `llama_cpp.Llama`. For some vocabularies llama.cpp puts a space before a text. This
-    space does not belong inside another text. ``piece``: returns the bytes of a token.
+    ``tokenize``: the method `llama_cpp.Llama.tokenize`. For some vocabularies llama.cpp puts a space before a text.
+    This space does not belong inside another text. ``piece``: returns the bytes of a token.
     """
     tokens = tokenize(text.encode("utf-8"), add_bos=False, special=False)
     has_space = bool(tokens) and piece(tokens[0]) == b" " and not text.startswith(" ")
@@ -191,14 +192,14 @@ def whole_character(tokens: Sequence[int], n: int, piece: Callable[[int], bytes]
 
 
 def fresh_start(tokens: Sequence[int], n: int, reach: int, piece: Callable[[int], bytes]) -> tuple[int, int]:
-    """Return where a line, or else a sentence, begins within ``reach`` tokens from the ``n``-th on; else (n, n).
+    """Return where a line, or else a sentence, begins within ``reach`` tokens from the ``n``-th token on.
 
     A text changes direction more easily at such a place than inside a sentence, where most loops are completed. The
-    first place is before leading marks, such as list marks. The second place is at the first word. ``piece``: returns
-    the bytes of a token.
+    result is (the place before leading marks such as list marks, the place of the first word), or (n, n) if no line
+    and no sentence begins there. ``piece``: returns the bytes of a token.
     """
     texts = [piece(token).decode("utf-8", "replace") for token in tokens[: n + reach]]
-    begins, kind = 0, ""  # place after the last end of a line or sentence, if no word came since; its kind
+    begins, kind = 0, ""  # the latest line or sentence begins here; kind is "" after its first word
     sentence = None
     for at, text in enumerate(texts):
         if any(map(str.isalpha, text)):

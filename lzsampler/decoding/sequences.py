@@ -17,25 +17,27 @@ from ..util.signals import uninterrupted
 class Sequences:
     """A llama.cpp context over a model's weights with ``n_sequences`` caches; for one thread at a time.
 
-    ``n_ctx``: tokens of a cache; None is the number of the model's own context. ``capacity``: the most tokens of a
-    decode.
+    ``n_ctx``: size of each cache in tokens; None is the size of the model's own context. ``capacity``: the most tokens
+    of one decode.
     """
 
     def __init__(self, model: Model, n_sequences: int, n_threads: int, n_ctx: int | None = None) -> None:
         if not hasattr(llama_cpp.llama_context_params, "kv_unified"):
-            raise LzsError(f"llama-cpp-python {llama_cpp.__version__} cannot keep sequences apart: install a newer one")
+            raise LzsError(
+                f"llama-cpp-python {llama_cpp.__version__} has no cache per sequence: install a newer version"
+            )
         self._model = model
         self.capacity = max(model.n_batch, n_sequences)
         params = llama_cpp.llama_context_default_params()
         n_ctx = model.n_ctx if n_ctx is None else n_ctx
-        params.n_ctx = n_sequences * -(-n_ctx // 256) * 256  # llama.cpp pads each to 256, and prints a line if it must
+        params.n_ctx = n_sequences * -(-n_ctx // 256) * 256  # llama.cpp would round up itself, but log a message
         params.n_seq_max = n_sequences
         params.n_batch = self.capacity
         params.n_ubatch = max(min(model.n_batch, MAX_UBATCH), n_sequences)
         params.n_threads = params.n_threads_batch = n_threads
         params.kv_unified = False
-        params.flash_attn_type = TYPES[model.flash_attn]  # as in the model's own context, otherwise texts would differ
-        model.in_use.share()  # the weights must not be freed before `close`
+        params.flash_attn_type = TYPES[model.flash_attn]  # otherwise texts would differ from `generate`
+        model.in_use.share()  # the weights must stay in memory until `close`
         try:
             self._open(params, n_ctx)
         except BaseException:  # also Ctrl-C while llama.cpp allocates the memory
@@ -70,14 +72,14 @@ class Sequences:
         llama_cpp.llama_memory_clear(self._memory, True)
 
     def stop(self) -> None:
-        """End a decode that is running in another thread, which gets a KeyboardInterrupt.
+        """End the decode that another thread is running; that thread gets a KeyboardInterrupt.
 
-        Close the context after that.
+        Close the context afterwards.
         """
         self._decoder.stop()
 
     def _keep(self, number: int, n: int) -> bool:
-        """Forget all tokens of a sequence after the first ``n``; return False if the model cannot."""
+        """Forget all tokens of a sequence after the first ``n``; return False if the model cannot do so."""
         return bool(llama_cpp.llama_memory_seq_rm(self._memory, number, n, -1))
 
     def _copy_sequence(self, source: int, target: int) -> None:

@@ -1,4 +1,4 @@
-"""`spec_check`: whether a draft leaves texts and distribution unchanged, and how many drafted tokens are accepted."""
+"""`spec_check`: checks that a draft leaves texts and distribution unchanged, and counts the accepted tokens."""
 
 import math
 import warnings
@@ -21,16 +21,16 @@ from .generate import generate
 from .generation import Generation
 from .verification import SpecMode
 
-LENGTHS = tuple(range(1, 9))  # of blocks, in tokens
+LENGTHS = tuple(range(1, 9))  # lengths of blocks, in tokens
 TEMPERATURES = (0.0, 0.8)
 _SEED = 11
-_IMPOSSIBLE = 1e-6  # a probability
-_LOW_P = 0.01  # if p is smaller, texts are drawn again
-_MORE = 4  # times as many texts are drawn the second time
-_WRONG_P = 0.0001  # if p is then smaller than this, the distribution differs
-_LEAST_EXPECTED = 5.0  # counts expected in a bin of the chi-square
-_CHOICES = Params(temperature=1.2, presence_penalty=1.0)  # a penalty that changes inside a block
-_LIKELY, _FAVOUR = 3, 30.0  # bias 30 for 3 tokens makes all others impossible without truncation
+_IMPOSSIBLE = 1e-6  # less probable texts count as impossible
+_LOW_P = 0.01  # if the p-value is smaller, more texts are drawn
+_MORE = 4  # how many times as many texts are drawn the second time
+_WRONG_P = 0.0001  # if the second p-value is smaller, the distribution is wrong
+_LEAST_EXPECTED = 5.0  # the least expected count in a bin of the chi-square test
+_CHOICES = Params(temperature=1.2, presence_penalty=1.0)  # the presence penalty changes inside a block
+_LIKELY, _FAVOUR = 3, 30.0  # a bias of 30 for 3 tokens makes all other tokens practically impossible
 _PASSAGE = (
     "On Monday the baker sold forty loaves of bread, nine cakes and a basket of apples. On Tuesday the rain kept "
     "everyone at home, and he sold nothing at all."
@@ -69,7 +69,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Fit:
-    """Chi-square of the first two tokens of ``runs`` texts in mode "mrs" against the target's probabilities."""
+    """Chi-square test of the first two tokens of ``runs`` texts in mode "mrs" against the target's probabilities."""
 
     draft: DraftKind
     runs: int
@@ -89,7 +89,7 @@ class SpecCheck:
 
     ``texts``: number of texts with a draft, which have ``tokens`` tokens together. ``differences``: the texts that
     differ from the texts without a draft. ``rounding``: how the target's logits depend on the number of tokens that are
-    decoded together. ``why``: this dependence in words; "" if there is none.
+    decoded together. ``why``: a sentence about this dependence; "" without a dependence.
     """
 
     texts: int
@@ -102,7 +102,7 @@ class SpecCheck:
 
     @property
     def same(self) -> bool:
-        """Whether no text, no distribution and no logits differ.
+        """Whether all texts, distributions and logits agree.
 
         Equal logits mean that texts longer than the compared ones are equal too.
         """
@@ -110,7 +110,7 @@ class SpecCheck:
 
     @property
     def verdict(self) -> str:
-        """One line: what was compared, or what differs and why."""
+        """One line that says what was compared, or what differs and why."""
         if self.same:
             fits = ", ".join(f"{fit.p:.2f}" for fit in self.fits)
             return (
@@ -143,14 +143,14 @@ def spec_check(
     runs: int = 150,
     on_progress: Callable[[int, int], object] | None = None,
 ) -> SpecCheck:
-    """Compare texts and distributions with and without a draft: a draft model, if given, and a lookup.
+    """Compare texts and distributions without a draft, with a draft model (if given) and with a lookup.
 
-    The texts are a story, a task and a passage that is copied, of ``max_tokens`` (2..4096) tokens each, at temperature
-    0 and 0.8 with the default penalty. For each length of blocks from 1 to 8, in modes "gumbel" and "match" by turns,
-    they must equal the texts without a draft. Longer texts are equal only if the target's logits do not depend on how
-    many tokens are decoded together. So this is checked too (`rounding`).
+    The texts are a story, a task and a copied passage, of ``max_tokens`` (2..4096) tokens each, at temperatures 0 and
+    0.8, with the default penalty. For each length of blocks from 1 to 8, in modes "gumbel" and "match" by turns, the
+    texts must equal those without a draft. Longer texts are equal only if the target's logits do not depend on how many
+    tokens are decoded together. So this dependence is checked too (`rounding`).
 
-    ``runs`` (50..100,000) texts of three tokens in mode "mrs" must have the target's distribution. If they fit badly,
+    ``runs`` (50..100,000) texts of three tokens in mode "mrs" must have the target's distribution. If the fit is bad,
     four times as many texts are drawn. ``on_progress`` is called with the number of finished texts and the number of
     all texts. The models' contexts are emptied. Raises like `generate`.
     """
@@ -241,7 +241,7 @@ def _fit(target: Model, draft: Draft, runs: int, progress: _Progress) -> Fit:
     likely = np.argsort(-target.logits(), kind="stable")
     few = [token for token in likely[: 10 * _LIKELY].tolist() if not target.is_eog(token)][:_LIKELY]
     params = replace(_CHOICES, logit_bias=dict.fromkeys(few, _FAVOUR))
-    asked = [*few, *asked]  # so that a lookup finds the tokens that continue the text
+    asked = [*few, *asked]  # a lookup then finds the tokens that continue the text
     if draft.lookup:
         draft = replace(draft, lookup=1)
     law: dict[tuple[int, ...], float] = {(): 1.0}
@@ -283,14 +283,14 @@ def _chi_square(counts: Counter[tuple[int, ...]], law: dict[tuple[int, ...], flo
     if rest >= 1:
         bins.append((n - sum(count for count, _ in bins), rest))
     chi2 = sum((count - expected) ** 2 / expected for count, expected in bins)
-    if not set(counts) <= set(law):  # a text that is impossible
+    if not set(counts) <= set(law):  # some text has probability 0
         chi2 = math.inf
     df = max(len(bins) - 1, 1)
     return Fit(draft, n, chi2, df, _chance(chi2, df))
 
 
 def _chance(chi2: float, df: int) -> float:
-    """Return the probability of a chi-square as large or larger (Abramowitz and Stegun, 26.4.4 and 26.4.5)."""
+    """Return the probability that chi-square is at least ``chi2`` (Abramowitz and Stegun, 26.4.4 and 26.4.5)."""
     half = chi2 / 2
     if math.isinf(half):
         return 0.0

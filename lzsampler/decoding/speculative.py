@@ -14,8 +14,8 @@ from .writing import Text
 class Speculator:
     """Writes a text with tokens that a draft proposes. The prompt is already in the target's context.
 
-    Tokens are decoded one by one while the sampler's settings may change from token to token. This is so while an
-    action on a loop runs, if penalties or actions apply only in some parts of a text, and for explanations.
+    Tokens are decoded one by one in three cases: while an action on a loop goes on, while penalties or actions apply
+    only in some parts of a text, and while tokens are explained.
     """
 
     def __init__(self, text: Text, draft: Draft) -> None:
@@ -30,12 +30,12 @@ class Speculator:
 
     @property
     def figures(self) -> Speculated:
-        """The figures of the text so far."""
+        """The statistics of the draft for the text so far."""
         self._figures.rated(self._pace)
         return self._figures
 
     def follow(self, token: int) -> int | None:
-        """Decode a token, and add one or more tokens after it. (`Text.follow` adds exactly one.)"""
+        """Decode a token, and add one or more tokens after it."""
         text = self._text
         if text.forces:
             self._say(False)
@@ -88,7 +88,7 @@ class Speculator:
             raise text.failure(error) from error
         finally:
             text.decode_s += figures.draft_s - before
-            self._speculation.discard()  # drafted tokens that an error or an interrupt left
+            self._speculation.discard()  # removes drafted tokens after an error or an interrupt
 
     def _verified(self, token: int, drafted: Proposal) -> Verified:
         text, target, clock = self._text, self._target, self._clock
@@ -105,7 +105,8 @@ class Speculator:
         judged = clock()
         text.sampling_s += judged - decoded
         text.decode_s += decoded - before
-        # The last token is decoded next, even if it was drafted. A drafted token is last if a loop ended the block.
+        # The contexts keep all added tokens except the last, which is decoded next. If a loop ended the block, the last
+        # added token is a drafted token.
         n = len(drafted.tokens)
         stand = target.n_past - n - 1 + len(made.tokens)
         purge(target, stand)

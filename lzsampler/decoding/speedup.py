@@ -1,7 +1,7 @@
-"""`compare`: writes the same texts in several ways that take turns, such as with and without a draft, and times them.
+"""`compare`: times the same texts written in several ways (`Way`), such as with and without a draft.
 
-Other work on the machine slows all ways down. So `compare` compares texts of one prompt and one seed that are written
-right after each other: a pair.
+Other work on the machine slows all ways down. So the ways take turns. Each text is compared with the first way's text
+of the same prompt and seed, written at about the same time. The two texts are a pair.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ Quartiles = tuple[float, float, float]
 class ClockedModel(Model):
     """A draft's `Model` that adds up the seconds of its decodes in ``decode_s``.
 
-    The seconds do not include its picks.
+    The seconds do not include the sampling.
     """
 
     decode_s = 0.0
@@ -41,7 +41,7 @@ class ClockedModel(Model):
 
 @dataclass(frozen=True)
 class Way:
-    """A way of writing texts: a model, its settings, and perhaps a draft.
+    """A way of writing texts: a model, settings of the sampler, and perhaps a draft.
 
     The draft's model should be a `ClockedModel`; otherwise the time of its decodes counts as ``other_share``.
     """
@@ -55,15 +55,15 @@ class Way:
 class Timed:
     """Figures of one way over its texts. Figures with quartiles are computed over pairs.
 
-    ``ms``: milliseconds a token without the prompt and the first token. ``ms_whole``: milliseconds a token, with the
-    prompt. ``speedup`` and ``speedup_whole``: tokens a second, as a multiple of the first way's tokens a second for the
-    same prompt. ``tokens``: number of tokens of all texts. ``same``: the share of texts that equal the first way's
-    text.
+    ``ms``: milliseconds a token, without the time of the prompt and the first token. ``ms_whole``: milliseconds a
+    token, with the time of the prompt. ``speedup`` and ``speedup_whole``: tokens a second, as a multiple of the first
+    way's tokens a second for the same prompt. ``tokens``: number of tokens of all texts. ``same``: the share of texts
+    that equal the first way's text.
 
     ``acceptance`` and ``tokens_per_call``: as in `Speculated`; 0 and 1 without a draft. ``drafted_per_call``: tokens
-    that the draft proposes for a call of the target. The next fields are shares of the time without the target's decode
-    of the prompt, medians over texts. ``draft_share``: the draft's decodes, including the draft's decode of the prompt.
-    ``other_share``: everything except decodes. ``target_share``: the remainder.
+    that the draft proposes for a call of the target. The last three fields are shares of the time after the target has
+    decoded the prompt, as medians over texts. ``draft_share``: the draft's decodes, including the draft's decode of the
+    prompt. ``other_share``: everything except decodes. ``target_share``: the remainder.
     """
 
     ms: Quartiles
@@ -89,7 +89,7 @@ def compare(
     ignore_eos: bool = False,
     on_progress: Callable[[int, int], object] | None = None,
 ) -> dict[str, Timed]:
-    """Write ``pairs`` texts in each of the ways, which take turns, and return their figures.
+    """Write ``pairs`` texts in each of ``ways``, in turns, and return the figures of each way.
 
     Text i has prompt i (after the last prompt, the first prompt is used again) and the same seed in all ways.
     ``max_tokens``: the most tokens of a text, from 2. The model may end a text earlier, unless ``ignore_eos`` is true.
@@ -124,8 +124,8 @@ def check_counts(pairs: int, max_tokens: int) -> None:
 @dataclass(frozen=True)
 class _Run:
     tokens: tuple[int, ...]
-    steps: int  # decoded tokens after which a token was drawn, without the prompt
-    whole: float  # seconds
+    steps: int  # number of new tokens that were decoded
+    whole: float  # seconds of the whole text; the next three fields are parts of this time
     prompt: float
     target: float
     draft: float
@@ -142,13 +142,13 @@ def _run(way: Way, prompt: Prompt, max_tokens: int, ignore_eos: bool) -> _Run:
     clock = draft if isinstance(draft, ClockedModel) else None
     before = 0.0 if clock is None else clock.decode_s
     if draft is not None:
-        draft.keep(0)  # otherwise its context would still have the prompt of the text before
+        draft.keep(0)  # empties the draft's context, which still has the prompt of the previous text
     config = GenerationConfig(way.params, max_tokens=max_tokens, ignore_eos=ignore_eos, draft=way.draft)
     made: Generation = generate(way.model, prompt, config)
     if made.finish_reason == "interrupted":
         raise KeyboardInterrupt
     figures, times = made.speculated or Speculated(), made.timings
-    ended = made.finish_reason == "stop"  # by an end token, which is not in the text
+    ended = made.finish_reason == "stop"  # the text's end token is not in ``made.tokens``
     return _Run(
         tokens=made.tokens,
         steps=max(len(made.tokens) - (not ended), 1),
@@ -197,7 +197,7 @@ def _quartiles(values: list[float]) -> Quartiles:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a decode of a model costs.
+    """The times of a model's decodes.
 
     ``ms``: milliseconds of one token's decode, in quartiles. ``relative``: number of tokens decoded together -> the
     time of this decode as a multiple of one token's decode, in quartiles over rounds.

@@ -1,4 +1,4 @@
-"""`Steering`: changes a text's sampler from token to token, as the part of the text, grammar and actions require."""
+"""`Steering`: changes the settings of a text's sampler from token to token."""
 
 from collections.abc import Sequence
 
@@ -15,12 +15,12 @@ from .recovery import Recovery
 
 
 class Steering:
-    """The sampler of a text's own settings. `steer` changes the sampler if the next token must be picked in another
-    way.
+    """The sampler of a text. `steer` changes its settings as the part of the text, the grammar and the actions on loops
+    require.
 
     ``waits``: whether the grammar begins after the thinking. ``parts``: tells in which part of the text the next token
-    falls; None if no setting depends on it. ``penalty_scope``: the parts in which penalties apply. ``grammar_from``:
-    the number of the token with which the grammar began; None before the grammar begins.
+    falls; None if no setting depends on the part. ``penalty_scope``: the parts in which penalties apply.
+    ``grammar_from``: number of tokens before the grammar began; None as long as it has not begun.
     """
 
     def __init__(
@@ -53,22 +53,22 @@ class Steering:
         return self.parts is None and not self._masked
 
     def add(self, fragment: str | bytes) -> bool:
-        """Take the text that a token adds, if there are ``parts``; return whether to call `steer`."""
+        """Take the text that a token adds; return whether to call `steer`. Needs ``parts``."""
         assert self.parts is not None
         self.parts.add(fragment)
         return self.grammar_from is None or (self.parts.part in self._priced) != self._in_force[1]
 
     def cut(self, n: int, keep: int) -> None:
-        """Take back all tokens after the first ``keep`` of ``n``."""
+        """Shorten the text from ``n`` tokens to the first ``keep`` tokens."""
         self.sampler.rewind(n - keep)
         if self.grammar_from is not None and keep < self.grammar_from:
-            self.grammar_from = None  # the rewind removed the grammar
+            self.grammar_from = None  # rewinding the sampler has removed the grammar
         if self.parts is not None:
             self.parts.cut(keep)
-        self._masked = True  # a rewind brings back old masks
+        self._masked = True  # rewinding the sampler may have restored an old mask
 
     def steer(self, n: int, recovery: Recovery | None) -> None:
-        """Set up the sampler for the token after the first ``n``, as its part of the text and the recovery require."""
+        """Set up the sampler for the token after the first ``n`` tokens."""
         if self.grammar_from is None and self.parts is not None and self.parts.part != "thinking":
             self.sampler.set_grammar(self._grammar)
             self.grammar_from = n
@@ -85,7 +85,7 @@ class Steering:
 
 
 def _without(tokens: Sequence[int], n_vocab: int) -> npt.NDArray[np.uint32]:
-    """Return the mask that allows all tokens except these."""
+    """Return the mask that allows all tokens except ``tokens``."""
     words = np.full((n_vocab + 31) // 32, 0xFFFFFFFF, np.uint32)
     for token in tokens:
         words[token // 32] &= np.uint32(~(1 << token % 32) & 0xFFFFFFFF)

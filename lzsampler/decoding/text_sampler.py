@@ -1,4 +1,4 @@
-"""`TextSampler`: the methods that a text needs of a sampler other than `Sampler`."""
+"""`TextSampler`: the interface of a sampler that replaces `Sampler` in a text."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -10,20 +10,20 @@ from .._check import Tokens, row_of
 
 
 class TextSampler(Protocol):
-    """The methods that a text needs of a sampler other than `Sampler`."""
+    """The interface of a sampler that replaces `Sampler` in a text."""
 
     def prime(self, tokens: Tokens) -> None:
-        """Take the prompt."""
+        """Add the prompt to the history."""
 
     def sample(self, logits: npt.NDArray[np.float32]) -> int:
         """Pick a token; ValueError when logits are nan."""
 
     def accept(self, token: int) -> None:
-        """Take a token into the text."""
+        """Add a token of the text to the history."""
 
 
 def step_of(sampler: TextSampler, n_vocab: int) -> Callable[[Any], tuple[int, bool]]:
-    """Return a function like `Sampler.step_at` for another kind of sampler."""
+    """Return a function that does for this sampler what `Sampler.step_at` does for a `Sampler`."""
 
     def step_at(logits: Any) -> tuple[int, bool]:
         token = sampler.sample(row_of(logits, n_vocab))

@@ -40,7 +40,7 @@ class TextStream:
         return text
 
     def end(self) -> str:
-        """Return the text that was held back, at the end; an incomplete character becomes U+FFFD."""
+        """End the text, and return the characters that were held back. An incomplete character becomes U+FFFD."""
         self._held += self._decode(b"", final=True)
         return self._release(final=True)
 

@@ -25,7 +25,7 @@ class Shared:
 
     @property
     def figures(self) -> Speculated:
-        """The figures of the text so far; its speed is that of all texts that were decoded together."""
+        """The statistics of the draft for the text so far; the speed is that of all texts decoded together."""
         self.counted.rated(self._pace)
         return self.counted
 
@@ -71,8 +71,8 @@ class _Source:
 class Together:
     """Drafts for the texts of a context. `SharedPace` chooses one length of blocks for all texts.
 
-    ``n_caches`` and ``rows``: number of caches of the target's context, and most tokens of one call. A draft model gets
-    as many caches.
+    ``n_caches``: number of caches of the target's context, and of the draft model's context. ``rows``: the most tokens
+    of one call of the target.
     """
 
     def __init__(self, draft: Draft, n_caches: int, rows: int, n_threads: int) -> None:
@@ -122,8 +122,9 @@ class Together:
         return [made.get(place.number, (0, [])) for place in places]
 
     def _source(self, place: Place) -> list[_Source]:
-        """Return the source that can draft for a text: a match, or else the draft model; an empty list if there is
-        none.
+        """Return a list with the source that can draft for a text: a match, or else the draft model.
+
+        The list is empty if neither can draft.
         """
         shared = place.shared
         assert shared is not None

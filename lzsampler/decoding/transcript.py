@@ -22,7 +22,7 @@ from .draft import Draft
 from .generation import Generation
 
 VERSION = 1
-_LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # JSON allows these, line readers split there
+_LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # JSON allows them, but line readers split there
 _NOT_A_DISK = {errno.EINVAL, errno.ENOTSUP, errno.EROFS}  # errors of fsync for a pipe or a terminal
 
 
@@ -39,13 +39,13 @@ def record(
 
     ``generation``: the text, or the error of a request that failed, as `generate_many` yields it. ``repetition``: the
     figures of ``generation.text``, as `Repetition.to_json` of `lzsampler.auditing.repetition` returns them; None for a
-    failed request. ``dry_breakers``: DRY's sequence breakers as strings. They are written instead of the token ids,
-    because there may be thousands of ids. Separators are not written, because they come from the model.
+    failed request. ``dry_breakers``: DRY's sequence breakers as strings. The strings are written instead of the token
+    ids, because there may be thousands of ids. Separators are not written, because they come from the model.
     """
     asked = [] if isinstance(prompt, str) else [dict(message) for message in prompt]
     header = model.header
     params = config.params_for(model)
-    if not isinstance(generation, Exception):  # what made a request fail may fail again here
+    if not isinstance(generation, Exception):  # the settings of a failed request may raise an error here
         loops, params = config.loops.settled(params)
         config = replace(config, on_loop=loops)
     return {
@@ -138,13 +138,13 @@ class TranscriptFile:
     early.
 
     Several processes may append to one file. A new file without transcripts is not removed: another process may be
-    about to append to the file, and would lose its lines. Raises LzsError, in one line, when the file cannot be
-    written.
+    about to append to the file, and that process would lose its lines. Raises LzsError, in one line, when the file
+    cannot be written.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        binary: int = getattr(os, "O_BINARY", 0)  # without it Windows writes a carriage return before each line feed
+        binary: int = getattr(os, "O_BINARY", 0)  # without it, Windows would write "\r\n" for "\n"
         try:
             self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | binary, 0o666)
         except OSError as error:
@@ -187,7 +187,7 @@ class TranscriptFile:
     def _take_back(self, n: int) -> None:
         """Remove the last ``n`` bytes that this object wrote.
 
-        If another process has written after these bytes, they are replaced by spaces, which are harmless before a line.
+        If another process has written after these bytes, spaces replace the bytes. Spaces before a line are harmless.
         """
         end = os.lseek(self._file, 0, os.SEEK_CUR)
         if os.fstat(self._file).st_size == end:

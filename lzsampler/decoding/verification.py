@@ -1,6 +1,6 @@
-"""`Speculation`: blocks of drafted tokens for a `Sampler`, judged by the target's logits; and `Verified`.
+"""`Speculation`: drafts blocks of tokens for a `Sampler`, and verifies them by the target's logits.
 
-It uses logits, but no model. `lzsampler.decoding.speculative` runs it with two llama.cpp contexts.
+`Speculation` needs logits, but no model. `lzsampler.decoding.speculative` runs it with two llama.cpp contexts.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from ..sampler import MAX_VOCAB, Sampler
 from ..util.in_use import one_thread
 
 SpecMode = Literal["gumbel", "mrs", "match"]
-SPEC_MODES: tuple[SpecMode, ...] = get_args(SpecMode)  # in the order of lzs_spec_mode
+SPEC_MODES: tuple[SpecMode, ...] = get_args(SpecMode)  # in the order of the C enum lzs_spec_mode
 MAX_DRAFT: int = lib.LZS_MAX_DRAFT
 """The most tokens of a block."""
 
@@ -27,7 +27,7 @@ class Verified:
     """The result of judging a block.
 
     ``tokens``: the tokens that the block adds to the text, at least one. The first ``n_accepted`` of them were drafted.
-    ``ended``: whether the last token ends the text. ``looping``: whether the sampler has found a loop or a stuck text.
+    ``ended``: whether the last token ends the text. ``looping``: whether the sampler has found a `Loop` or a `Stuck`.
     """
 
     tokens: tuple[int, ...]
@@ -49,8 +49,8 @@ class Speculation:
     text, and so a block. The constructor allocates all memory.
 
     `draft` and `draft_token` add tokens to the block, and also to the sampler's history. `verify` or `discard` ends the
-    block. Masks may be set in between, as between two steps. One thread at a time may use a `Speculation` and its
-    sampler; another thread gets an LzsError meanwhile.
+    block. Between two of these calls, masks may be set. One thread at a time may use a `Speculation` and its sampler;
+    another thread gets an LzsError meanwhile.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Speculation:
 
     @one_thread
     def draft_at(self, logits: Any, p_min: float = 0.0) -> int | None:
-        """`draft` for logits outside numpy: a ``float *`` of `lzsampler._ffi`, which is not checked."""
+        """Draft from logits outside numpy: a ``float *`` of `lzsampler._ffi`, which is not checked."""
         status = lib.lzs_draft(self.handle, logits, p_min, self._token)
         if status:
             if not 0 <= p_min <= 1:
@@ -130,8 +130,8 @@ class Speculation:
         """Judge the block, and leave the sampler at the new end of its text.
 
         ``rows``: float32[n + 1, n_vocab], read only: the target's logits for each of the n drafted tokens and for the
-        token after them. Without a drafted token this is `Sampler.step`. The block ends after a token of ``ends``, and
-        after the token with which a loop or a stuck text is found.
+        token after them. Without drafted tokens `verify` does the same as `Sampler.step`. The block ends after a token
+        of ``ends``, and after the token with which a `Loop` or a `Stuck` is found.
 
         The block also ends before a row that cannot be judged (NaN, or no token allowed). The next call then raises the
         error of this row. If the first row cannot be judged, this call raises the error. Raises ValueError for another
@@ -142,13 +142,13 @@ class Speculation:
         expected = (len(self.drafted) + 1, self.sampler.n_vocab)
         if array.shape != expected:
             raise ArgumentError(
-                f"rows must have shape {expected}: one for each drafted token and one more, got {array.shape}"
+                f"rows must have shape {expected}: one row for each drafted token and one more, got {array.shape}"
             )
         return self.verify_at(ffi.from_buffer("float[]", array))
 
     @one_thread
     def verify_at(self, rows: Any) -> Verified:
-        """`verify` for contiguous rows outside numpy.
+        """Verify by contiguous rows outside numpy.
 
         ``rows``: a ``float *`` to the first row, which is not checked.
         """
@@ -161,7 +161,7 @@ class Speculation:
 
     @one_thread
     def verify_by(self, verify: Callable[[Any, int, Any], int]) -> Verified:
-        """`verify` for rows that another object holds and judges.
+        """Verify by rows that another object holds and judges.
 
         ``verify``: takes an ``lzs_speculation *``, the number of rows and an ``lzs_verified *`` to fill in, and returns
         an `lzs_status`.
@@ -181,7 +181,7 @@ class Speculation:
 
     @one_thread
     def discard(self) -> None:
-        """Take the drafted tokens back. If the sampler was changed after the draft, it stays as it is."""
+        """Take the drafted tokens back. If the sampler was changed after the draft, the sampler stays as it is."""
         lib.lzs_undraft(self.handle)
 
     def _refuse(self, status: int, row: npt.NDArray[np.float32] | None, whose: str) -> None:

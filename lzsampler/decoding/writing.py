@@ -1,4 +1,4 @@
-"""`Text`: a text that is being written token by token; its caller decodes."""
+"""`Text`: a text that is being written token by token. The caller decodes the tokens."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -27,12 +27,13 @@ from .text_stream import TextStream
 
 
 class Text(Begun):
-    """A text that is being written: its prompt, its sampler, and its tokens so far. An interrupt loses no token.
+    """A text that is being written: its prompt, its sampler, and its tokens so far. An interrupted text keeps all of
+    its tokens.
 
-    The caller decodes: it passes the logits after the prompt, and then after each token, to `take`, and sets the times.
-    The arguments and errors are those of `generate`. ``sampler``: a new sampler, used instead of the sampler of
-    ``config.params``. With it, lzsampler does nothing about loops, and there is no grammar. Only `follow` takes forced
-    tokens without sampling.
+    The caller decodes the tokens, passes the logits after the prompt and after each token to `take`, and sets the
+    attributes that count seconds. The arguments and errors are those of `generate`. ``sampler``: a new sampler
+    that replaces the sampler of ``config.params``. The text then has no grammar and no actions on loops. Only `forward`
+    adds forced tokens without sampling.
 
     After a cut, ``behind`` is the number of tokens of prompt and text that stay in the model's context. The caller
     first removes the later tokens from the context, then decodes the tokens of ``ahead``, and then the token that
@@ -58,11 +59,11 @@ class Text(Begun):
         self.model, self.on_explanation = model, on_explanation
         self.max_tokens = config.max_tokens if config.max_tokens >= 0 else INT32_MAX
         self.grammar, self._plain, self._prompt_text = config.grammar, isinstance(prompt, str), text
-        # If the texts of the grammar are values, a string may contain a thinking mark. Such a mark ends no thinking.
+        # If the grammar describes a value, a thinking mark inside a string of the value is ordinary text.
         thought = opened(text)
         self._is_value = self.grammar is not None and self.grammar.is_value and not (config.waits and thought)
         self._opened = "" if self._is_value else thought
-        # Explanations need every token to be sampled. And only a grammar with masks can tell that a token is forced.
+        # Explanations need every token to be sampled, and only a grammar with masks can tell that a token is forced.
         masks = self.grammar is not None and not self.grammar.picks_first
         self.forces = config.fast_forward and masks and on_explanation is None
         self.tokens: list[int] = []
@@ -84,7 +85,7 @@ class Text(Begun):
         self._stepper: Stepper | None = None
         self.finish_reason: FinishReason = "interrupted"
         self.over = False
-        self.error: ValueError | LzsError | None = None  # in `generate_many`: the error that ended this text
+        self.error: ValueError | LzsError | None = None  # the error that ended this text in `generate_many`
         self.found: Loop | Stuck | None = None
         self.forced = 0
         self.behind: int | None = None
@@ -92,7 +93,7 @@ class Text(Begun):
         self.prompt_s = self.decode_s = self.sampling_s = self.total_s = 0.0
 
     def _own_sampler(self, config: GenerationConfig) -> Sampler:
-        """Return the sampler of the text's own settings, and set up its steering and its recovery."""
+        """Return the sampler for the text's settings, and create the text's `Steering` and `Recovery`."""
         model = self.model
         loops, params = config.loops.settled(config.params_for(model))
         if self.grammar is None:
@@ -146,7 +147,7 @@ class Text(Begun):
         except LzsError:
             if self._recovery is None or not self._recovery.forbidden:
                 raise
-            self._recovery.give_up(self.tokens)  # all other tokens are impossible
+            self._recovery.give_up(self.tokens)  # only forbidden tokens could be picked
             self._end_in_loop()
             return None
         self.sampling_s += perf_counter() - before
@@ -169,7 +170,7 @@ class Text(Begun):
     def forward(self, token: int) -> list[int] | None:
         """Add the tokens that the grammar forces after ``token``. Return all tokens to decode now, ``token`` included.
 
-        None when the text has ended. After a cut (see ``behind``) only the last token is returned.
+        Return None when the text has ended. After a cut, return only the last token (see ``behind``).
         """
         span, own = [token], self.own
         while self.forces and own is not None and self.behind is None:
@@ -220,13 +221,14 @@ class Text(Begun):
 
     @property
     def n_actions(self) -> int:
-        """How many actions on loops the text has had; each may have cut it."""
+        """Number of actions on the text's loops so far. Each action may have cut the text."""
         return 0 if self._recovery is None else len(self._recovery.actions)
 
     @property
     def steady(self) -> bool:
-        """Whether the sampler's settings stay unchanged from token to token, so that several tokens can be taken at a
-        time.
+        """Whether the sampler's settings stay unchanged from token to token.
+
+        Only then can several tokens be taken at a time.
         """
         recovery, own = self._recovery, self.own
         acts = recovery is not None and (recovery.watching or recovery.forbidden)
@@ -235,7 +237,7 @@ class Text(Begun):
         return not (acts or found or steered) and self.on_explanation is None and self.behind is None
 
     def draft_room(self, n_past: int) -> int:
-        """Return how many tokens can be drafted after ``n_past``, within the text, the context and a batch."""
+        """Return how many tokens can be drafted after ``n_past`` tokens: as many as text, context and batch allow."""
         model = self.model
         return min(self.max_tokens - len(self.tokens) - 1, model.n_ctx - n_past - 1, model.n_batch - 1)
 
@@ -292,7 +294,7 @@ class Text(Begun):
         if order.end:
             self._end_in_loop()
             return None
-        # The caller decodes the last token that stays, because its logits are needed, even if it was decoded before.
+        # The caller decodes the last remaining token, even a second time, because the logits after it are needed.
         self.behind = len(self.prompt) + order.keep - 1
         self.ahead = (self.tokens[-1], *order.write)[:-1]
         for token in order.write:
@@ -305,7 +307,7 @@ class Text(Begun):
         return None
 
     def _cut(self, keep: int) -> None:
-        """Take back all tokens after the first ``keep``."""
+        """Remove all tokens after the first ``keep``."""
         assert self._steering is not None
         self._steering.cut(len(self.tokens), keep)
         del self.tokens[keep:]
@@ -337,7 +339,7 @@ class Text(Begun):
         """Take the model's context back to the cut, and decode the tokens that an action wrote there."""
         self.behind = None
         before = perf_counter()
-        known = keep_some(self.model, min(n_past, self.model.n_past))  # forced tokens were not decoded yet
+        known = keep_some(self.model, min(n_past, self.model.n_past))  # forced tokens may not be decoded yet
         if known < n_past:
             self.model.decode([*self.prompt, *self.tokens][known:n_past])
         for token in self.ahead:
@@ -345,11 +347,11 @@ class Text(Begun):
         self.decode_s += perf_counter() - before
 
     def interrupt(self) -> None:
-        """End the text where it is, as interrupted."""
+        """End the text here, with the finish reason "interrupted"."""
         self._finish("interrupted")
 
     def generation(self) -> Generation:
-        """Return the text and its figures."""
+        """Return the text as a `Generation`."""
         text, stop_string = self._out.text, self._out.stream.found
         reasoning, content = (None, text.strip()) if self._is_value else split_reasoning(text, self._opened)
         decode_s, sampling_s = self.decode_s, self.sampling_s
@@ -402,7 +404,7 @@ def without_end(model: Model, params: Params) -> Params:
 
 
 def keep_some(model: Model, n: int) -> int:
-    """Keep the first ``n`` tokens of the context, or none if the model cannot; return how many are kept."""
+    """Keep the first ``n`` tokens of the context, or none if the model cannot do so; return how many are kept."""
     try:
         model.keep(n)
     except LzsError:  # a recurrent model cannot remove only its last tokens; its context is empty now

@@ -1,11 +1,11 @@
 """The penalties inside an application of llama-cpp-python: `attach` puts them into a `llama_cpp.Llama`.
 
-`LZLlama` (lzllama.py) has the same hooks from the start. The hooks put our chain sampler into every sampler chain that
-`Llama` builds, before truncation. With the hooks, unlike in llama-cpp-python (0.3.17 to 0.3.36, `llama.py`):
+`LZLlama` (lzllama.py) has the same hooks from the start. The hooks put lzsampler's chain sampler into every sampler
+chain that `Llama` builds, before truncation. With the hooks, unlike in llama-cpp-python (0.3.17 to 0.3.36, `llama.py`):
 
 - the prompt reaches the penalties when ``history="all"``;
 - a chain is freed when its text ends, not when the garbage collector runs;
-- no chain outlives its text to serve a later low-level `sample`;
+- a low-level `sample` never uses the chain of a text that has ended;
 - tokens given to `generate().send()`, which llama-cpp-python treats as drafts, cannot end the process;
 - `logit_bias` and `logits_processor` work together.
 """
@@ -59,17 +59,17 @@ class AttachSettings(PenaltySettings, total=False):
 class Attachment:
     """The penalties of one `llama_cpp.Llama`: `attach` returns it, and `LZLlama.lz` holds it.
 
-    As a context manager, it detaches at the end of the ``with`` block. `params` and the flags may be set at any time,
-    and apply from the next text on. `stats` counts since the attachment was made. One thread at a time may use the
-    attachment and the model; other threads get an LzsError meanwhile. A stream uses both while it makes a chunk, but
-    not between two chunks.
+    As a context manager, an `Attachment` detaches at the end of the ``with`` block. `params` and the flags may be set
+    at any time, and apply from the next text on. `stats` counts since the attachment was made. One thread at a time may
+    use the attachment and the model; other threads get an LzsError meanwhile. A stream uses both while it makes a
+    chunk, but not between two chunks.
     """
 
     def __init__(self, llm: Any, settings: Settings, *, restore: type | None) -> None:
         self._llm = weakref.ref(llm)
         self._settings = settings
         self._restore = restore
-        self._call: Settings | None = None  # of the current call, if it has arguments of its own
+        self._call: Settings | None = None  # settings of the current call; None if the call has no settings of its own
         self.text: SampledText | None = None  # the text whose chain is being built
         self.latest: SampledText | None = None  # the text that began last
         self._drafter: Drafter | None = None
@@ -87,13 +87,13 @@ class Attachment:
 
     @params.setter
     def params(self, params: Params) -> None:
-        if params is not None:  # here None would mean the default; the assignment below refuses None
+        if params is not None:  # None would mean the default penalties here; `Settings` refuses None
             penalties_from("attach", params, {}, ())  # warns if the params have no effect
         self._settings = dataclasses.replace(self._settings, params=params)
 
     @property
     def grammar(self) -> Grammar | None:
-        """The grammar for calls that give none; see `attach`."""
+        """The grammar of calls without a grammar of their own; see `attach`."""
         return self._settings.grammar
 
     @grammar.setter
@@ -226,7 +226,7 @@ class Attachment:
 
     @one_thread
     def run(self, name: str, method: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Call a method of `Llama` without our keywords, which apply to that call, streamed or not.
+        """Call a method of `Llama`, and apply lzsampler's keywords to this call, streamed or not.
 
         TypeError for a keyword that neither lzsampler nor `Llama` has.
         """
@@ -263,7 +263,7 @@ class Attachment:
 
     @contextmanager
     def building(self, text: SampledText) -> Iterator[None]:
-        """Within a ``with`` block, assign the chains that are built to a text."""
+        """Within a ``with`` block, use ``text`` for all chains that are built."""
         before, self.text = self.text, text
         try:
             yield
@@ -272,7 +272,7 @@ class Attachment:
 
 
 def _shows(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a hook the signature of the `Llama` method that it overrides, with our keywords, and its docstring."""
+    """Give a hook the docstring and signature of the `Llama` method that it overrides, with lzsampler's keywords."""
     theirs = getattr(llama_cpp.Llama, method.__name__)
     beside = ours_beside(method.__name__)
     added = settings([name for name in PENALTY_FIELDS if name in beside], given=False)
@@ -284,30 +284,30 @@ def _shows(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Hooks(OneThread):
-    """Overrides of `llama_cpp.Llama`: its public methods take our keywords, its chains get our sampler."""
+    """Overrides of `llama_cpp.Llama`: its public methods take lzsampler's keywords, and its chains get a sampler."""
 
     lz: Attachment
 
     @_shows
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        """`Llama.__call__`, with the keywords of `attach` for this call only."""
+        """Do the same as `Llama.__call__`, with the keywords of `attach` for this call only."""
         return self.lz.run("__call__", super().__call__, arguments, keywords)  # type: ignore[misc]
 
     @_shows
     def create_completion(self, *arguments: Any, **keywords: Any) -> Any:
-        """`Llama.create_completion`, with the keywords of `attach` for this call only."""
+        """Do the same as `Llama.create_completion`, with the keywords of `attach` for this call only."""
         return self.lz.run("create_completion", super().create_completion, arguments, keywords)  # type: ignore[misc]
 
     @_shows
     def create_chat_completion(self, *arguments: Any, **keywords: Any) -> Any:
-        """`Llama.create_chat_completion`, with the keywords of `attach` for this call only."""
+        """Do the same as `Llama.create_chat_completion`, with the keywords of `attach` for this call only."""
         method = super().create_chat_completion  # type: ignore[misc]
         made = self.lz.run("create_chat_completion", method, arguments, keywords)
         return self.lz.outcomes.of_chat(made)
 
     @_shows
     def generate(self, *arguments: Any, **keywords: Any) -> Any:
-        """`Llama.generate`, with the keywords of `attach` for this text only."""
+        """Do the same as `Llama.generate`, with the keywords of `attach` for this text only."""
         lz, ours = self.lz, taken(keywords, ours_beside("generate"))
         refuse_unknown("generate", super().generate, keywords)  # type: ignore[misc]
         ours |= taken_grammar(keywords)
@@ -318,7 +318,7 @@ class Hooks(OneThread):
 
     @one_thread
     def sample(self, *arguments: Any, **keywords: Any) -> Any:
-        """`Llama.sample`; outside of `generate`, penalties take all tokens of the context as the text."""
+        """Sample like `Llama.sample`; outside of `generate`, penalties take all tokens of the context as the text."""
         if self._sampler is not None:  # type: ignore[attr-defined]
             return super().sample(*arguments, **keywords)  # type: ignore[misc]
         settings = self.lz.current()
@@ -341,7 +341,7 @@ class Hooks(OneThread):
         make = super()._init_sampler  # type: ignore[misc]
         bound = inspect.signature(make).bind(*arguments, **keywords)
         bound.apply_defaults()
-        own = dataclasses.replace(self.lz.current(), sampler="cpu")  # for a chain that the caller builds
+        own = dataclasses.replace(self.lz.current(), sampler="cpu")  # only `generate` uses the graph
         text = self.lz.text or SampledText(own, ())
         return text.build(self, make, bound.arguments)
 
@@ -395,24 +395,24 @@ class Hooks(OneThread):
         lz.latest = text
         tokens = None
         try:
-            for kept in end.script:  # after a cut, the caller gets the tokens that stay once more
+            for kept in end.script:  # after a cut, the caller gets the remaining tokens once more
                 text.tokens.append(kept)
                 yield kept
             tokens, token = self._begun(begin, text)
             while token is not None:
-                text.check()  # before the caller gets a token that the grammar does not allow
+                text.check()  # after an error the grammar may forbid the token, so the caller must not get it
                 text.tokens.append(token)
                 stats.tokens += 1
                 at = self.n_tokens  # type: ignore[attr-defined]
                 sent = yield token
                 if lz.latest is not text or self.n_tokens != at:  # type: ignore[attr-defined]
-                    raise LzsError(  # llama.cpp would end the process
-                        "another call used this model between two tokens of a stream, which cannot continue: "
+                    raise LzsError(  # otherwise llama.cpp would end the process
+                        "another call used this model between two tokens of a stream, so the stream cannot continue: "
                         "read a stream to its end first, or use another model"
                     )
                 if sent and drafter is None and not self._logits_all:  # type: ignore[attr-defined]
-                    raise ArgumentError(  # llama.cpp would end the process
-                        "tokens sent to generate() are drafts for the model to check: that needs logits_all=True"
+                    raise ArgumentError(  # otherwise llama.cpp would end the process
+                        "tokens sent to generate() are drafts, which a model can check only with logits_all=True"
                     )
                 ended, changed = text.step(self, stats)
                 if ended:
@@ -491,16 +491,16 @@ class Hooks(OneThread):
                             self.lz.outcomes.put(chunk, made)
                     yield chunk
                 return
-            except TextCut as cut:  # `_create_completion` starts anew with the tokens that stay
+            except TextCut as cut:  # `_create_completion` starts anew with the remaining tokens
                 end.script = cut.tokens
                 keywords["seed"] = self._seed
 
     def _cut(self, choice: dict[str, Any], text: SampledText) -> None:
-        """Cut a finished choice back to the tokens that stay."""
+        """Cut a finished choice back to the remaining tokens."""
         detokenize, keep = self.detokenize, text.keep  # type: ignore[attr-defined]
         written = detokenize(text.tokens, prev_tokens=text.prompt).decode("utf-8", "ignore")
         kept = detokenize(text.tokens[:keep], prev_tokens=text.prompt).decode("utf-8", "ignore")
-        choice["text"] = choice["text"].removesuffix(written) + kept  # before it: the prompt, with echo=True
+        choice["text"] = choice["text"].removesuffix(written) + kept  # with echo=True the prompt is before the text
         if choice["logprobs"] is not None:
             for values in choice["logprobs"].values():
                 del values[len(values) - (len(text.tokens) - keep) :]
@@ -509,7 +509,7 @@ class Hooks(OneThread):
 def _bias(logit_bias: Mapping[Any, float]) -> Callable[..., npt.NDArray[np.single]]:
     """Return a logits processor that adds biases.
 
-    If there is another processor, llama-cpp-python drops its own biases.
+    Without this processor llama-cpp-python drops the biases if there is another logits processor.
     """
     tokens = np.array([int(token) for token in logit_bias], np.intp)
     values = np.array([float(value) for value in logit_bias.values()], np.single)
@@ -536,48 +536,48 @@ def attach(
 ) -> Attachment:
     """Put penalties into a `llama_cpp.Llama`; all of its methods keep working, and apply the penalties.
 
-    ``params``: the LZ penalty and the others of `Params`, ``history``, ``exempt``, ``logit_bias`` and
-    ``repetition_detection``. ``penalties``: the same fields as keywords, which replace those of ``params``. Without
-    ``params`` they start from the default penalty (``PRESETS["default"]``; ``**PRESETS["paper"]`` is the paper's). As
-    keywords, ``exempt`` and ``dry_breakers`` may hold strings as well as token ids. Unless you give others, LZ uses the
-    separators of the model's vocabulary, and DRY uses llama.cpp's sequence breakers. The settings that llama-cpp-python
-    handles (temperature, top-k, top-p, min-p, seed) stay arguments of its calls. Our chain sampler comes after its
-    `penalties` and before grammar and truncation.
+    ``params``: the LZ penalty and the other penalties of `Params`, ``history``, ``exempt``, ``logit_bias`` and
+    ``repetition_detection``. ``penalties``: the same fields as keywords, which replace the fields of ``params``.
+    Without ``params`` these keywords replace fields of the default penalty (``PRESETS["default"]``).
+    ``**PRESETS["paper"]`` gives the paper's penalty. As keywords, ``exempt`` and ``dry_breakers`` may hold strings as
+    well as token ids. By default LZ uses the separators of the model's vocabulary, and DRY uses llama.cpp's sequence
+    breakers. The settings that llama-cpp-python handles (temperature, top-k, top-p, min-p, seed) stay arguments of its
+    calls. lzsampler's chain sampler comes after llama-cpp-python's `penalties` and before grammar and truncation.
 
     The calls of the model (`__call__`, `create_completion`, `create_chat_completion`, `generate`) also take the
-    keywords of this function, each for that call only, except names that these calls already have.
+    keywords of this function for one call, except names that these methods already have.
 
     With the paper's rule the first ``lz_buffer`` (32) new tokens of a text have no LZ penalty, unless
     ``history="all"`` counts the prompt.
 
-    ``grammar``: texts must match it from their first new token on. If a call has a ``grammar`` (a `Grammar` or a
-    `LlamaGrammar`), it replaces this grammar. lzsampler computes the masks of a `Grammar`, in microseconds. Make the
+    ``grammar``: a grammar that texts must match from their first new token on. The ``grammar`` of a call (a `Grammar`
+    or a `LlamaGrammar`) replaces this grammar. lzsampler computes the masks of a `Grammar`, in microseconds. Make the
     `Grammar` for ``token_bytes(llm)``, or for the `Attachment`. A JSON schema in the ``response_format`` of a chat
     completion also becomes such a grammar; an unsupported schema raises ValueError with the keyword and its JSON
     pointer.
 
-    ``fast_grammar``: a `LlamaGrammar` first checks only the picked token. It masks the other tokens only if it refuses
-    the picked token. llama.cpp's `common_sampler` works in the same way; llama-cpp-python does not. Truncation then
-    comes before the grammar. So with top-k or top-p a text may differ from llama-cpp-python's text, but it always
-    matches the grammar.
+    ``fast_grammar``: a `LlamaGrammar` first checks only the picked token. The `LlamaGrammar` masks the other tokens
+    only if it refuses the picked token. llama.cpp's `common_sampler` works in the same way; llama-cpp-python does not.
+    Truncation then comes before the grammar. So with top-k or top-p a text may differ from llama-cpp-python's text, but
+    it always matches the grammar.
 
     ``on_loop``: what to do about a loop: the name of an action, or a `LoopPolicy` without scopes. If you only set
     ``repetition_detection`` or ``stuck_detection``, a text ends when it loops. The ``finish_reason`` of a text that
     ends in a loop is ``loop_finish_reason``: "stop" or "length", which strict clients of OpenAI's interface accept, or
     "repetition". A call that looks for loops adds ``choice["lzsampler"]`` to its response, or to the last chunk of its
     stream: ``finish_reason``, ``loop``, ``stuck`` and ``actions`` as in a transcript. "trim", "rewind" and
-    "close-think" take text back: they raise ValueError for a stream. "rewind" and "close-think" raise it for `generate`
-    as well. "close-think" cannot be used with a grammar.
+    "close-think" take text back: they raise ValueError for a stream. "rewind" and "close-think" raise ValueError for
+    `generate` as well. "close-think" cannot be used with a grammar.
 
     ``draft``: a `Draft` (mode "gumbel"), or the file of a draft model, which `attach` opens and `detach` closes. The
     draft proposes tokens, which changes the speed but no text of a seed (docs/speculative.md). `attach` warns with a
     `RoundingWarning` if llama.cpp rounds differently for several tokens than for one, as without ``flash_attn=True``.
-    It also warns of a draft model that is at least as large as the model.
+    `attach` also warns of a draft model that is at least as large as the model.
 
-    ``sampler``: where our penalties and masks work: on the "cpu", or in llama.cpp's "graph", with as many of the
-    chain's later samplers as possible (docs/graph.md). "auto" is the graph if the model's last layer is on a GPU, and
-    there is no ``logits_all``, no ``fast_grammar`` and no logits processor, which need the logits on the CPU. In the
-    graph, the first text with a draft makes a new context.
+    ``sampler``: where lzsampler's penalties and masks are applied: on the "cpu", or in llama.cpp's "graph", with as
+    many of the chain's later samplers as possible (docs/graph.md). "auto" is the graph if the model's last layer is on
+    a GPU, unless ``logits_all``, ``fast_grammar`` or a logits processor needs the logits on the CPU. In the graph, the
+    first text with a draft makes a new context.
 
     Raises TypeError for an object that is not a `Llama`, for an unknown keyword and for a value of the wrong type;
     ValueError for a model that is already attached and for `Params` that cannot be used here; and like `generate` for a
@@ -598,7 +598,7 @@ def attach(
 
 attach.__signature__ = with_keywords(attach, settings(PENALTY_FIELDS, given=True))  # type: ignore[attr-defined]
 
-_classes: dict[type, type] = {}  # class of a model -> the same class with our hooks
+_classes: dict[type, type] = {}  # class of a model -> the same class with `Hooks`
 
 
 def _attached(llm: Any, settings: Settings, draft: Draft | str | Path | None) -> Attachment:
@@ -614,7 +614,7 @@ def _attached(llm: Any, settings: Settings, draft: Draft | str | Path | None) ->
 
 
 def _reduced(llm: Any, protocol: object) -> tuple[Any, ...]:
-    """Return the data for pickle and copy: the state of the model and its original class, found by name."""
+    """Return the data for pickle and copy: the original class of the model, by its name, and the model's state."""
     handle: Attachment = llm.lz
     return _attached_again, (handle._restore, llm.__getstate__(), handle._settings)
 

@@ -1,15 +1,15 @@
-"""`Drafter`: drafted tokens for the texts of a `llama_cpp.Llama`, judged by its own sampler chain.
+"""`Drafter`: drafts tokens for the texts of a `llama_cpp.Llama`, whose sampler chain judges the tokens.
 
 `Llama.generate` has a ``draft_model``, whose tokens it checks exactly, but with disadvantages (llama-cpp-python
-0.3.36). It computes and copies the logits of every token of the prompt, and keeps the logits of a whole context
+0.3.36). `Llama` computes and copies the logits of every token of the prompt. It keeps the logits of a whole context
 (`Llama.scores`, 4 bytes times context times vocabulary). A text that is longer than ``n_batch`` fails. Logits
-processors see tokens that may be rejected. The draft does not use the sampler. So here llama-cpp-python only decodes
-the prompt and the first token. This module has the loop over the other tokens.
+processors see tokens that may be rejected. The draft does not use the sampler. So here llama-cpp-python makes only the
+first token, and this module loops over the other tokens.
 
 The chain picks from the target's rows in sequence and accepts each pick, as without a draft. A drafted token is
-accepted if it equals the picked token. The chain sees no rejected token. So only llama.cpp's cache has to remove
-rejected tokens. A copy of the chain picks the draft model's tokens. Chain and copy have the same penalties and draw the
-same random numbers, so they often pick the same token.
+accepted if it equals the picked token. The chain sees no rejected token. So rejected tokens have to be removed only
+from llama.cpp's cache. A copy of the chain picks the draft model's tokens. Chain and copy have the same penalties and
+draw the same random numbers, so they often pick the same token.
 """
 
 import ctypes
@@ -38,7 +38,7 @@ _Tokens = Generator[int, Sequence[int] | None, None]
 
 
 def open_draft(llm: Any, path: str | Path) -> Draft:
-    """Return a draft with the model of a file, opened with the target's settings; the caller closes its model."""
+    """Open a file as a draft model, with the target's settings, and return the draft. The caller closes the model."""
     model = Model(
         path,
         n_ctx=llm.n_ctx(),
@@ -58,7 +58,7 @@ class Drafter:
 
     def __init__(self, llm: Any, draft: Draft) -> None:
         if llm.draft_model is not None:
-            raise ArgumentError("this Llama has a draft_model already: leave out one of the two")
+            raise ArgumentError("this Llama has a draft_model already: leave out draft_model or draft")
         header = gguf.read(Path(llm.model_path))
         opened = Opened(header, llm, llm.n_ctx(), llm.n_batch)
         refuse_draft(opened, draft)
@@ -72,13 +72,13 @@ class Drafter:
 
     @property
     def figures(self) -> Speculated:
-        """The figures of all texts so far."""
+        """The statistics of the draft over all texts so far."""
         self._figures.rated(self._pace)
         return self._figures
 
     @property
     def _closed(self) -> bool:
-        """Whether the draft model was closed, as by `detach` during a stream, which then continues without a draft."""
+        """Whether the draft model was closed, as by `detach` during a stream. The stream continues without a draft."""
         return self.draft.model is not None and self.draft.model.closed
 
     def tokens(
@@ -172,26 +172,28 @@ def _decode(llm: Any, tokens: list[int]) -> None:
     llm._batch.set_batch(batch=tokens, n_past=n, logits_all=True)
     llm._ctx.decode(llm._batch)
     llm.input_ids[n : n + len(tokens)] = tokens
-    if llm._logits_all:  # for logprobs
+    if llm._logits_all:  # `Llama` needs all rows for logprobs
         rows = np.ctypeslib.as_array(llm._ctx.get_logits(), shape=(len(tokens) * llm.n_vocab(),))
         llm.scores[n : n + len(tokens), :].reshape(-1)[:] = rows
     llm._requires_eval = False
 
 
 def _ended(llm: Any, criteria: Callable[..., bool] | None) -> bool:
-    """Ask the stopping criteria, which do not see the last token, as in `Llama.generate`."""
+    """Return whether the stopping criteria end the text. The criteria do not see the last token, as in
+    `Llama.generate`.
+    """
     return criteria is not None and bool(criteria(llm._input_ids, llm._scores[0, :]))
 
 
 def _refuse_sent(sent: Sequence[int] | None) -> None:
     if sent:
         raise ArgumentError(
-            "tokens sent to generate() are drafts, and this model has a draft: leave out one of the two"
+            "tokens sent to generate() are drafts, but this model has a draft already: leave out one of the two drafts"
         )
 
 
 class _Begun(Begun):
-    """The text of a chain."""
+    """Prompt and tokens of a `SampledText`."""
 
     def __init__(self, text: SampledText) -> None:
         self.prompt, self.tokens = list(text.prompt), text.tokens
@@ -226,7 +228,7 @@ class _ChainCopy:
         return token
 
     def draft_token(self, token: int) -> None:
-        """Take a token from a match. No token is drawn after a match."""
+        """Do nothing: no token is drawn after a token from a match."""
 
     def discard(self) -> None:
         """Forget the drafted tokens. The next draft begins with a new copy of the chain."""

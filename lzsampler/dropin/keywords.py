@@ -1,4 +1,4 @@
-"""The keywords of an attached model's calls: which are ours, and which `Settings` they make."""
+"""The keywords of an attached model's calls: lzsampler's keywords, and the `Settings` that they make."""
 
 import dataclasses
 import inspect
@@ -23,13 +23,13 @@ TOKENS_OF: dict[str, Callable[[Any, Any], tuple[int, ...]]] = {  # fields that m
 
 @cache
 def ours_beside(method: str) -> tuple[str, ...]:
-    """Return our keywords that a method of `Llama` gets: all except the names that the method already has."""
+    """Return lzsampler's keywords for a method of `Llama`: all except the names that the method already has."""
     theirs = inspect.signature(getattr(llama_cpp.Llama, method)).parameters
     return tuple(name for name in OURS if name not in theirs)
 
 
 def refuse_unknown(name: str, method: Callable[..., Any], keywords: Iterable[str]) -> None:
-    """Raise TypeError for a keyword that a method of a model does not take, with the keyword that may be meant."""
+    """Raise TypeError for a keyword that a method of a model does not take, and suggest the keyword that is meant."""
     theirs = _keywords_of(getattr(method, "__func__", method))
     for given in keywords if theirs else ():
         if given not in theirs:
@@ -51,7 +51,7 @@ def taken(keywords: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 def taken_grammar(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Remove a `Grammar` from a call's keywords, and return {"grammar": it}; a `LlamaGrammar` stays in the keywords."""
+    """Remove a `Grammar` from a call's keywords, and return it as a keyword; a `LlamaGrammar` stays."""
     grammar = keywords.get("grammar")
     if isinstance(grammar, str | bytes):
         how = "Grammar.regex(...) of lzsampler, or LlamaGrammar.from_string(...)"
@@ -60,11 +60,11 @@ def taken_grammar(keywords: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -> dict[str, Any]:
-    """Return fields of `Params`, with token ids for strings, to replace those of ``params``.
+    """Return ``fields`` of `Params`, with token ids in place of strings, to replace fields of ``params``.
 
-    If ``fields`` switch DRY on and no sequence breakers are set, llama.cpp's are added. If the LZ penalty was off in
-    ``params`` and is now on, through ``fields`` or, without ``params``, by default, the separators of the vocabulary
-    are added.
+    If ``fields`` switch DRY on and no sequence breakers are set, llama.cpp's breakers are added. If ``fields`` switch
+    the LZ penalty on, the separators of the vocabulary are added. Without ``params``, the separators are added unless
+    ``fields`` switch the LZ penalty off.
     """
     made = dict(fields)
     for name, tokens_of in TOKENS_OF.items():
@@ -92,7 +92,7 @@ def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -
 
 
 def merged(llm: Any, before: Settings, ours: Mapping[str, Any]) -> Settings:
-    """Return the settings of one call: ``before``, with the keywords ``ours`` replaced."""
+    """Return the settings of one call: ``before``, with the values of the keywords ``ours``."""
     flags = {name: ours[name] for name in FLAGS if name in ours}
     refuse_other_vocabulary(llm, flags.get("grammar"))
     params = ours.get("params", before.params)

@@ -24,7 +24,8 @@ from .settings import FLAGS, OURS, Settings
 
 _THEIRS = [p.name for p in inspect.signature(llama_cpp.Llama).parameters.values() if p.kind != p.VAR_KEYWORD]
 
-_IGNORED = ("f16_kv", "mul_mat_q", "n_parts", "rpc_servers")  # Llama ignores them; its server and LangChain pass them
+# `Llama` ignores these arguments. `LZLlama` accepts them, because the server of `Llama` and LangChain pass them.
+_IGNORED = ("f16_kv", "mul_mat_q", "n_parts", "rpc_servers")
 
 
 class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
@@ -33,12 +34,13 @@ class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
     ``model_path`` may be the name of a model, such as "smollm2" (`lzsampler.models`); ./smollm2 is a file of that name.
     `LZLlama` takes all arguments of `Llama` and the keywords of `attach`: the penalty fields of `Params`, and
     ``params``, ``grammar``, ``fast_grammar``, ``on_loop``, ``loop_finish_reason``, ``draft`` and ``sampler``. LZ has
-    the default settings unless you give others; ``exempt`` and ``dry_breakers`` may hold strings as well as token ids.
+    the default settings unless you give other settings; ``exempt`` and ``dry_breakers`` may hold strings as well as
+    token ids.
 
     `__call__`, `create_completion`, `create_chat_completion` and `generate` take these keywords for one call, except
     names that these methods already have. In a call, ``frequency_penalty``, ``presence_penalty`` and ``logit_bias`` are
-    llama-cpp-python's own, and apply in addition to ours. ``flash_attn`` defaults to "auto", as in llama.cpp; with
-    False the logits are rounded as in a plain `Llama`. `lz` is the `Attachment`.
+    llama-cpp-python's own, and apply in addition to lzsampler's. ``flash_attn`` defaults to "auto", as in llama.cpp;
+    with False the logits are rounded as in a plain `Llama`. `lz` is the `Attachment`.
 
     Raises like `Llama` and `attach`. An unknown keyword raises TypeError, although `Llama` ignores it. One thread at a
     time may use the model; other threads get an LzsError meanwhile. A stream uses the model while it makes a chunk, but
@@ -52,7 +54,7 @@ class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
                 raise unknown_keyword("LZLlama", name, (*OURS, *_THEIRS))
         # Strings become ids once there is a vocabulary; everything else is checked before the weights are loaded.
         late = taken(ours, TOKENS_OF)
-        draft = ours.pop("draft", None)  # a draft's file is opened with this model's settings, so later
+        draft = ours.pop("draft", None)  # the draft's file is opened later, with this model's settings
         flags, params = taken(ours, FLAGS), ours.pop("params", None)
         now = None if isinstance(draft, str | Path) else draft
         before = Settings(penalties_from("LZLlama", params, ours, ()), **flags, draft=now)
@@ -61,7 +63,7 @@ class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
             with uninterrupted(), quiet:
                 super().__init__(str(path), **keywords)
         except ValueError:
-            if path.is_file():  # llama.cpp gives its reason only in its log; the file's header often shows the reason
+            if path.is_file():  # the reason is only in llama.cpp's log, but the file's header often shows it, too
                 try:
                     refuse_without_weights(gguf.read(path))
                 except LzsError as error:
@@ -84,7 +86,7 @@ class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
         chosen = vars(self.lz._settings)
-        # The strengths are stored as explicit settings too: Params without strengths alone would cause a warning.
+        # Explicit strengths prevent the warning about ``params`` that switch no penalty on.
         strengths = {name: getattr(self.lz.params, name) for name in ("lz_penalty", "lz_run_penalty")}
         return {**state, **chosen, **strengths, "flash_attn": flash_attention_of(self)}
 

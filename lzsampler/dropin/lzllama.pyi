@@ -1,4 +1,4 @@
-# The signatures of LZLlama for editors and type checkers: those of llama-cpp-python 0.3.36, with our keywords.
+# The signatures of LZLlama for editors and type checkers: those of llama-cpp-python 0.3.36, with lzsampler's keywords.
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 

@@ -9,16 +9,16 @@ from ..decoding.recovery import Recovery
 from ..detection import Loop
 
 _KEY = "lzsampler"
-_KEPT = 64  # outcomes of completions that a chat may still ask for
+_KEPT = 64  # this many latest outcomes are kept, because chats ask for outcomes later
 _CHAT = "chat"  # the prefix that turns the id of a completion into the id of llama-cpp-python's chat completion
 
 
 def outcome(recovery: Recovery, finish_reason: str, *, ended: bool) -> dict[str, Any]:
     """Return what was done about the loops of a text, ready for JSON, with the keys of a transcript.
 
-    ``finish_reason``: the finish reason of the response. ``ended``: whether a loop ended the text. Then ``loop`` or
-    ``stuck`` holds this loop, and the finish reason in the result is "repetition", even if the response has another
-    one. In each action, ``did`` is a line that says what was done.
+    ``finish_reason``: the finish reason of the response. ``ended``: whether a loop ended the text. If so, ``loop`` or
+    ``stuck`` holds this loop, and the finish reason in the result is "repetition", whatever ``finish_reason`` is. In
+    each action, ``did`` is a line that says what was done.
     """
     found = recovery.actions[-1].found if ended else None
     is_loop = isinstance(found, Loop)

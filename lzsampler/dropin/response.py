@@ -8,9 +8,9 @@ from ..constraint.grammar import Grammar
 from ..constraint.tokens import HasTokenBytes
 from ..errors import ArgumentError, ArgumentTypeError
 
-_KEPT = 16  # grammars, with their masks
+_KEPT = 16  # number of kept grammars, each with its masks
 _SHAPE = '{"type": "json_schema", "json_schema": {"schema": {...}}}'
-_THEIRS = "grammar=LlamaGrammar.from_json_schema(...) is llama.cpp's own, which ignores what it does not support"
+_THEIRS = "grammar=LlamaGrammar.from_json_schema(...) makes llama.cpp's grammar, which ignores unsupported keywords"
 
 
 class Schemas:
@@ -20,10 +20,11 @@ class Schemas:
         self._known: dict[str, Grammar] = {}
 
     def taken(self, vocabulary: HasTokenBytes, keywords: dict[str, Any]) -> dict[str, Grammar]:
-        """Remove a schema from the keywords of a chat completion, and return it as our keyword ``grammar``.
+        """Remove a schema from the keywords of a chat completion, and return it as lzsampler's keyword ``grammar``.
 
-        Other formats stay: "text" needs no grammar, and "json_object" without a schema is llama.cpp's own grammar for
-        any JSON. ValueError for a schema that is not supported or missing; TypeError for a format that is no object.
+        Other formats stay in the keywords: "text" needs no grammar, and "json_object" without a schema is llama.cpp's
+        own grammar for any JSON. ValueError for a schema that is not supported or missing; TypeError for a format that
+        is no object.
         """
         schema = _schema_of(keywords.get("response_format"))
         if schema is None:
@@ -31,7 +32,7 @@ class Schemas:
         if isinstance(keywords.get("grammar"), Grammar):
             raise ArgumentError("grammar and response_format exclude each other: give one of them")
         keywords.pop("response_format")
-        keywords.pop("grammar", None)  # as llama-cpp-python does
+        keywords.pop("grammar", None)  # llama-cpp-python also ignores ``grammar`` beside a schema
         return {"grammar": self._grammar(vocabulary, schema)}
 
     def _grammar(self, vocabulary: HasTokenBytes, schema: Any) -> Grammar:
@@ -72,6 +73,6 @@ def refuse_other_vocabulary(llm: Any, grammar: Grammar | None) -> None:
     """Raise ValueError if the vocabularies of a grammar and of a `llama_cpp.Llama` differ in size."""
     if isinstance(grammar, Grammar) and grammar.vocabulary.n_vocab != llm.n_vocab():
         raise ArgumentError(
-            f"grammar must be for the {llm.n_vocab()} tokens of this model, got one for {grammar.vocabulary.n_vocab}: "
-            "make it with token_bytes(llm)"
+            f"grammar must be for the {llm.n_vocab()} tokens of this model, got a grammar for "
+            f"{grammar.vocabulary.n_vocab}: make it with token_bytes(llm)"
         )

@@ -1,9 +1,9 @@
-"""One text of a `llama_cpp.Llama` with our sampler in its chain, and with its loop policy.
+"""One text of a `llama_cpp.Llama`, with lzsampler's sampler in its sampler chain, and with a loop policy.
 
-llama-cpp-python's `generate` yields each token at once, and `_create_completion` collects the tokens. A changed draw,
-or a token that is forbidden at one place, needs another chain. So `generate` is called again after the existing tokens,
-which are still in the cache. To take tokens back, `_create_completion` is called again too, and first gets the tokens
-that stay.
+llama-cpp-python's `generate` yields each token at once, and `_create_completion` collects the tokens. If an action
+changes the next draw or forbids a token at one place, another chain is needed. So `generate` is called again after the
+existing tokens, which are still in the cache. To take tokens back, `_create_completion` is called again too, and first
+receives the remaining tokens.
 """
 
 import dataclasses
@@ -50,9 +50,8 @@ def _piece(llm: Any, token: int) -> bytes:
 class LoopEnd:
     """The stopping criterion that tells `_create_completion` that the text ended in a loop.
 
-    ``script``: the tokens with which the text begins anew after a cut. ``recovery``: the recovery of the text's loops
-    so far; None if the call does not look for loops. ``most``: the most tokens of the text; None if the call sets no
-    limit.
+    ``script``: the tokens with which the text begins anew after a cut. ``recovery``: the text's `Recovery` so far; None
+    if the call does not look for loops. ``most``: the most tokens of the text; None if the call sets no limit.
     """
 
     def __init__(self, max_tokens: int | None = None) -> None:
@@ -79,7 +78,7 @@ class NothingAllowed(Exception):  # noqa: N818 (no error: it ends a text)
 
 
 class SampledText:
-    """One text: its prompt, its tokens, the chain that samples it, and the recovery of its loops.
+    """One text: its prompt, its tokens, the chain that samples it, and its `Recovery`.
 
     ``temperature``: the temperature of the call.
     """
@@ -95,20 +94,20 @@ class SampledText:
         self.n_draft = 0 if settings.draft is None else settings.draft.most
         self.in_graph = False
         self._block: Block | None = None
-        self.keep = 0  # number of tokens that stay when a loop has ended the text
+        self.keep = 0  # number of remaining tokens after a loop has ended the text
         self.recovery: Recovery | None = None
         self._chain: Any = None  # a LlamaSampler, or a PickFirst
         self._ours: Any = None
         self._handle: Any = None
 
     def build(self, llm: Any, make: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-        """Return llama-cpp-python's chain for these arguments of `_init_sampler`, with our sampler in it.
+        """Return llama-cpp-python's chain for these arguments of `_init_sampler`, with lzsampler's sampler in it.
 
         Raises `NothingAllowed` after a rewind to a place where the grammar allows no other token. Otherwise llama.cpp
         would pick a token that the grammar refuses, and end the process.
         """
         grammar = arguments.get("grammar")
-        if grammar is not None:  # the call's grammar replaces ours
+        if grammar is not None:  # the call's grammar replaces that of the settings
             self.grammar = None
         forbidden = self.recovery.forbidden if self.recovery is not None else ()
         if grammar is not None and forbidden and not allows_other(llm, grammar, self.tokens, forbidden):
@@ -123,7 +122,7 @@ class SampledText:
             raise NothingAllowed
         in_graph = self._goes_into_graph(llm, chain, fast)
         self._ours = for_chain(source, llm.n_ctx()) if in_graph else penalties_sampler(source)
-        chain.grammar_of_lzsampler = self.grammar  # C borrows it as long as the chain exists
+        chain.grammar_of_lzsampler = self.grammar  # C uses the grammar as long as the chain exists
         at = insert(chain, self._ours)
         if in_graph:
             self._set(llm, chain)
@@ -134,7 +133,7 @@ class SampledText:
             self._chain = PickFirst(
                 llm, chain, grammar, self._ours if alone else None, n_head=at + 1, n_best=_kept(arguments)
             )
-        for token in self.tokens:  # empty for the first chain of this text
+        for token in self.tokens:  # the first chain of a text gets no tokens
             self._chain.accept(token)
         return self._chain
 
@@ -161,7 +160,7 @@ class SampledText:
         return hindrance is None
 
     def _set(self, llm: Any, chain: Any) -> None:
-        """Set the chain in the context, which runs it from the next decode on. A decode must follow."""
+        """Set the chain in the context. The next decode, which must follow, is the first that runs the chain."""
         self.in_graph = set_chain(llm.ctx, chain.sampler, self._ours)
         if not self.in_graph and self.place == "graph":
             chain.close()
@@ -200,7 +199,7 @@ class SampledText:
     # -- loops --
 
     def resume(self, llm: Any, end: LoopEnd) -> None:
-        """Take over the recovery of this text from before it was cut."""
+        """Take over the `Recovery` from before the text was cut, or create one."""
         if self.policy.kind is Off:
             return
         self.recovery = end.recovery = end.recovery or Recovery(
@@ -225,7 +224,8 @@ class SampledText:
         return {"temp": draws.temperature, "top_k": draws.top_k, **off}
 
     def step(self, llm: Any, stats: Stats) -> tuple[bool, bool]:
-        """Look for a loop after a token; return (whether it ends the text, whether the next token needs a new chain).
+        """Look for a loop after a token; return (whether a loop ends the text, whether the next token needs a new
+        chain).
 
         Raises `TextCut` when tokens are to be taken back.
         """
@@ -284,7 +284,7 @@ class SampledText:
         return tokens
 
     def check(self) -> None:
-        """Raise the error that occurred inside our sampler, if any."""
+        """Raise the error that occurred inside lzsampler's sampler, if any."""
         if self._ours is None:
             return
         try:
@@ -349,14 +349,14 @@ def insert(sampler: Any, ours: Any) -> int:
 def _name(chain: Any, at: int) -> bytes:
     """Return the name of a sampler, without the "?" by which llama.cpp marks a disabled sampler.
 
-    It must not be a sampler written in Python, for which llama.cpp would crash.
+    Not for a sampler written in Python: llama.cpp would crash.
     """
     name: bytes = llama_cpp.llama_sampler_name(llama_cpp.llama_sampler_chain_get(chain, at))
     return name.lstrip(b"?")
 
 
 def _kept(arguments: Mapping[str, Any]) -> int:
-    """Return how many candidates the first truncation of a chain keeps: top-k, 1 if greedy, 0 without one."""
+    """Return how many candidates the first truncation of a chain keeps: top-k, 1 if greedy, 0 without a truncation."""
     if arguments["temp"] == 0.0:
         return 1
     return max(arguments["top_k"], 0) if arguments["temp"] > 0.0 and arguments["mirostat_mode"] == 0 else 0

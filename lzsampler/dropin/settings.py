@@ -32,13 +32,14 @@ _THEIRS = inspect.signature(llama_cpp.Llama.create_completion).parameters
 
 @dataclass
 class Stats:
-    """The counts of an attachment: ``calls`` (texts begun), ``tokens`` accepted, ``loops`` that ended a text.
+    """The counts of an attachment.
 
-    ``last_loop``: the last of these loops, in tokens of its text; None if that text was stuck without a loop.
-    ``recoveries``: number of actions after which the text continued. ``actions``: the actions in the last text that
-    looped. ``refused``: picks that the grammar refused, with ``fast_grammar``. ``seed``: the seed of the last text.
-    ``speculated``: the figures of the draft over all texts that it drafted for; None without a draft. ``sampler``:
-    where the penalties of the last text were applied.
+    ``calls``: number of texts that were begun. ``tokens``: number of accepted tokens. ``loops``: number of texts that
+    ended in a loop. ``last_loop``: the loop of the last of these texts, in tokens of that text; None if that text ended
+    in a stretch with almost no new text. ``recoveries``: number of actions after which the text continued. ``actions``:
+    the actions in the last text that looped. ``refused``: picks that the grammar refused, with ``fast_grammar``.
+    ``seed``: the seed of the last text. ``speculated``: the statistics of the draft over all its texts; None without a
+    draft. ``sampler``: where the penalties of the last text were applied.
     """
 
     calls: int = 0
@@ -102,7 +103,9 @@ class Settings:
 def _check_draft(draft: object) -> None:
     """Raise TypeError for an object that is not a `Draft`, ValueError for a draft unusable with a `llama_cpp.Llama`."""
     if not isinstance(draft, Draft):
-        raise ArgumentTypeError(f"draft must be a Draft, got {draft!r:.100}: Draft(Model(path)) or Draft(lookup=3)")
+        raise ArgumentTypeError(
+            f"draft must be a Draft, got {draft!r:.100}: give Draft(Model(path)) or Draft(lookup=3)"
+        )
     if draft.mode != "gumbel":
         raise ArgumentError(
             f"mode must be gumbel with a llama_cpp.Llama, whose chain draws for draft and target, got {draft.mode!r}"

@@ -1,7 +1,7 @@
-"""`cost`: how much penalties cost on reference texts (texts that are right), teacher-forced.
+"""`cost`: measures how much penalties cost on reference texts, which are correct texts, teacher-forced.
 
-At every token of a text, the model gives the logits of the next token. They give its probability without penalties, and
-after the penalties of each setting. So one decode of a text serves all settings. While llama.cpp decodes a batch of
+The model gives logits for each token of a text. These logits determine the probability of the token, without penalties
+and with the penalties of each setting. So one decode of a text serves all settings. While llama.cpp decodes a batch of
 tokens, lzsampler scores the previous batch.
 """
 
@@ -30,9 +30,9 @@ from .costs import SKIP, Charge, Cost, Costs, TextCosts, charges_of
 from .fitting import params_for
 from .grid import Grid, read_grid
 
-_BATCH_BYTES = 32 << 20  # of logits; there are up to four such batches: one in llama.cpp, and three here
-_LEAST, _MOST = 64, 256  # tokens of a batch
-_TEMPLATE_MARKS = ("<think>\n", "\n</think>\n\n")  # written around reasoning that a transcript stores separately
+_BATCH_BYTES = 32 << 20  # bytes of a batch's logits at most; llama.cpp has 1 batch, this module up to 3
+_LEAST, _MOST = 64, 256  # least and greatest number of tokens of a batch
+_TEMPLATE_MARKS = ("<think>\n", "\n</think>\n\n")  # tags around reasoning that a transcript stores separately
 
 
 def cost(
@@ -52,17 +52,17 @@ def cost(
 
     ``model``: a GGUF file. ``texts``: files and folders. ``sets``: names of sets of the package, such as "lists", or
     "all". ``format``: as in `read_texts`, which explains how texts are read and what their kinds are. ``skip``: how
-    many tokens at the beginning of each text are not scored, since most penalties have little to act on there.
-    ``max_tokens``: the most tokens of a text that are read; None reads all. A text that does not fit in the context
+    many tokens at the beginning of each text are not scored, because most penalties have little effect on them.
+    ``max_tokens``: how many tokens of a text are read at most; None reads all. A text that does not fit in the context
     (``n_ctx``, as in `Model`) is cut into pieces. Each piece is scored like a new text, with its own ``skip``.
     ``on_progress`` is called with (characters done, all characters).
 
-    The cost covers the whole distribution at temperature 1. Truncation, temperature and seeds do not matter, so
-    settings that differ only in these count once. Intervals are over texts. A KeyboardInterrupt ends the measurement;
-    the texts scored until then are returned, if there are any.
+    The cost covers the whole distribution at temperature 1. Truncation, temperature and seeds have no effect, so
+    settings that differ only in these three count once. Intervals are over texts. A KeyboardInterrupt ends the
+    measurement; the texts scored until then are returned, if there are any.
 
-    Raises ValueError for bad arguments, for a grid that does not fit the model, and if there is no text to score;
-    LzsError for files and the model.
+    ValueError for bad arguments, for a grid that does not fit the model, and if there is no text to score. LzsError if
+    a file or the model fails.
     """
     chosen = grid if isinstance(grid, Grid) else read_grid(grid)
     skip = integer("skip", skip, 0, INT32_MAX)
@@ -74,7 +74,7 @@ def cost(
     scored: list[TextCosts] = []
     short = 0
     interrupted = False
-    # Flash attention has other kernels for long batches. With it, scores would depend on how a text is cut.
+    # Flash attention has other kernels for long batches. Scores would therefore depend on how a text is cut.
     with Model(model, n_ctx=n_ctx, n_threads=n_threads, flash_attn=False) as opened_model:
         meter = Meter(opened_model, charges, skip=skip, max_tokens=most, on_progress=on_progress)
         try:
@@ -108,9 +108,9 @@ def _nothing(short: int, skip: int, bad: Sequence[BadFile]) -> str:
 
 
 class _Piece(NamedTuple):
-    """``prompt``: token ids that are not scored. ``tokens``: token ids of the text. Together they fit the context.
+    """A prompt, which is not scored, and tokens to score. Prompt and tokens together fit the context.
 
-    ``parts``: the part of the text that each token belongs to; empty if no penalty depends on parts.
+    ``parts``: for each token, its part of the text, such as the reasoning; empty if no penalty depends on parts.
     """
 
     prompt: list[int]
@@ -119,7 +119,7 @@ class _Piece(NamedTuple):
 
 
 class Meter:
-    """Scores texts with a model under some penalties.
+    """Measures the cost of penalties on texts, with a model.
 
     ``skip``, ``max_tokens`` and ``on_progress`` as in `cost`. ``unfinished``: the costs so far of the text that is
     being scored. ValueError if the penalties do not fit the model.
@@ -141,7 +141,7 @@ class Meter:
             for charge in charges
             if not charge.is_free
         }
-        self._outside = {  # for penalties with a scope; outside the scope only the bias applies, as in generation
+        self._outside = {  # outside a penalty's scope only the bias applies, as in generation
             charge.name: Sampler(model.n_vocab, Params(logit_bias=charge.params.logit_bias))
             for charge in charges
             if charge.scope != PARTS
@@ -170,7 +170,7 @@ class Meter:
                 n_tokens = sum(len(piece.tokens) for piece in pieces)
                 seen = 0
                 self.unfinished = TextCosts(text.name, text.kind, 0, 0.0, 0, {c.name: Cost() for c in self.charges})
-                self._model.keep(0)  # otherwise the costs would depend on the previous text
+                self._model.keep(0)  # with an empty context, the costs do not depend on the previous text
                 try:
                     for piece in pieces:
                         for n in self._score(piece, ahead):
@@ -191,7 +191,7 @@ class Meter:
     # -- tokens --
 
     def _pieces(self, text: RightText) -> list[_Piece]:
-        """Return the pieces to decode for a text. If there are none, ValueError or LzsError says why."""
+        """Return the pieces of a text to decode. ValueError or LzsError, with a reason, if it cannot be scored."""
         left, pieces = self._most, []
         for part in text.parts:
             prompt, before, mark = self._prompt(part)
@@ -212,7 +212,7 @@ class Meter:
         return pieces
 
     def _parts(self, tokens: Sequence[int], mark: str) -> list[str]:
-        """Return the part of a text for each token. ``mark``: the mark of reasoning that the prompt opened, or ""."""
+        """Return each token's part of the text. ``mark``: the tag with which the prompt opens reasoning, or ""."""
         tracker = PartTracker(mark)
         parts: list[str] = []
         for token in tokens:
@@ -221,10 +221,10 @@ class Meter:
         return parts
 
     def _prompt(self, part: Part) -> tuple[list[int], str, str]:
-        """Return what comes before a text: prompt, reasoning and mark.
+        """Return (token ids of the prompt, reasoning, tag) for a text.
 
-        The prompt is a list of token ids. The reasoning, with its marks, is text to score before the text. The mark is
-        the one that opens reasoning at the end of the prompt. Reasoning and mark may be "".
+        The reasoning, with tags around it, is scored before the text. The tag opens reasoning at the end of the prompt.
+        Reasoning and tag may be "".
         """
         asked = part.asked
         if asked is not None and not isinstance(asked, str):
@@ -252,7 +252,7 @@ class Meter:
         if len(tokens) <= begin:
             return
         sequence = prompt + tokens
-        first = len(prompt) + begin - 1  # the token whose logits predict the first scored token
+        first = len(prompt) + begin - 1  # the index of the token whose logits predict the first scored token
         kept = common_length(model.past, sequence[:first])
         try:
             model.keep(kept)
@@ -278,7 +278,7 @@ class Meter:
                 at += len(step)
                 yield at
         finally:
-            wait([waiting])  # the next text also uses the model
+            wait([waiting])  # the next text also uses the model, which one thread at a time may use
 
     def _add(
         self, rows: npt.NDArray[np.float32], tokens: list[int], parts: list[str], samplers: Mapping[str, Sampler]
@@ -307,7 +307,7 @@ class Meter:
                     int((known & ~possible).sum()),
                 )
             costs[charge.name] = before.costs[charge.name].plus(cost)
-        # A single assignment, so that Ctrl-C leaves a whole batch or none.
+        # This is a single assignment: after Ctrl-C, a batch counts completely or not at all.
         self.unfinished = TextCosts(
             before.name,
             before.kind,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _Line(NamedTuple):
-    """A line: a text with its costs, a hash of the text, and the number of tokens skipped at its beginning."""
+    """A line of costs.jsonl. ``digest``: a hash of the text. ``skip``: number of skipped tokens at its beginning."""
 
     text: TextCosts
     digest: str
@@ -27,10 +27,10 @@ class _Line(NamedTuple):
 
 
 def cost_folder(meter: "Meter", folder: RunFolder, texts: Sequence[RightText], skip: int = SKIP) -> list[BadFile]:
-    """Score the texts that a folder does not have yet; append each to costs.jsonl as soon as it is scored.
+    """Score the texts that costs.jsonl of a folder lacks. Append a line for each text as soon as it is scored.
 
     At the end costs.jsonl has only the lines of ``texts``, in the order of ``texts``. Returns the texts that cannot be
-    scored. ``skip``: the ``skip`` of ``meter``. LzsError for files and the model.
+    scored. ``skip``: the ``skip`` of ``meter``. LzsError if a file or the model fails.
     """
     from ..decoding.transcript import TranscriptFile
 
@@ -66,7 +66,7 @@ def read_costs(folder: RunFolder, grid: Grid, model: str) -> Costs | None:
 
 
 def _lines(folder: RunFolder) -> list[_Line]:
-    """Return the undamaged lines; damaged ones are ignored."""
+    """Return the lines of costs.jsonl, except damaged lines."""
     found = []
     for line in folder.lines(COSTS):
         try:

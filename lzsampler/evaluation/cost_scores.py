@@ -1,4 +1,4 @@
-"""The exact cost in nats of a batch of known tokens, with and without edits of the logits.
+"""The exact cost in nats of the tokens of a text, with and without edits of the logits.
 
 A log-probability comes from the softmax at temperature 1 over the edited logits. Logits and edits are float32, as in
 the sampler. Everything after that is float64.
@@ -16,11 +16,11 @@ Edits = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.flo
 """The edits of the logits at one position: token ids, factors and addends, as `Sampler.edits` returns them."""
 
 _ROWS_AT_ONCE = 16  # rows of logits that are converted to float64 at a time
-# The edited tokens are subtracted from the sum of a row. If at least this share of the sum remains, the remainder is
-# used: the sum has a relative error of about 1e-15, so the remainder has at most about 1e-9. If less remains, the other
-# tokens are summed directly.
+# The terms of edited tokens are subtracted from the sum of a row. If at least this share of the sum remains, the
+# remainder is used. Its relative error is at most about 1e-9, because the relative error of the sum is about 1e-15. If
+# less remains, the terms of the other tokens are summed directly.
 _LEFT = 1e-6
-_LEAST_MASS = 1e-290  # a smaller sum has lost digits, since its terms are close to the smallest float64
+_LEAST_MASS = 1e-290  # a smaller sum has lost digits, because its terms are close to the smallest float64
 _MOST = np.finfo(np.float32).max
 
 
@@ -73,7 +73,7 @@ def edited(
         return nats, first
     sizes = counts[at]
     starts = np.cumsum(sizes) - sizes
-    group = np.repeat(np.arange(at.size), sizes)  # the changed position that each edit belongs to
+    group = np.repeat(np.arange(at.size), sizes)  # for each edit, the index of its position in `at`
     changed = [each for each in edits if each[0].size]
     tokens = np.concatenate([each[0] for each in changed])
     old = given.rows[at[group], tokens]
@@ -125,7 +125,7 @@ def _log_sums(
     new: npt.NDArray[np.float32],
     highest: npt.NDArray[np.float32],
 ) -> npt.NDArray[np.float64]:
-    """Return log sum exp of the edited rows: the whole row's sum minus the edited tokens, plus their new terms."""
+    """Return log sum exp of the edited rows. In the sums, new terms of edited tokens replace the old terms."""
     top, total = given.top[at], given.total[at]
     high = np.maximum(top, highest)
     rest = total - np.add.reduceat(np.exp(old - top[group]), starts)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..llama.model import Messages
 
 _LINES = (".jsonl", ".ndjson")
-_CONTAINERS = (".parquet", ".zip", ".eval")  # always transcripts, read as by `lzs audit`
+_CONTAINERS = (".parquet", ".zip", ".eval")  # these files hold transcripts, and are read as by `lzs audit`
 _PACKED = (".gz", ".zst")
 _ROWS = 5  # the first 5 rows of a JSON Lines file decide how the file is read
 _NO_ENDING = "no ending"
@@ -33,9 +33,9 @@ _NO_ENDING = "no ending"
 
 @dataclass(frozen=True)
 class Part:
-    """A scored stretch of text. ``asked``: the text or messages before ``text``; None if they are unknown.
+    """A text to score. ``asked``: the prompt before ``text``, as text or messages; None if it is unknown.
 
-    ``reasoning``: the model's reasoning before ``text``, if a transcript stores it separately. It is scored, too.
+    ``reasoning``: the model's reasoning before ``text``, if a transcript stores it separately; it is scored, too.
     """
 
     text: str
@@ -45,10 +45,10 @@ class Part:
 
 @dataclass(frozen=True)
 class RightText:
-    """One text, which is a cluster in the statistics: a file, a row of JSON Lines, or a whole conversation.
+    """A reference text: a file, a row of JSON Lines, or a whole conversation. It is one cluster in the statistics.
 
-    ``name``: the file's name, with the line or id of a row. It is unique within one call of `read_texts`. ``kind``: the
-    group of the text in the figures.
+    ``name``: the file's name, with the line or id of a row; unique within one call of `read_texts`. ``kind``: the group
+    of the text in the figures.
     """
 
     name: str
@@ -85,11 +85,11 @@ def read_texts(
     A file of JSON Lines (.jsonl, .ndjson) holds a text in each row if `lzs audit` knows the rows, or if they are tasks
     with answers. A Parquet file, a .zip and an .eval also hold a text in each row. Any other file, even a .json, is one
     text, unchanged. Files may be compressed (.gz, .zst). In folders, hidden files and anything that is not a regular
-    file are skipped. ``format``: one of the formats of `lzs audit`, to read every file with.
+    file are skipped. ``format``: one of the formats of `lzs audit`, in which every file is read.
 
     If the row of a text has a ``task`` or ``kind``, this is the kind of the text. Otherwise the kind is the name of a
-    folder: if you give several paths, the given folder; if you give one path, the folder directly inside the given
-    folder. If there is no such folder, the kind is the file's suffix.
+    folder. If you give several paths, this is the given folder. If you give one path, it is the folder directly inside
+    the given folder. If there is no such folder, the kind is the file's suffix.
 
     ``sets``: names of `lzsampler.evaluation.right_texts.SETS`, or "all". A set is read like a folder with the name of
     the set, which has a folder for each kind of text.
@@ -136,7 +136,7 @@ def _chosen(names: Sequence[str]) -> list[str]:
 
 
 def _unused(name: str, taken: Mapping[str, object]) -> str:
-    """Return a name that no other text has, since several rows may have the same id."""
+    """Return a name that no other text has, because several rows may have the same id."""
     number, made = 1, name
     while made in taken:
         number += 1
@@ -145,7 +145,7 @@ def _unused(name: str, taken: Mapping[str, object]) -> str:
 
 
 def _files(top: str, bad: list[BadFile], *, alone: bool) -> Iterator[tuple[str, str]]:
-    """Yield the files below a path, sorted by name, each with the kind from its folder, or "".
+    """Yield the files below a path, sorted by name, each with its folder as the kind; "" if there is no folder.
 
     Folders that cannot be read are added to ``bad``.
     """
@@ -185,7 +185,7 @@ def _texts(path: str, kind: str, format: str | None) -> Iterator[RightText | Bad
             raise OSError(None, "not a file or folder")
         with open(path, "rb") as file:
             packed = decode.compression(file.read(4))
-        if packed == "utf-16" and not rows:  # read the raw bytes, since the stream replaces broken bytes by U+FFFD
+        if packed == "utf-16" and not rows:  # read the raw bytes, because the stream replaces broken bytes by U+FFFD
             packed = ""
         with decode.opened(path, packed) as stream:
             data, ended = decode.whole(stream)
@@ -284,7 +284,7 @@ def _parts(row: Any) -> tuple[Part, ...]:
     if not {"prompt", "messages", "question", "problem", "Problem"} & row.keys():
         return ()
     asked = {key: value for key, value in row.items() if key not in ("answer", "Answer", "compare", "task", "kind")}
-    return (Part(str(answer), task_of({**asked, "answer": "0"}, "1").prompt),)  # the whole answer, not only its number
+    return (Part(str(answer), task_of({**asked, "answer": "0"}, "1").prompt),)
 
 
 def _is_message(value: Any) -> bool:

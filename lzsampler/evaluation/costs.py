@@ -21,20 +21,20 @@ from ..util.stats import Interval, bootstrap_ratios
 from .cost_texts import BadFile
 from .grid import Grid, Setting
 
-VERSION = 1  # the version of the data from to_json
+VERSION = 1  # version of the data that `Costs.to_json` returns
 SKIP = 64  # by default, the first 64 tokens of a text are not scored
-# Words of a setting's name that do not change the cost
+# Fields in a setting's name that do not change the cost
 _DRAWS = ("T", *SAMPLING_FIELDS, *DETECTIONS, *LOOP_KEYS)
 _NEUTRAL = {name: getattr(Params(), name) for name in (*SAMPLING_FIELDS, *DETECTIONS)}
 
 
 @dataclass(frozen=True)
 class Charge:
-    """Penalties whose cost is measured: settings of a grid that differ only in temperature, truncation and seed.
+    """Penalties whose cost is measured. Several settings of a grid may have the same penalties.
 
     ``name``: the penalties as in a setting's name; "none" without penalties. ``kind`` and ``strength``: as in the grid.
-    ``params``: the penalties, at temperature 1. ``settings``: the names of the settings. ``dry_breakers``: as in
-    `Setting`. ``scope``: the parts of a text in which the penalties apply.
+    ``params``: the penalties, at temperature 1. ``settings``: the names of all settings with these penalties.
+    ``dry_breakers``: as in `Setting`. ``scope``: the parts of a text in which the penalties apply.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Charge:
 
 
 def charges_of(grid: Grid) -> tuple[Charge, ...]:
-    """Return the penalties of a grid, each once: the cost does not depend on how a setting draws."""
+    """Return the penalties of a grid, each once: temperature and truncation do not change their cost."""
     found: dict[Any, list[Setting]] = {}
     for setting in grid.settings:
         params = replace(setting.params, **_NEUTRAL)
@@ -76,9 +76,9 @@ class Cost(NamedTuple):
     """Sums over the tokens of a text, with some penalties.
 
     ``extra``: the nats that the penalties add to the cost of the tokens. ``first``: the number of tokens that are the
-    first choice. ``lost``: the number of tokens that are the first choice only without the penalties. ``forbidden``:
-    the number of tokens whose probability the penalties make 0, or less than 1e-323, which float64 cannot hold. These
-    tokens do not count in ``extra``.
+    first choice, which is the most probable token. ``lost``: the number of tokens that are the first choice only
+    without the penalties. ``forbidden``: the number of tokens whose probability the penalties make 0, or less than
+    1e-323, which float64 cannot hold. Forbidden tokens do not count in ``extra``.
     """
 
     extra: float = 0.0
@@ -95,9 +95,10 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True)
 class TextCosts:
-    """The costs of one text. ``tokens``: the number of scored tokens. ``costs``: by the name of the `Charge`.
+    """The costs of one text. ``tokens``: the number of scored tokens. ``costs``: name of a `Charge` -> its cost.
 
-    ``nats`` and ``first``: the cost of these tokens, and the number of first choices among them, without penalties.
+    ``nats``: the cost of the scored tokens without penalties. ``first``: how many scored tokens are the first choice
+    without penalties.
     """
 
     name: str
@@ -132,7 +133,7 @@ class Figures:
     forbidden. ``perplexity_ratio``: exp(extra_nats). ``first``: the share of the tokens that are the model's first
     choice with the penalties. ``first_without``: this share without the penalties. ``lost``: the share of the tokens
     that are the first choice only without the penalties. Other tokens may be the first choice only with the penalties.
-    Intervals are 95 % bootstrap intervals that draw whole texts. They are None for fewer than two texts, and if the
+    Intervals are 95 % bootstrap intervals that resample whole texts. They are None for fewer than two texts, and if the
     figure is infinite.
     """
 
@@ -188,7 +189,7 @@ class Costs:
     ``charges``: the penalties. ``texts``: the costs of each scored text. ``skip``: how many tokens at the beginning of
     each text are not scored. ``model`` and ``grid``: names. ``short``: how many texts were left out because no
     token remains after ``skip``. ``bad``: files and lines that could not be read or scored. ``interrupted``: whether
-    Ctrl-C ended the measurement, so that texts are missing.
+    texts are missing because Ctrl-C ended the measurement.
     """
 
     charges: Sequence[Charge]
@@ -214,8 +215,8 @@ class Costs:
     def figures(self, name: str, kind: str | None = None) -> Figures:
         """Return the cost of a `Charge`. ``name``: the name of the charge, or of one of its settings.
 
-        ``kind``: the kind of texts; None is all texts. Every token counts the same, whatever its text. ValueError for
-        an unknown name or kind.
+        ``kind``: the kind of texts; None is all texts. All tokens have equal weight. ValueError for an unknown name or
+        kind.
         """
         found = next((charge.name for charge in self.charges if name == charge.name or name in charge.settings), None)
         if found is None:
@@ -233,8 +234,8 @@ class Costs:
     def rates(self, rate: str, group: str | None = None) -> dict[str, float]:
         """Return a figure of each penalty, by the penalty's name. ``rate``: "cost" (nats per token) or "lost" (0..1).
 
-        ``group``: a kind of settings (`of_kind`), whose penalties are returned, or else a kind of texts, on which the
-        figure is computed. None is all penalties on all texts. ValueError for any other group.
+        ``group``: a kind of settings (`of_kind`) or a kind of texts. Only penalties or texts of this kind count. None
+        is all penalties on all texts. ValueError for any other group.
         """
         chosen = self.of_kind(group) if group is not None else list(self.charges)
         kind = None
@@ -318,14 +319,15 @@ def _figures(texts: Sequence[TextCosts], names: Sequence[str]) -> dict[str, Figu
 def front(points: Iterable[tuple[float, float]]) -> list[bool]:
     """Return which of some points (cost, gain) are on the Pareto front.
 
-    A point is on the front unless another point gains more for at most the same cost, or at least as much for less.
+    A point is on the front unless another point gains more for at most the same cost, or at least as much for a lower
+    cost.
     """
     given = list(points)
     return [not any((c <= cost and g > gain) or (c < cost and g >= gain) for c, g in given) for cost, gain in given]
 
 
 def _nats(x: object, least: float) -> float:
-    """Return a sum of nats from a file, at least ``least`` apart from rounding. ValueError for anything else."""
+    """Return a sum of nats from a file. ValueError unless it is a number >= ``least``, apart from rounding errors."""
     if isinstance(x, bool) or not isinstance(x, int | float) or not math.isfinite(x) or x < least - 1e-6 * (1 - least):
         raise ArgumentError(f"not a sum of nats: {x!r}")
     return float(x)

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..util.stats import Interval, wilson
 
-CAPPED = ("length", "context")  # a limit ended the text, not the model
+CAPPED = ("length", "context")  # finish reasons of texts that a limit ended
 ENDED = "stop"
 
 
@@ -13,12 +13,12 @@ ENDED = "stop"
 class Outcome:
     """The result of one text.
 
-    ``task``: the kind of task. ``right``: whether the answer is right; None if the row has no answer.
-    ``wasted_tokens``: the tokens in the copies of the text's loops, without the first copy of each loop. ``seconds``:
-    the whole time of the text. ``sampling_seconds``: the time of the text's picks. Both times are None if no timing is
-    known. ``finish``: why the text ended (docs/transcript.md). ``first_loop``: the number of tokens before the first
-    loop, estimated from characters with the mean length of the text's tokens. It is None without a loop, or if the
-    place of the loop is unknown. The other fields are as in `lzsampler.auditing.metrics.TokenFigures`.
+    ``task``: the kind of task. ``right``: whether the answer is correct; None if the row has no answer.
+    ``wasted_tokens``: number of tokens in copies of loops, except the first copy of each loop. ``seconds``: time for
+    prompt, decoding and sampling. ``sampling_seconds``: time for sampling. Both times are None if no timing is known.
+    ``finish``: why the text ended (docs/transcript.md). ``first_loop``: the number of tokens before the first loop,
+    estimated from characters with the mean length of the text's tokens. It is None without a loop, or if the position
+    of the loop is unknown. The other fields are as in `lzsampler.auditing.metrics.TokenFigures`.
     """
 
     setting: str
@@ -42,13 +42,14 @@ class Outcome:
 
 @dataclass
 class Counts:
-    """Sums over some texts. ``answered``: texts that answer a task. ``right``: answers that are right.
+    """Numbers of texts of several types, and sums over texts. ``answered``: texts whose answers were compared.
 
-    ``looping``: texts that loop. ``answered_looping``: answers that loop. ``right_looping``: answers that are right and
-    loop, since a text may give its answer before it loops. ``timed_tokens``, ``seconds`` and ``sampling_seconds`` cover
-    the texts with known timings. ``capped``: texts that hit the token limit or filled the context. ``capped_looping``:
-    capped texts that loop. ``ended``: texts that the model ended. ``ended_looping``: ended texts that loop.
-    ``frequent``: texts with a 30-gram of tokens that occurs 20 times or more.
+    ``right``: texts with a correct answer. ``looping``: texts that loop. ``answered_looping``: texts whose answers were
+    compared and that loop. ``right_looping``: texts with a correct answer that loop; a text may answer before it loops.
+    ``timed_tokens``, ``seconds`` and ``sampling_seconds`` cover the texts with known timings. ``capped``: texts that
+    hit the token limit or filled the context. ``capped_looping``: capped texts that loop. ``ended``: texts that the
+    model ended. ``ended_looping``: ended texts that loop. ``frequent``: texts with a 30-gram of tokens that occurs 20
+    times or more.
     """
 
     texts: int = 0
@@ -84,7 +85,7 @@ class Counts:
 
     @property
     def accuracy(self) -> float | None:
-        """Share of the answers to tasks that are right, 0..1; None without answers."""
+        """Share of the answers to tasks that are correct, 0..1; None without answers."""
         return self.right / self.answered if self.answered else None
 
     @property
@@ -104,7 +105,7 @@ class Counts:
 
     @property
     def ended_loop_rate(self) -> float | None:
-        """Share of the texts ended by the model that loop, 0..1; None without such texts."""
+        """Share of loops among the texts that the model ended, 0..1; None if the model ended no text."""
         return self.ended_looping / self.ended if self.ended else None
 
     @property
@@ -139,16 +140,16 @@ class Counts:
 
     @property
     def sampling_share(self) -> float | None:
-        """Sampling overhead: the share of the time that picks took, 0..1; None if no timings are known."""
+        """Sampling overhead: the share of the time that sampling took, 0..1; None if no timings are known."""
         return self.sampling_seconds / self.seconds if self.seconds else None
 
     @property
     def sampling_microseconds(self) -> float | None:
-        """Mean time of a pick in microseconds; None if no timings are known."""
+        """Mean time for sampling one token, in microseconds; None if no timings are known."""
         return 1e6 * self.sampling_seconds / self.timed_tokens if self.timed_tokens else None
 
     def add(self, outcome: Outcome) -> None:
-        """Count a text."""
+        """Add the result of one text."""
         self.texts += 1
         self.looping += outcome.looping
         self.answered += outcome.right is not None

@@ -1,7 +1,7 @@
-"""`evaluate`: runs a grid of settings over tasks and prompts, and returns figures, with a transcript of each text.
+"""`evaluate`: runs a grid of settings over tasks and prompts, and returns `Results`.
 
-Every finished text goes to a work folder (`RunFolder`), and `Results` are read from that folder. A resumed run
-generates only the missing texts. Two runs of one grid give the same files, except for `timings.jsonl`.
+The transcript of every finished text is written to a work folder (`RunFolder`), and `Results` are read from the folder.
+A resumed run generates only the missing texts. Two runs of one grid give the same files, except for `timings.jsonl`.
 """
 
 import json
@@ -38,7 +38,7 @@ from .results import Results
 from .run_folder import FAILED, JUDGED, RUN, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, digest, sha256
 from .tasks import BadRow, Task
 
-_PROMPT_ROOM = 1024  # a default context has the grid's most new tokens, and at least 1024 tokens for the prompt
+_PROMPT_ROOM = 1024  # tokens for the prompt, if the context depends on the grid's ``max_tokens``
 _NOT_THE_SAME_TWICE = ("id", "created", "timings")  # keys of a transcript that differ between two runs of one grid
 
 
@@ -67,7 +67,7 @@ def evaluate(
 
     ``model`` and ``judge``: a GGUF file, or the name of a model such as "smollm2" (`lzsampler.models`).
 
-    ``out``: the work folder (docs/evaluate.md). It must not exist, or with ``resume`` it must be a folder of the same
+    ``out``: the work folder (docs/evaluate.md). The folder must not exist, or with ``resume`` it must be of the same
     model, grid and context. ``tasks`` and ``prompts``: JSON Lines files (`read_tasks`). ``limit``: how many rows of
     each file to use, spread evenly over the file (`spread`). run.json names the rows in use. If rows change before a
     run is resumed, the texts of unchanged rows still count. ``allow_code``: import and call the functions that tasks
@@ -76,25 +76,25 @@ def evaluate(
     model was trained with. ``n_parallel``: how many texts are decoded at a time (`generate_many`). ``on_text`` is
     called with (done, all) after each text.
 
-    Settings that draw have a text for each prompt and seed. Greedy settings have a text for each prompt. A text draws
-    with `sequence_seed` of the seed and the number of its prompt (from 0, tasks first). So each prompt has its own
-    noise, which is the same for all settings: settings are compared under common random numbers. Each text is written
-    to the disk as soon as it ends. If a line of a resumed folder is damaged, the results name the line, and its text is
-    generated again. ``judge``: a GGUF model that is asked at the end whether each text is degenerate (`Judge`);
+    A setting with random choices gives a text for each prompt and seed. A greedy setting gives one text for each
+    prompt. The random numbers of a text come from `sequence_seed` of the seed and the prompt's number (from 0, tasks
+    first). They are the same for all settings (common random numbers). Each text is written to the disk as soon as it
+    ends. If a line of a resumed folder is damaged, the results name the line, and its text is
+    generated again. ``judge``: a GGUF model that says at the end whether each text is degenerate (`Judge`);
     ``on_judged`` is called like ``on_text``. At the end results.json is written to the folder; `lzsampler.save` writes
     the report.
 
     ``texts``: files and folders of reference texts, on which the cost of the penalties is measured as in `cost`;
-    ``on_scored`` is called with (characters done, all characters). The costs are kept and resumed like the texts.
+    ``on_scored`` is called with (characters done, all characters). The costs are stored and resumed like the texts.
     ``flash_attn``: see `Model`. ``draft``: proposes tokens (`generate_many`). A draft changes no text, so the
-    transcripts do not mention it. timings.jsonl has the draft's figures for each text, and ``speculated`` of the
-    results has the sums of these figures over all texts that this call generates.
+    transcripts do not mention it. timings.jsonl has the draft's statistics for each text. ``speculated`` of the results
+    has their sums over all texts that this call generates.
 
-    A text fails if it cannot be generated, for example because its prompt is longer than the context. It also fails if
-    its answer cannot be compared. Failed texts are in ``failed`` of the results; ``resume`` tries them again.
+    A text fails if it cannot be generated, for example because its prompt is longer than the context, or if its answer
+    cannot be compared. Failed texts are in ``failed`` of the results; ``resume`` tries them again.
 
-    Raises ValueError for bad arguments, or a grid or folder that does not fit; LzsError for files, the model and the
-    disk.
+    ValueError for bad arguments, for a grid that does not fit the model, and for the folder of a different run.
+    LzsError if a file, the model or the disk fails.
     """
     chosen = grid if isinstance(grid, Grid) else read_grid(grid)
     rows, bad = read_rows({"tasks": tasks, "prompts": prompts}, limit, allow_code=allow_code)
@@ -109,7 +109,7 @@ def evaluate(
     with ExitStack() as lock:
         with Model(model, n_ctx=_context(model, chosen) if n_ctx is None else n_ctx, flash_attn=flash_attn) as opened:
             if draft is not None:
-                refuse_shared(opened, draft)  # before a folder is made
+                refuse_shared(opened, draft)  # raises an error before the folder is made
             params = {
                 setting.name: params_for(opened, setting.name, setting.params, setting.dry_breakers)
                 for setting in chosen.settings
@@ -180,7 +180,7 @@ def evaluate(
 
 
 def _bad_text(found: BadFile) -> BadRow:
-    return BadRow(0, str(found))  # line 0, since the reason names the line and the file
+    return BadRow(0, str(found))  # line 0, because the reason names the line and the file
 
 
 def _done(
@@ -192,7 +192,7 @@ def _done(
 ) -> tuple[set[Key], list[BadRow]]:
     """Return the keys of the finished texts, and the damaged lines, whose texts are generated again.
 
-    If an answer is now compared in another way, or could not be compared before, it is compared again.
+    If the task of a text has changed its answer or comparison, or if the comparison failed, compare the text again.
     """
     is_current = folder.is_current()
     done: set[Key] = set()
@@ -227,7 +227,7 @@ def _context(model: str | Path, grid: Grid) -> int | None:
 
 
 def _request(grid: Grid, setting: Setting, key: Key, prompt: Prompt, params: Params, number: int) -> Request:
-    """Return the request for a text. ``params``: the setting's, fitted to this model. ``number``: the row's number."""
+    """Return the request for a text. ``params``: from `params_for`. ``number``: the row's number, for the seed."""
     params = replace(params, seed=sequence_seed(key[2], number))
     config = GenerationConfig(params, max_tokens=grid.max_tokens, ignore_eos=grid.ignore_eos, on_loop=setting.loops)
     return Request(key, prompt, config)
@@ -248,7 +248,7 @@ def _transcript(model: Model, request: Request, setting: Setting, task: Task, ge
 
 
 def _eval(setting: Setting, key: Key, task: Task, content: str) -> dict[str, Any]:
-    """Return the ``eval`` entry of a transcript: its place in the run, and whether the text is right, or an error.
+    """Return the ``eval`` entry of a transcript: the text's key, and whether its answer is correct.
 
     ``content``: the text without its reasoning.
     """
@@ -270,7 +270,7 @@ def _named(key: Key) -> dict[str, Any]:
 
 
 def _timing(key: Key, generation: Generation) -> dict[str, Any]:
-    """Return the times of a text: its share of each decoding step in which it took part, and its picks."""
+    """Return the line of timings.jsonl for a text."""
     timings = generation.timings
     return {
         **_named(key),
@@ -290,7 +290,7 @@ def _manifest(
     limit: int | None,
     bad: Mapping[str, Sequence[BadRow]],
 ) -> dict[str, Any]:
-    """Return run.json: everything that may change a text, the rows that the folder knows, and the rows in use."""
+    """Return run.json: everything that may change a text, all rows of the folder so far, and the rows in use."""
     return {
         "version": VERSION,
         "model": {"file": model.path.name, "sha256": sha256(model.path)},
@@ -306,5 +306,5 @@ def _manifest(
 
 
 def _kept(bad: Mapping[str, Sequence[BadRow]]) -> dict[str, Any]:
-    """Return the bad rows to keep in run.json: all except the folder's damaged lines, which are generated again."""
+    """Return the bad rows for run.json: all except damaged transcripts, whose texts are generated again."""
     return {name: [asdict(row) for row in rows] for name, rows in bad.items() if name != "transcripts"}

@@ -1,4 +1,4 @@
-"""`FirstLoop`: where the first loops of texts begin, as a survival curve, since a text that ended might have looped."""
+"""`FirstLoop`: where the first loops of texts begin, as a survival curve, which also covers texts without a loop."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -14,11 +14,11 @@ _FIRST_MARK = 64  # results.json has the share of texts without a loop after 64,
 class FirstLoop:
     """Where first loops begin, in tokens of the text: the estimate of Kaplan and Meier (1958).
 
-    ``curve``: (tokens, share) for each place at which a loop begins, in ascending order. ``share``, 0..1: the share of
-    texts without a loop up to and including that place. A text that ends without a loop is censored at its length,
-    whether the model or a limit ended the text. ``longest``: the length of the longest text in tokens, counted only up
-    to its first loop. Beyond that length nothing is known. ``looping``: how many texts loop. ``median_of_looping``: the
-    median place of the first loop among these texts; None if no text loops.
+    ``curve``: (tokens, share) for each position at which a loop begins, in ascending order. ``share``, 0..1: the share
+    of texts without a loop up to and including this position. A text that ends without a loop is censored at its
+    length, whether the model or a limit ended the text. ``longest``: the greatest number of tokens of a text before its
+    first loop or end. The curve ends there. ``looping``: how many texts loop. ``median_of_looping``:
+    the median position of the first loop among the looping texts; None if no text loops.
     """
 
     looping: int
@@ -33,11 +33,11 @@ class FirstLoop:
 
     @property
     def median(self) -> int | None:
-        """The place by which at least half of all texts have begun to loop; None if fewer texts loop."""
+        """The first position at which half of all texts or more have begun to loop; None if fewer texts loop."""
         return next((tokens for tokens, share in self.curve if share <= 0.5), None)
 
     def to_json(self) -> dict[str, Any]:
-        """Return it for results.json."""
+        """Return the entry for results.json."""
         marks, mark = [], _FIRST_MARK
         while mark < self.longest:
             marks.append(mark)
@@ -53,8 +53,7 @@ class FirstLoop:
 def first_loop(texts: Iterable[tuple[int, bool]]) -> FirstLoop:
     """Return where first loops begin. ``texts``: (tokens before the first loop, True), or (all tokens, False).
 
-    If a text ends at the place where another text begins to loop, the ended text counts as one that could have looped
-    there.
+    If a text ends at the position at which another text begins to loop, the ended text still counts as at risk there.
     """
     begins, lengths = Counter[int](), Counter[int]()
     for tokens, loops in texts:

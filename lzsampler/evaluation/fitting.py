@@ -1,4 +1,4 @@
-"""`params_for`: fits the settings of a grid, which has no vocabulary, to a model's vocabulary."""
+"""`params_for`: adapts the parameters of a grid to the vocabulary of a model."""
 
 from collections.abc import Sequence
 

@@ -35,18 +35,18 @@ _PARAMS = tuple(f.name for f in fields(Params) if f.name not in ("seed", "dry_br
 _LOOPS = tuple(LOOP_KEYS)
 # The value of each of these keys is a list. For other keys, a list stands for several settings.
 _LISTS = ("exempt", "logit_bias", "loop_scope", "penalty_scope")
-_MOST_SETTINGS = 10_000  # from one table
-_LARGEST = 1 << 20  # bytes of a file
+_MOST_SETTINGS = 10_000  # maximum number of settings from one table
+_LARGEST = 1 << 20  # maximum size of a file, in bytes
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to sample: ``params``, and a name.
+    """Sampling parameters with a name.
 
-    ``kind``: the group of the setting in results. ``strength``: the strength of the penalty, which tells the settings
-    of a kind apart. ``dry_breakers``: DRY's breakers as strings instead of the token ids in ``params``, since a grid
-    knows no vocabulary; None means the default breakers. ``loops``: what is done about loops, and where penalties
-    apply.
+    ``kind``: the group of the setting in results, such as "repetition". ``strength``: the strength of the penalty,
+    which distinguishes the settings of a kind. ``dry_breakers``: DRY's breakers as strings instead of the token ids in
+    ``params``, because a grid has no vocabulary; None means the default breakers. ``loops``: what the decoder does
+    about loops, and in which parts of a text penalties apply.
     """
 
     name: str
@@ -58,17 +58,18 @@ class Setting:
 
     @property
     def draws(self) -> bool:
-        """Whether the setting's texts depend on the seed. Some actions on loops draw even at temperature 0."""
+        """Whether the setting's texts depend on the seed. Some actions on loops are random even at temperature 0."""
         return self.params.temperature > 0 or self.loops.kind.random
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Settings, the seeds for settings that draw, and the most new tokens (-1: until the context is full).
+    """The settings of an evaluation, with seeds and limits.
 
-    Settings at temperature 0 run once, with the first seed, since the other seeds would give the same texts.
-    ``ignore_eos``: forbid the tokens that end a text, so that every text gets as long as possible. ValueError if a
-    seed occurs twice.
+    ``seeds``: the seeds for each prompt. A setting at temperature 0 uses only the first seed, because the other seeds
+    would give the same texts. ``max_tokens``: maximum number of new tokens of a text; -1 means until the context is
+    full. ``ignore_eos``: whether to forbid the tokens that end a text, so that every text gets as long as possible.
+    ValueError if a seed occurs twice.
     """
 
     name: str
@@ -81,12 +82,12 @@ class Grid:
         twice = [seed for i, seed in enumerate(self.seeds) if seed in self.seeds[:i]]
         if twice:
             raise ArgumentError(
-                f"seeds must differ from each other, got {twice[0]} twice: it would draw the same texts"
+                f"seeds must differ from each other, got {twice[0]} twice: it would give the same texts"
             )
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Kinds of settings, in their order."""
+        """Kinds of settings, in the order of the settings."""
         return tuple(dict.fromkeys(setting.kind for setting in self.settings))
 
     def of_kind(self, kind: str) -> list[Setting]:
@@ -139,7 +140,7 @@ class Grid:
 
 
 def quick() -> Grid:
-    """Return a small grid: no penalty, LZ by default and as in the paper, a repetition penalty; greedy and at 0.6."""
+    """Return a small grid: no penalty, two presets of the LZ penalty, and a repetition penalty, partly greedy."""
     greedy, default, paper = {"temperature": 0.0}, PRESETS["default"], PRESETS["paper"]
     return Grid(
         "quick",
@@ -156,7 +157,7 @@ def quick() -> Grid:
 
 
 def presets() -> Grid:
-    """Return no penalty and the presets of the LZ penalty, greedy."""
+    """Return a greedy grid: no penalty, and the presets of the LZ penalty."""
     settings = [_setting("none", 0.0, {})]
     for name, preset in PRESETS.items():
         settings.append(_setting(f"lz-{name}", preset["lz_penalty"] or preset["lz_run_penalty"], preset))
@@ -164,9 +165,10 @@ def presets() -> Grid:
 
 
 def paper() -> Grid:
-    """Return the grid of arXiv 2504.20131, section 4 and appendix A.1, with all three formulas, presence and DRY added.
+    """Return the grid of arXiv 2504.20131, section 4 and appendix A.1, with further penalties.
 
-    As in the paper, temperatures above 0 have top-p 0.95 and top-k 40, and draw every text with five seeds.
+    The grid has all three formulas of the LZ penalty, and also the presence penalty and DRY. As in the paper, settings
+    at temperatures above 0 have top-p 0.95, top-k 40 and five seeds.
     """
     kinds: list[tuple[str, str, Sequence[float], dict[str, Any]]] = [
         ("none", "lz_penalty", (0.0,), {}),
@@ -190,7 +192,7 @@ def paper() -> Grid:
 
 
 def everyday() -> Grid:
-    """Return the penalties as people use them, greedy, and min-p at temperature 1."""
+    """Return a grid of penalties at their usual strengths and temperature 0, and of min-p at temperature 1."""
     return Grid("everyday", (*_as_used(), _setting("min-p", 0.1, {"temperature": 1.0, "min_p": 0.1})))
 
 
@@ -213,7 +215,7 @@ def _as_used() -> tuple[Setting, ...]:
 
 
 def long() -> Grid:
-    """Return a grid of long texts: 4,096 tokens each, greedy, with the tokens that end a text forbidden."""
+    """Return a grid of long texts: 4,096 tokens each, greedy. The tokens that end a text are forbidden."""
     return Grid("long", _as_used(), max_tokens=4096, ignore_eos=True)
 
 
@@ -225,9 +227,10 @@ def read_grid(source: str | Path) -> Grid:
 
     A file has ``max_tokens``, ``seeds``, ``ignore_eos`` and tables ``[[setting]]``: ``kind`` (the name in results),
     fields of `Params`, and ``on_loop``, ``loop_rule``, ``max_recoveries``, ``loop_scope`` and ``penalty_scope`` of a
-    `LoopPolicy`. A table with a list makes a setting for each value of the list, and with several lists a setting for
-    each combination. Some fields are lists in every setting: ``exempt`` (token ids), ``logit_bias`` (pairs of a token
-    id and a number), ``dry_breakers`` (strings), and the two scopes (parts).
+    `LoopPolicy`. If a table has a list, there is a setting for each value of the list. If a table has several lists,
+    there is a setting for each combination of their values. The values of some fields are lists: ``exempt`` (token
+    ids), ``logit_bias`` (pairs of a token id and a number), ``dry_breakers`` (strings), ``loop_scope`` and
+    ``penalty_scope`` (names of parts).
     LzsError if the file cannot be read; ValueError, with the place, for values that are not valid.
     """
     if not isinstance(source, str | Path):
@@ -264,8 +267,8 @@ def read_grid(source: str | Path) -> Grid:
             before = settings.setdefault(setting.name, setting)
             if before.kind != setting.kind:
                 raise ArgumentError(
-                    f"{path}: [[setting]] {i} of kind {setting.kind} sets the same as one of kind {before.kind} before "
-                    f"it ({setting.name}): leave one of them out"
+                    f"{path}: [[setting]] {i} of kind {setting.kind} has the values of an earlier one, of kind "
+                    f"{before.kind} ({setting.name}): leave one of them out"
                 )
     seeds = data.get("seeds", [1])
     if not isinstance(seeds, list) or not seeds:
@@ -318,10 +321,10 @@ def _expanded(row: Any, place: str) -> list[Setting]:
 
 
 def _told_apart(settings: Sequence[Setting]) -> tuple[Setting, ...]:
-    """Return the settings with kinds under which equal kind and strength mean equal penalties.
+    """Return the settings with changed kinds, so that settings of equal kind and strength have equal penalties.
 
-    Results add up the figures of settings with the same kind and strength. Such settings may differ only in how they
-    draw. So any other difference becomes part of the kind: "lz-lz_window=512" beside "lz".
+    Results add up the figures of settings of the same kind and strength. These settings may differ only in temperature,
+    truncation and tie-breaking. Any other difference becomes part of the kind, as in "lz-lz_window=512".
     """
     groups: dict[tuple[str, float], list[dict[str, Any]]] = {}
     for setting in settings:
@@ -337,7 +340,7 @@ def _told_apart(settings: Sequence[Setting]) -> tuple[Setting, ...]:
 
 
 def _treatment(setting: Setting) -> dict[str, Any]:
-    """Return every field of a setting except temperature, truncation and pick, written as in the setting's name."""
+    """Return every field of a setting except temperature, truncation and ties, written as in the setting's name."""
     drawn = {"temperature", *SAMPLING_FIELDS}
     penalties = {name: str(getattr(setting.params, name)) for name in _PARAMS if name not in drawn}
     breakers = "" if setting.dry_breakers is None else str(list(setting.dry_breakers))
@@ -364,12 +367,12 @@ def _setting(
     chosen: Mapping[str, Any],
     breakers: tuple[str, ...] | None = None,
 ) -> Setting:
-    """Return a setting whose name lists everything that it sets. Settings with the same name are equal.
+    """Return a setting whose name lists all its values that are not the default. Equal names mean equal settings.
 
     ``strength``: None means the strength of the first penalty that is on, or 0 if no penalty is on.
     """
     if "structure" in chosen:
-        raise ArgumentError("structure has no effect, since texts of an evaluation have no grammar: leave it out")
+        raise ArgumentError("structure has no effect, because texts of an evaluation have no grammar: leave it out")
     params = Params(**{"temperature": 0.0, **{name: value for name, value in chosen.items() if name not in _LOOPS}})
     if strength is None:
         strength = next((float(getattr(params, each.strength)) for each in PENALTIES if each.is_on(params)), 0.0)

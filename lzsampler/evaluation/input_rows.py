@@ -15,10 +15,10 @@ _BY_LINE = re.compile(r"(tasks|prompts):\d+")  # the id of a row that has no id 
 def read_rows(
     files: Mapping[str, str | Path | None], limit: int | None, *, allow_code: bool = False
 ) -> tuple[dict[str, Task], dict[str, list[BadRow]]]:
-    """Return the rows of files by id, and the bad rows by the file's role, which is its key in ``files``.
+    """Return (id -> row, role -> bad rows). ``files``: role -> file, with the roles "tasks" and "prompts".
 
     ``limit`` as in `spread`, ``allow_code`` as in `read_tasks`. ArgumentError if a file has no row, and if two rows
-    have the same id; LzsError for files.
+    have the same id. LzsError if a file cannot be read.
     """
     rows: dict[str, Task] = {}
     bad: dict[str, list[BadRow]] = {}
@@ -39,10 +39,10 @@ def read_rows(
 
 
 def known(rows: Iterable[Task], before: Mapping[str, str]) -> dict[str, Task]:
-    """Return rows by the ids that a folder uses for them; ``before``: its `RunFolder.rows`.
+    """Return id -> row, with the ids that a work folder uses. ``before``: the `RunFolder.rows` of the folder.
 
-    If a row has no id in its file, its line names it. The line changes if an earlier line is removed. So the row keeps
-    the id that the folder has for the same prompt. A new row gets an id that no other row has or had.
+    A row without an id in its file is named by its line number, which changes if an earlier line is removed. Such a row
+    keeps the id that the folder has for the same prompt. A new row gets an id that no other row has or had.
     """
     given = list(rows)
     digests = {task.id: digest(task.prompt) for task in given}

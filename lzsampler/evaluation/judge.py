@@ -1,7 +1,7 @@
 """`Judge`: a model that is asked whether a text is degenerate.
 
 The paper counts a text as degenerate if a rule finds a loop and a judge, GPT-4o, confirms it (arXiv 2504.20131, section
-4.1). Here any GGUF model can be the judge. Its verdict is reported beside the rule's and never replaces it.
+4.1). Here any GGUF model can be the judge. The verdicts of the judge and of the rule are reported side by side.
 """
 
 from collections import deque
@@ -23,10 +23,10 @@ from .run_folder import JUDGED, TRANSCRIPTS, Key, RunFolder, sha256
 if TYPE_CHECKING:
     from ..decoding.many import Request
 
-N_CTX = 1024  # tokens of a question with its text: room for many copies of all but the longest loops
-_LEAST_ROOM = 64  # tokens of a text
-_CHARACTERS_A_TOKEN = 16  # more than any text has on average; only this many characters per token are tokenized
-_MARK = "\ufdd0"  # stands for the text while the template is filled in; Unicode never assigns this character
+N_CTX = 1024  # tokens for the question and the text: enough for many copies of all but the longest loops
+_LEAST_ROOM = 64  # least number of tokens for the text
+_CHARACTERS_A_TOKEN = 16  # more than the average of any text; longer texts are cut before they are tokenized
+_MARK = "\ufdd0"  # placeholder of the text while the template is filled in; Unicode never assigns this character
 _QUESTION = """Between the lines of dashes is the end of a text that a language model wrote. Is the text degenerate: \
 does it end by repeating the same words, line or passage over and over?
 
@@ -40,17 +40,18 @@ _THINK, _END_THINK = "<think>", "\n\n</think>\n\n"
 
 
 class Judge:
-    """A GGUF model as a judge. ``n_ctx``: tokens of a question with its text; None is 1024, or the model's if less.
+    """A GGUF model that says whether texts are degenerate. ``n_ctx``: context for the question and a text, in tokens.
 
-    The model gets the end of a text, as many tokens as fit. The text is first cut to 16 characters for each token that
-    fits, so that a huge text costs no more. The text is tokenized separately, so that names of control tokens in the
-    text are plain text. The question is asked through the model's chat template, with an empty thought if the template
-    has thoughts. Without a template, the question is a text to continue. The verdict comes from the probabilities of
-    the next token: it compares all tokens that read yes with all tokens that read no, in upper or lower case, with any
-    white space around. Nothing is drawn.
+    If ``n_ctx`` is None, it is 1024, or the context with which the model was trained if this is smaller. The model gets
+    as many tokens of the text's end as fit. The text is first cut to 16 characters for each token that fits, so that a
+    huge text costs no more. The text is tokenized separately, so that names of control tokens in the text are plain
+    text. The question is asked through the model's chat template, with empty reasoning if the template supports
+    reasoning. Without a template, the question is a text to continue. The verdict comes from the probabilities of the
+    next token. It compares all tokens for yes with all tokens for no, in upper or lower case and with any white space
+    around. No token is chosen at random.
 
-    Raises as `Model`; LzsError if no token of the model reads yes or no, if its template changes the text, or if there
-    is no room for 64 tokens of a text. Use a judge in a ``with`` block, or `close` it.
+    Errors as for `Model`. LzsError if the model has no token for yes or no, if its template changes the text, or if 64
+    tokens of a text do not fit. Use a judge in a ``with`` block, or `close` it.
     """
 
     def __init__(self, path: str | Path, *, n_ctx: int | None = None, n_threads: int | None = None) -> None:
@@ -68,7 +69,7 @@ class Judge:
             if self._room < _LEAST_ROOM:
                 raise LzsError(
                     f"{self.model.path.name} cannot judge in a context of {self.model.n_ctx} tokens: "
-                    f"it takes {self.model.n_ctx + _LEAST_ROOM - self._room}"
+                    f"it needs {self.model.n_ctx + _LEAST_ROOM - self._room}"
                 )
         except BaseException:
             self.close()
@@ -86,7 +87,7 @@ class Judge:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Everything besides the text that a verdict depends on, ready for JSON."""
+        """What a verdict depends on besides the text, as JSON data."""
         question = blake2b((_QUESTION + _PLAIN).encode("utf-8"), digest_size=8).hexdigest()
         model = self.model
         return {"file": model.path.name, "sha256": sha256(model.path), "n_ctx": model.n_ctx, "question": question}
@@ -99,8 +100,8 @@ class Judge:
         """Yield the verdicts on texts, in their order; texts are read from the iterable as needed.
 
         A text of white space is not shown to the judge: its verdict is (0, 1). If the model has fewer threads than
-        there are cores, several texts are judged side by side. If `generate_many` would then change no generated text,
-        no verdict changes either. LzsError if llama.cpp fails.
+        there are cores, several texts are judged in parallel. This changes a verdict only where `generate_many` would
+        change a generated text. LzsError if llama.cpp fails.
         """
         from ..decoding.many import generate_many, side_by_side
 
@@ -116,7 +117,7 @@ class Judge:
             while at in answers and answers[at].ended:
                 yield answers.pop(at).verdict
                 at += 1
-        yield from (answers[at].verdict for at in sorted(answers))  # empty texts at the end
+        yield from (answers[at].verdict for at in sorted(answers))  # the verdicts on empty texts at the end
 
     def _requests(self, texts: Iterable[str], answers: "dict[int, _Answer]") -> "Iterator[Request]":
         from ..decoding.config import GenerationConfig
@@ -171,8 +172,8 @@ def refuse_another(judge: Judge, folder: RunFolder) -> None:
 def judge_folder(judge: Judge, folder: RunFolder, *, on_text: Callable[[int, int], object] | None = None) -> None:
     """Judge the texts of a folder that have no verdict yet; append each verdict to judge.jsonl at once.
 
-    ``on_text`` is called with (done, all) after each text. Raises as `refuse_another`, and LzsError for files and the
-    model.
+    ``on_text`` is called with (done, all) after each text. Errors as for `refuse_another`; LzsError if a file or the
+    model fails.
     """
     from ..decoding.transcript import TranscriptFile
 
@@ -200,7 +201,7 @@ def judge_folder(judge: Judge, folder: RunFolder, *, on_text: Callable[[int, int
 
 
 class _Answer:
-    """Replaces a sampler, and reads the verdict from the logits after the question."""
+    """A substitute for a sampler, which reads the verdict from the logits after the question."""
 
     def __init__(self, yes: npt.NDArray[np.intp], no: npt.NDArray[np.intp]) -> None:
         self._yes, self._no = yes, no

@@ -62,7 +62,7 @@ class Judged:
 
 
 def read_judged(folder: RunFolder, looping: Mapping[Key, bool]) -> Judged | None:
-    """Return how well the verdicts in a folder agree with the rule. ``looping``: the rule's result for each text.
+    """Return how well the verdicts in a folder agree with the exact rule. ``looping``: the rule's results.
 
     None if there are no verdicts.
     """
@@ -78,7 +78,7 @@ def read_judged(folder: RunFolder, looping: Mapping[Key, bool]) -> Judged | None
 
 
 def verdict_of(row: Mapping[str, Any]) -> Verdict | None:
-    """Return the verdict of a line; None if the line is damaged."""
+    """Return the verdict in a line of judge.jsonl; None if the line is damaged."""
     try:
         _ = row["text"], row["judge"]["file"]
         return Verdict(float(row["degenerate"]), float(row["answered"]))

@@ -13,14 +13,15 @@ from .counts import Outcome
 class Paired:
     """Texts with a penalty, each paired with its partner: the text without a penalty of the same prompt and seed.
 
-    Text and partner draw in the same way. ``looping_none``: partners that loop. ``newly``: pairs in which only the text
-    loops. ``cured``: pairs in which only the partner loops. ``loop_p``: McNemar's exact test, two-sided.
-    ``loop_difference``: the loop rate of the texts minus the loop rate of the partners, -1..1. ``answered``: pairs that
-    answer a task. ``gained``: answered pairs in which only the text is right. ``lost``: answered pairs in which only
-    the partner is right. ``accuracy_p`` and ``accuracy_difference``: as for loops, but for right answers; the
-    difference is None without tasks. Intervals are the 95 % intervals of `paired_difference`, with the prompts as
-    clusters. ``stuck``: answered pairs whose partner loops. ``stuck_right_none``: stuck pairs whose partner is right.
-    ``stuck_right``: stuck pairs whose text is right.
+    A text and its partner have the same temperature and truncation. ``looping_none``: partners that loop. ``newly``:
+    pairs in which only the text loops. ``cured``: pairs in which only the partner loops. ``loop_p``: McNemar's exact
+    test, two-sided. ``loop_difference``: the loop rate of the texts minus the loop rate of the partners, -1..1.
+    ``answered``: pairs whose answers were compared. ``gained``: answered pairs in which only the text is correct.
+    ``lost``: answered pairs in which only the partner is correct. ``accuracy_p`` and ``accuracy_difference``: as for
+    loops, but for correct answers; the difference is None without tasks. Intervals are the 95 % intervals of
+    `paired_difference`, with the prompts as clusters. ``stuck``: answered pairs whose partner loops.
+    ``stuck_right_none``: pairs in ``stuck`` whose partner is correct. ``stuck_right``: pairs in ``stuck`` whose text is
+    correct.
     """
 
     pairs: int

@@ -1,4 +1,4 @@
-"""`Results` of an evaluation: rates with intervals, comparisons with no penalty, and wasted tokens."""
+"""`Results` of an evaluation: rates with intervals, wasted tokens, and comparisons with texts without a penalty."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, fields
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..decoding.draft import Speculated
 
 NONE = "none"  # the kind without a penalty, with which the other kinds are compared
-_LISTED = 20  # the most values that a message names
+_LISTED = 20  # largest number of values that a message names
 
 
 class Spread(NamedTuple):
@@ -40,13 +40,13 @@ class Spread(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """How good a strength of a kind is, on the texts that have a partner without a penalty. The smallest is the best.
+    """The rank of a strength of a penalty, from the texts that have a partner (`Paired`). The smallest rank is best.
 
     ``alone``: whether no text has a partner. The other fields then cover all texts of the strength. ``lost``: the
     accuracy that the penalty loses; 0 unless the whole interval of the difference is below 0. ``left``: the number of
     texts that loop, divided by the number of partners that loop. If no partner loops, ``left`` is 1 plus the number of
-    texts that loop. If ``alone`` is true, ``left`` is the loop rate. ``cost``: the accuracy that the penalty loses, by
-    chance or not. If ``alone`` is true, ``cost`` is minus the accuracy. Without tasks, ``cost`` is 0.
+    texts that loop. If ``alone`` is true, ``left`` is the loop rate. ``cost``: the accuracy that the penalty loses,
+    significant or not. If ``alone`` is true, ``cost`` is minus the accuracy. Without tasks, ``cost`` is 0.
     """
 
     alone: bool
@@ -61,8 +61,7 @@ class Tradeoff:
 
     ``name``, ``kind``, ``strength`` and ``settings`` as in `Charge`. ``cost``: extra nats per token on reference texts.
     ``stopped``: 1 - a / b, where a texts loop with the penalties, and b texts loop without a penalty. It is at most 1,
-    and negative if a > b. ``best``: whether no other penalties stop more loops for at most this cost, or at least as
-    many loops for less.
+    and negative if a > b. ``best``: whether the penalties are on the Pareto front (`front`).
     """
 
     name: str
@@ -91,18 +90,18 @@ class Failed:
 
 @dataclass(frozen=True)
 class Results:
-    """The results of a run.
+    """The results of a run of `evaluate`.
 
     ``outcomes``: the outcome of each text, in the order of transcripts.jsonl. ``failed``: the texts that failed, each
-    with its reason. ``model``: the name of the model's file. ``bad``: by file, rows that could not be read as tasks,
-    and damaged transcripts. ``samples``: at most `LOOPING_SAMPLES` looping texts and `OTHER_SAMPLES` others. Of the
-    looping texts of each setting, ``samples`` has the texts that waste the most tokens. ``judged``: how well a judge
-    agrees with the rule; None without a judge. ``costs``: the costs of the penalties on reference texts; None if they
-    were not measured. ``expected``: the number of texts of the finished run; None in folders of older versions.
+    with its reason. ``model``: the name of the model's file. ``bad``: for each file, the rows that could not be read as
+    tasks, or the damaged transcripts. ``samples``: at most `LOOPING_SAMPLES` looping texts and `OTHER_SAMPLES` others.
+    Of the looping texts of each setting, ``samples`` has the texts that waste the most tokens. ``judged``: how well a
+    judge agrees with the audit; None without a judge. ``costs``: the costs of the penalties on reference texts; None if
+    they were not measured. ``expected``: the number of texts of the finished run; None in folders of older versions.
     ``unscored``: if the run is unfinished, the number of reference texts of ``--texts``. It is 0 if the run is
-    finished, or does not measure costs. ``speculated``: the figures of the draft over the texts that `evaluate` has
-    just written. It is None without a draft, or if the results were read from a folder. results.json omits it, since it
-    differs in every run.
+    finished, or does not measure costs. ``speculated``: the draft's statistics for the texts that `evaluate` has just
+    written; None without a draft, or if the results were read from a folder. results.json omits ``speculated``, since
+    it differs in every run.
     """
 
     grid: Grid
@@ -119,13 +118,13 @@ class Results:
 
     @property
     def missing(self) -> int:
-        """How many texts have neither been written nor failed; 0 if ``expected`` is unknown."""
+        """Number of texts that are neither written nor failed; 0 if ``expected`` is None."""
         failed = sum(not each.written for each in self.failed)
         return max(0, (self.expected or 0) - len(self.outcomes) - failed)
 
     @property
     def failure(self) -> str:
-        """How many texts failed, and why the first one did, in one line; "" if none failed."""
+        """One line with the number of failed texts and the reason of the first failure; "" if no text failed."""
         if not self.failed:
             return ""
         first, n = self.failed[0], counted(len(self.failed), "text")
@@ -134,7 +133,7 @@ class Results:
 
     @classmethod
     def read(cls, folder: str | Path) -> "Results":
-        """Return the results so far from a work folder of `evaluate`, even while a run is using it.
+        """Return the results so far from a work folder of `evaluate`, even while a run is writing to the folder.
 
         LzsError if ``folder`` is not a work folder of `evaluate`.
         """
@@ -196,7 +195,7 @@ class Results:
 
     @cached_property
     def _cells(self) -> dict[str, dict[tuple[str, int], Counts]]:
-        """Counts by the name of the setting, and then by the kind of task and the seed."""
+        """Name of a setting -> (kind of task, seed) -> counts."""
         cells: dict[str, dict[tuple[str, int], Counts]] = {}
         for outcome in self.outcomes:
             of_setting = cells.setdefault(outcome.setting, {})
@@ -228,7 +227,7 @@ class Results:
         return tuple(sorted({setting.params.temperature for setting in self.grid.settings}))
 
     def strengths(self, kind: str) -> tuple[float, ...]:
-        """Return the strengths of a kind, in ascending order."""
+        """Return the strengths of the settings of a kind, in ascending order."""
         return tuple(sorted({setting.strength for setting in self.settings(kind=kind)}))
 
     def settings(
@@ -262,10 +261,10 @@ class Results:
         return found
 
     def counts(self, *, task: str | None = None, **which: Any) -> Counts:
-        """Return the counts of the texts of some settings. ``which``: the arguments of `settings`, which selects them.
+        """Return the counts of the texts of some settings. ``which``: the arguments of `settings`.
 
-        ``task``: a kind of task; only its texts count. None counts all texts. ArgumentError if no text of the results
-        has this kind of task.
+        ``task``: the kind of task whose texts count; None counts all texts. ArgumentError if no text of the results has
+        this kind of task.
         """
         self._check_task(task)
         total = Counts()
@@ -304,7 +303,7 @@ class Results:
     def first_loops(self, **which: Any) -> FirstLoop:
         """Return where first loops begin in the texts of some settings. ``which``: the arguments of `settings`.
 
-        If a text loops at an unknown place, the text is left out.
+        If a text loops at an unknown position, the text is left out.
         """
         texts = [text for setting in self.settings(**which) for text in self._by_setting.get(setting.name, ())]
         return first_loop(
@@ -316,7 +315,7 @@ class Results:
     # ---- comparisons ----
 
     def against(self, setting: Setting) -> Setting | None:
-        """Return the setting of kind "none" that draws like ``setting``.
+        """Return the setting of kind "none" with the same temperature and truncation as ``setting``.
 
         None if the grid has no such setting, or if ``setting`` itself is of kind "none".
         """
@@ -356,12 +355,12 @@ class Results:
 
     @cached_property
     def comparisons(self) -> dict[str, Paired]:
-        """For each setting, by name, its comparison with no penalty. Settings without a partner are missing."""
+        """Name of a setting -> comparison of its texts with their partners. Settings without a partner are missing."""
         made = ((setting.name, self.compare(name=setting.name)) for setting in self.grid.settings)
         return {name: paired for name, paired in made if paired is not None}
 
     def standing(self, kind: str, strength: float) -> Standing:
-        """Return how good a strength of a kind is, over all settings with a partner without a penalty (`against`)."""
+        """Return the rank of a strength of a kind, from all settings that have a partner (`against`)."""
         which: dict[str, Any] = {"kind": kind, "strength": strength}
         compared = self.compare(**which)
         if compared is None:
@@ -374,18 +373,18 @@ class Results:
 
     @cached_property
     def chosen(self) -> dict[str, float]:
-        """The best strength of each kind (`standing`), over all temperatures. Of equally good strengths, the weakest.
+        """Kind -> its best strength (`standing`) over all temperatures. Of equally good strengths, the weakest counts.
 
-        The choice and the figures use the same texts, so the figures are somewhat too good.
+        The figures of the best strengths are somewhat too good, because the same texts decide which strength is best.
         """
         return {kind: min(self.strengths(kind), key=lambda s: (self.standing(kind, s), s)) for kind in self.kinds}
 
     @cached_property
     def best(self) -> str | None:
-        """The kind whose chosen strength is the best (`standing`). Of equally good kinds, the first.
+        """The kind whose chosen strength is the best (`standing`). Of equally good kinds, the first counts.
 
-        The cost on reference texts, if measured, decides before `Standing.cost`. None if there is no text with a
-        penalty.
+        If the cost on reference texts was measured, it is compared before `Standing.cost`. None if there is no text
+        with a penalty.
         """
         paid = (
             {}
@@ -405,7 +404,7 @@ class Results:
 
     @cached_property
     def tradeoffs(self) -> "tuple[Tradeoff, ...]":
-        """For each penalty, the loops that it stops and its cost. Empty without costs, or if no partner loops.
+        """The `Tradeoff` of each penalty. Empty if costs were not measured, or if no text without a penalty loops.
 
         Penalties with an infinite cost are missing. Settings without a partner (`against`) do not count.
         """
@@ -414,7 +413,7 @@ class Results:
         found = []
         for charge in self.costs.charges:
             pairs = [(name, self._partner(name)) for name in charge.settings]
-            before, loops = 0, 0.0  # looping texts without and with the penalty, scaled to the partner's texts
+            before, loops = 0, 0.0  # looping texts; ``loops`` is scaled to the number of the partners' texts
             for name, none in pairs:
                 if none is not None:
                     without = self.counts(name=none)
@@ -430,7 +429,7 @@ class Results:
         )
 
     def _partner(self, name: str) -> str | None:
-        """Return the name of the setting without a penalty that draws like ``name``; ``name`` if it has no penalty."""
+        """Return the name of the partner of a setting (`against`). A setting without a penalty is its own partner."""
         (setting,) = self.settings(name=name)
         none = setting if setting.kind == NONE else self.against(setting)
         return None if none is None else none.name
@@ -455,7 +454,7 @@ class Results:
         return pandas.DataFrame.from_records(rows, columns=columns)
 
     def to_json(self) -> dict[str, Any]:
-        """Return results.json, ready for json.dumps. It is the same for two runs of one grid."""
+        """Return results.json, ready for json.dumps. Two runs of one grid give equal data."""
         return {
             "version": VERSION,
             "lzsampler": __version__,
@@ -516,6 +515,6 @@ def _json(compared: Paired | None) -> dict[str, Any] | None:
 
 
 def _draws(setting: Setting) -> tuple[object, ...]:
-    """Return the parameters by which a setting draws after its penalties. A setting and its partner have the same."""
+    """Return the temperature and truncation of a setting, which its partner has too (`Results.against`)."""
     p = setting.params
     return p.temperature, p.temperature_last, p.top_k, p.top_p, p.min_p, p.ties

@@ -1,9 +1,9 @@
 """Named sets of reference texts: some come with the package, the others are generated from a fixed seed.
 
-Generated texts repeat themselves legitimately. Their words and numbers are drawn, so no text is predictable and none is
-a loop. The shipped texts are passages of public-domain books, pieces of npm packages under CC0 1.0, and lzsampler's own
-code; bench/everyday/right_sets.py wrote them to right_texts.jsonl. The texts of a set never change, so figures of
-different models and versions are for the same texts.
+Generated texts repeat themselves legitimately. Except in the set "equal", their words and numbers are random, so no
+text is predictable and none is a loop. The shipped texts are passages of public-domain books, pieces of npm packages
+under CC0 1.0, and lzsampler's own code; bench/everyday/right_sets.py wrote them to right_texts.jsonl. The texts of a
+set never change, so figures of different models and versions can be compared.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 SHIPPED = Path(__file__).with_suffix(".jsonl")
 _SEED = 20131
-_EACH = 2  # generated texts of each kind
+_EACH = 2  # number of generated texts of each kind
 _LIBRARIES = (
     "zlib curl openssl pcre sqlite ssh lua jpeg png tiff xml yaml json mbedtls gnutls ncurses readline bzip2 lzma zstd "
     "brotli nghttp2 cares idn psl krb5 ldap rtmp gsasl boost eigen gtest fmt spdlog absl protobuf grpc thrift avro "
@@ -26,14 +26,14 @@ _SURNAMES = "Abbott Baker Carter Dixon Ellis Foster Grant Hughes Irving Jarvis K
 _FIRST_NAMES = "Anna Ben Clara David Emma Frank Grace Henry Ida James Kate Leo Mary Noah Olive Peter"
 _GOODS = "bread butter cheese eggs flour honey jam milk oats onions pears pepper rice salt soap sugar tea tomatoes"
 _COLOURS = "black blue brown green grey red white yellow"
-_EQUAL = (  # a value, how many of it, the text before, between and after the values, and the question
+_EQUAL = (  # (value, number of copies, text before the values, text between values, text after them, question)
     ("false", 40, "[", ", ", "]", "List the results of {} light switches. All of them are off. Answer false for each."),
     ("true", 36, "[", ", ", "]", "List the results of {} light switches. All of them are on. Answer true for each."),
     ("ok", 30, '["', '", "', '"]', 'Give the status of {} machines as a JSON array of "ok" or "error". All are ok.'),
     ("0", 40, "[", ", ", "]",
      "Give the number of errors of {} runs as a JSON array. There was no error: write 0 for each."),
 )  # fmt: skip
-_MANY = (100, 200, 400)  # how many equal values the longer arrays have
+_MANY = (100, 200, 400)  # numbers of copies in the longer arrays
 
 
 class SetText(NamedTuple):
@@ -160,7 +160,7 @@ def _forms() -> Iterator[SetText]:
 
 
 def _equal() -> Iterator[SetText]:
-    """Yield arrays of equal values. Each answers a question that asks for exactly so many values."""
+    """Yield arrays of equal values. The question of each array asks for exactly this number of values."""
     for value, few, start, between, end, question in _EQUAL:
         for count in (few, *_MANY):
             yield SetText(value, start + between.join([value] * count) + end, question.format(count))
@@ -190,7 +190,7 @@ def _ticked(rng: random.Random) -> str:
     return rng.choice(["[x] yes [ ] no", "[ ] yes [x] no"])
 
 
-ALL = "all"  # stands for every set
+ALL = "all"  # the name that means every set
 SETS: dict[str, Callable[[], Iterator[SetText]]] = {
     **{name: partial(_from_file, name) for name in ("prose", "code", "json", "markdown")},
     "lists": _lists,

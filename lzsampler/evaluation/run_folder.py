@@ -1,6 +1,6 @@
 """`RunFolder`: the files of an evaluation so far. `evaluate` continues them, and `Results` reads them.
 
-`run.json` holds the request. `transcripts.jsonl` (docs/transcript.md, with an ``eval`` key) and `timings.jsonl` get a
+`run.json` describes the run. `transcripts.jsonl` (docs/transcript.md, with an ``eval`` key) and `timings.jsonl` get a
 line when a text ends. `failed.jsonl` gets a line when a text fails, `judge.jsonl` when a text is judged, and
 `costs.jsonl` when a reference text is scored. Timings have their own file because they differ in every run.
 """
@@ -19,7 +19,7 @@ from ..errors import ArgumentError, LzsError
 from ..util.files import LOCKS, UNFINISHED, replacing
 from ..util.typed import of
 
-VERSION = 1  # of run.json and results.json
+VERSION = 1  # version of the formats of run.json and results.json
 RUN, TRANSCRIPTS, TIMINGS, JUDGED = "run.json", "transcripts.jsonl", "timings.jsonl", "judge.jsonl"
 COSTS, FAILED = "costs.jsonl", "failed.jsonl"
 _FILES = frozenset((".html", ".json", ".jsonl", ".csv", ".parquet", ".sarif"))  # suffixes refused in a folder's name
@@ -36,7 +36,7 @@ Key = tuple[str, str, int]
 
 
 class Line(NamedTuple):
-    """A line of a file. ``number``: from 1. ``key`` and ``row``: None if the line is damaged."""
+    """A line of a file. ``number``: its number, from 1. ``key`` and ``row``: None if the line is damaged."""
 
     number: int
     data: bytes
@@ -74,7 +74,7 @@ class RunFolder:
         """Claim a locked folder for a run. With ``resume``, the folder may already hold this run.
 
         If the folder holds a different run, ValueError names the differences. If ValueError or LzsError ends the block
-        of a new run before it has a text, the run's files are removed.
+        of a new run before the run has a text, the run's files are removed.
         """
         new = not (self.path / RUN).exists()
         self._claim(manifest, resume=resume)
@@ -95,8 +95,8 @@ class RunFolder:
             )
         if not self.path.exists() and self.path.suffix.lower() in _FILES:
             raise ArgumentError(
-                f"{self.path} would be a folder, though its name ends like that of a file: give another folder as out= "
-                "(it will have report.html and results.json)"
+                f"{self.path} would be a folder, but its name ends like the name of a file: give "
+                "another folder as out= (it will have report.html and results.json)"
             )
         if exists or not self.path.exists():
             return
@@ -117,15 +117,18 @@ class RunFolder:
         return found
 
     def rows(self) -> dict[str, str]:
-        """Return the ids of all rows that the folder knows, in the order of their numbers, with their `digest`.
+        """Return id -> `digest` for all rows that runs of this folder have had so far, in the order of their numbers.
 
-        A new folder knows no rows, nor does a folder of an older version.
+        The result is empty for a new folder, and for a folder of an older version.
         """
         found = self.manifest().get("rows") if (self.path / RUN).exists() else {}
         return {str(name): str(seen) for name, seen in found.items()} if isinstance(found, dict) else {}
 
     def is_current(self) -> Callable[[Line], bool]:
-        """Return a function of a transcript's line: whether its row is in use and still has the transcript's prompt."""
+        """Return a function that says whether the row of a line is in use and still has the prompt of the line.
+
+        The function's argument is a line of transcripts.jsonl.
+        """
         manifest = self.manifest()
         rows, used = manifest.get("rows"), manifest.get("used")
         if not isinstance(rows, dict) or not isinstance(used, list):
@@ -136,7 +139,7 @@ class RunFolder:
     def lines(self, name: str) -> Iterator[Line]:
         """Yield the complete lines of a file, in the order they were written; nothing if there is no file.
 
-        If the last line has no line end, it is still being written, or a killed process left it. It is not yielded.
+        A last line without a line end is incomplete: a process is still writing it, or was killed.
         """
         file = self.path / name
         if not file.exists():
@@ -152,8 +155,8 @@ class RunFolder:
     def sort(self, name: str, keys: Iterable[Key]) -> None:
         """Sort the lines of a file by key, so that two runs give the same file.
 
-        If several lines have the same key, only the last line is kept. Lines with keys outside ``keys`` follow at the
-        end: texts of rows that this run leaves out, but a later run may use.
+        If several lines have the same key, only the last line is kept. Lines with keys outside ``keys`` come last. A
+        later run may use their texts.
         """
         file = self.path / name
         if not file.exists():
@@ -173,12 +176,12 @@ class RunFolder:
                 out.write(unsorted.read(size))
 
     def write(self, name: str, value: Mapping[str, Any]) -> None:
-        """Write a JSON file, whole or not at all."""
+        """Write a JSON file. If the write fails, the former file stays unchanged."""
         with replacing(self.path / name) as out:
             out.write((json.dumps(value, indent=1) + "\n").encode("utf-8"))
 
     def _cut_rest(self, file: Path) -> None:
-        """Remove an incomplete last line, since the next line would be appended to it."""
+        """Remove an incomplete last line, because the next line would be appended to it."""
         if not file.exists():
             return
         try:
@@ -233,7 +236,7 @@ def sha256(path: Path) -> str:
 
 def _line(number: int, data: bytes) -> Line:
     try:
-        row = json.loads(data.decode("utf-8"))  # decoded first, since json.loads would also take UTF-16
+        row = json.loads(data.decode("utf-8"))  # decoded first, because json.loads would also take UTF-16
         ours = row.get("eval", row)  # a row of timings has the key at its top level
         if ours is not row:
             _check_transcript(row)

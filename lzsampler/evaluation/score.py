@@ -1,4 +1,4 @@
-"""`score`: whether a text is right, with a time limit. The comparison may be the user's code, and may never end."""
+"""`score`: compares a text with the correct answer. A time limit is needed, because the user's code may never end."""
 
 import signal
 import threading
@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from ..errors import LzsError
 from .scoring import comparison
 
-PATIENCE = 10.0  # the most seconds that a comparison may take
+PATIENCE = 10.0  # maximum time of a comparison, in seconds
 
 
 class _TooLong(BaseException):
-    """The time is over. This is not an Exception, since the user's code may catch any Exception."""
+    """Raised when the time is over. This is not an Exception, because the user's code may catch any Exception."""
 
 
 def score(compare: str, content: str, answer: str) -> bool:
-    """Return whether a text has the answer. ``compare``: the name, as in `comparison`.
+    """Return whether a text has the correct answer. ``compare``: the name of the comparison, as in `comparison`.
 
     LzsError if the comparison raises, ends the process, returns neither true nor false, or takes longer than
     `PATIENCE`. The time limit works only in the main thread, and not on Windows.
@@ -40,7 +40,7 @@ def score(compare: str, content: str, answer: str) -> bool:
 
 @contextmanager
 def _in_time() -> Iterator[None]:
-    """Raise `_TooLong` in the block after `PATIENCE`, then every second. Without such signals, do nothing."""
+    """Raise `_TooLong` in the block after `PATIENCE`, then every second. Without timer signals, do nothing."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
@@ -54,6 +54,6 @@ def _in_time() -> Iterator[None]:
         try:
             yield
         finally:
-            signal.setitimer(signal.ITIMER_REAL, *timer)  # restores the application's timer, later by the time spent
+            signal.setitimer(signal.ITIMER_REAL, *timer)  # restore the application's timer, delayed by the block's time
     finally:
         signal.signal(signal.SIGALRM, handler)

@@ -1,6 +1,6 @@
-"""Comparisons: whether a text has the answer of a task.
+"""Comparisons: functions that say whether a text has the correct answer of a task.
 
-A comparison is a function of (content, answer) to bool; ``content`` is a text without its reasoning.
+A comparison is a function of (content, answer) to bool. ``content`` is a text without its reasoning.
 """
 
 import importlib
@@ -14,18 +14,18 @@ from ..errors import ArgumentError, LzsError
 
 Compare = Callable[[str, str], bool]
 
-_LONGEST = 400  # the most characters of a number, and decimal places of its exponent; no answer is longer
+_LONGEST = 400  # maximum number of characters of a number, and maximum decimal exponent; answers are smaller
 _DECIMAL = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?|\.\d+"
 _OVER, _UNDER = rf"\{{\s*(?P<over>[-+−]?(?:{_DECIMAL}))\s*\}}", rf"\{{\s*(?P<under>{_DECIMAL})\s*\}}"
 _FRACTION = rf"\\[dt]?frac\s*(?:{_OVER}\s*{_UNDER}|(?P<digits>\d\d))"
 _NUMBER = re.compile(
     rf"(?:(?<!\w)(?P<sign>[-+−]))?\\?\$?(?:{_FRACTION}|(?P<left>{_DECIMAL})(?:\s?/\s?(?P<right>{_DECIMAL}))?)\s?(?:\\?%)?"
 )
-_FORMULA = ((r"\(", r"\)"), (r"\[", r"\]"), ("$", "$"))  # the marks around a formula
+_FORMULA = ((r"\(", r"\)"), (r"\[", r"\]"), ("$", "$"))  # delimiters around a formula
 _BRACE = re.compile(r"\\boxed\s*\{|\\[{}]|[{}]")
-_BEFORE_LETTER = r"[\s:*_(\[\"'$\\]*"  # a single class: two in a row would backtrack on long stretches
+_BEFORE_LETTER = r"[\s:*_(\[\"'$\\]*"  # one character class, because two in a row would backtrack
 _STATED = re.compile(r"(?i)\b(?:answer|total|sum|result)\b[\s*_]*(?:is|:|=)[\s:*_(\[\"'=]*")
-_BETWEEN = r"(?:[\W_])+(?:\d+[.):]\s+)?"  # between the parts of a sequence
+_BETWEEN = r"(?:[\W_])+(?:\d+[.):]\s+)?"  # what may stand between two parts of a sequence
 # The strongest pattern comes first: "the answer is B" counts before "option A", wherever they are.
 _CHOICES = (
     re.compile(rf"(?i:answer)[\s*_]*(?i:is|:|=){_BEFORE_LETTER}(?:(?i:choice|option){_BEFORE_LETTER})?([A-Z])\b"),
@@ -62,7 +62,7 @@ def number(content: str, answer: str) -> bool:
 
 
 def stated(content: str, answer: str) -> bool:
-    r"""Return whether the number that the text states as its answer is right, for texts that continue after it.
+    r"""Return whether the number that the text states as its answer is correct. The text may go on after the answer.
 
     If the text has a ``\boxed{}`` or ``####``, the number is found as by `number`. If not, it is the first number after
     the last "answer is", "answer:", "total is" or the like. Without such words, it is the last number of the text. A
@@ -129,9 +129,10 @@ COMPARISONS: dict[str, Compare] = {
 
 
 def comparison(name: str) -> Compare:
-    """Return a comparison by its name or as ``module:function``, a function of (content, answer) to bool.
+    """Return the comparison that ``name`` stands for.
 
-    ArgumentError for an unknown name, and for a function that cannot be imported. `score` guards the call.
+    ``module:function`` names a function of (content, answer) to bool. ArgumentError for an unknown name, and for a
+    function that cannot be imported. `score` guards the call.
     """
     if name in COMPARISONS:
         return COMPARISONS[name]
@@ -146,9 +147,10 @@ def comparison(name: str) -> Compare:
 
 
 def check_answer(name: str, answer: str, *, allow_code: bool = False) -> None:
-    """Raise ValueError, with the reason, if no text can be compared with this answer. Other errors as `comparison`.
+    """Raise ValueError, with the reason, if no text can be compared with this answer. Raises the errors of
+    `comparison`.
 
-    LzsError for ``module:function`` without ``allow_code``. It is raised before any import, since a file of tasks is
+    LzsError for ``module:function`` without ``allow_code``. It is raised before any import, because a file of tasks is
     data, not code.
     """
     if ":" in name and not allow_code:
@@ -179,7 +181,7 @@ def check_answer(name: str, answer: str, *, allow_code: bool = False) -> None:
 
 
 def last_boxed(text: str) -> str | None:
-    r"""Return the inside of the last ``\boxed{}`` of a text whose braces close; None if it has no such box."""
+    r"""Return the content of the last ``\boxed{}`` that has a closing brace; None if the text has no such box."""
     start = end = -1
     opened: list[int] = []  # the start of the content of each open group; -1 if it is not a box
     for brace in _BRACE.finditer(text):
@@ -214,14 +216,14 @@ def _letter(answer: str) -> str | None:
 
 
 def _whole_number(answer: str) -> Fraction | None:
-    """Return the number in an answer; None if the answer is anything else, or has anything beside the number."""
+    """Return the number in an answer; None if the answer contains anything else."""
     boxed = last_boxed(answer)
     found = _NUMBER.fullmatch(_unmarked(answer if boxed is None else boxed).replace("{,}", ","))
     return None if found is None else _value(found)
 
 
 def _unmarked(text: str) -> str:
-    """Return a text without white space around it, a full stop at its end, and the marks of a formula."""
+    """Remove white space around a text, a full stop at its end, and the delimiters of a formula."""
     text = text.strip().removesuffix(".").rstrip()
     for begin, end in _FORMULA:
         if text.startswith(begin) and text.endswith(end) and len(text) >= len(begin) + len(end):

@@ -10,8 +10,8 @@ from ..auditing.records import Audited
 from ..auditing.summary import wasted_tokens
 from .run_folder import Key
 
-LOOPING_SAMPLES, OTHER_SAMPLES = 300, 100  # the most texts to keep for a report
-_OF_A_SETTING = 25  # the most looping texts, and the most other texts, of one setting
+LOOPING_SAMPLES, OTHER_SAMPLES = 300, 100  # maximum numbers of texts in a report
+_OF_A_SETTING = 25  # maximum number of looping texts, and of other texts, from one setting
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,14 @@ class Sample:
     prompt: str
 
 
-_Heap = list[tuple[int, int, Sample]]  # (rank, -line number, text); the line number keeps texts from being compared
+_Heap = list[tuple[int, int, Sample]]  # (rank, -line number, text); line numbers differ, so texts are never compared
 
 
 class Samples:
-    """The texts of a run to show, chosen one at a time, in memory that does not grow with the number of texts."""
+    """Chooses the texts of a run that a report shows. Its memory does not grow with the number of texts."""
 
     def __init__(self) -> None:
-        self._looping: dict[str, _Heap] = {}  # by setting
+        self._looping: dict[str, _Heap] = {}  # name of a setting -> texts
         self._others: dict[str, _Heap] = {}
 
     def add(self, key: Key, audited: Audited, row: Mapping[str, Any]) -> None:
@@ -50,7 +50,7 @@ class Samples:
             heapq.heapreplace(heap, (rank, -audited.number, Sample(audited, _prompt(row))))
 
     def chosen(self) -> tuple[Sample, ...]:
-        """Return looping texts, then others."""
+        """Return the chosen texts, looping texts first."""
         return (*_best(self._looping, LOOPING_SAMPLES), *_best(self._others, OTHER_SAMPLES))
 
 

@@ -1,8 +1,8 @@
 """Tasks: questions with answers that a program can check, and prompts without answers, from JSON Lines.
 
-A row has lzsampler's own form (`messages` or `prompt`, `answer`, `compare`), or the form of GSM8K (`question`, `answer`
-that ends in ``#### 42``), AIME and MATH (`problem`, `answer`) or GPQA (`Question`, `Correct Answer`, `Incorrect Answer
-1` to 3). `scoring` has the comparisons.
+A row has one of four forms. lzsampler's own form has `messages` or `prompt`, `answer` and `compare`. GSM8K has
+`question`, and `answer` that ends in ``#### 42``. AIME and MATH have `problem` and `answer`. GPQA has `Question`,
+`Correct Answer` and `Incorrect Answer 1` to 3. `scoring` has the comparisons.
 """
 
 import json
@@ -25,10 +25,11 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class Task:
-    """One question.
+    """A prompt for the model, with the correct answer if there is one.
 
-    ``kind``: the group of the task in results. ``answer``: None for a prompt without an answer. ``compare``: how the
-    answer is compared: one of `COMPARISONS`, or a function ``module:function``, which `right` imports and calls.
+    ``kind``: the group of the task in results. ``answer``: the correct answer; None for a prompt without an answer.
+    ``compare``: how a text is compared with the answer: one of `COMPARISONS`, or ``module:function``, a function that
+    `right` imports and calls.
     """
 
     id: str
@@ -46,7 +47,7 @@ class Task:
 
 @dataclass(frozen=True)
 class BadRow:
-    """A line that could not be read as a task: ``line`` counts from 1."""
+    """A line that could not be read as a task. ``line``: number of the line, from 1."""
 
     line: int
     reason: str
@@ -55,9 +56,9 @@ class BadRow:
 def read_tasks(path: str | Path, role: str = "", *, allow_code: bool = False) -> tuple[list[Task], list[BadRow]]:
     """Return the tasks of a JSON Lines file, and the lines that could not be read as tasks; empty lines are skipped.
 
-    If a row has no id, its line, from 1, is its id. If a ``role`` is given, the role and a colon come first, as in
-    "tasks:1". A second row with the same id is a bad row. So is a row whose ``compare`` cannot compare its answer.
-    ``allow_code``: import the functions that rows name as ``module:function``.
+    If a row has no id, the number of its line, from 1, is its id. If a ``role`` is given, the role and a colon come
+    first, as in "tasks:1". A row is bad if an earlier row has the same id, or if its ``compare`` cannot compare its
+    answer. ``allow_code``: whether to import the functions that rows name as ``module:function``.
 
     LzsError if the file cannot be read, and for a row that names a function without ``allow_code``.
     """
@@ -128,7 +129,7 @@ def task_of(row: Any, number_of_row: str, role: str = "", *, allow_code: bool = 
 
 
 def _checked(task: Task, allow_code: bool) -> Task:
-    """Check that a task's answer can be compared, before the model runs, and return the task."""
+    """Return the task. ValueError or LzsError if no text can be compared with its answer."""
     if task.answer is not None:
         check_answer(task.compare, task.answer, allow_code=allow_code)
     return task

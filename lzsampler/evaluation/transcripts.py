@@ -39,7 +39,7 @@ def outcome_of(key: Key, row: Mapping[str, Any], audited: Audited, timing: Mappi
 
 
 def audited_text(row: Mapping[str, Any], number: int) -> Audited:
-    """Return a text with the findings of `audit`. The transcript already says whether the text loops."""
+    """Return a text with the findings of `audit`. If the transcript says that the text has no loop, skip the audit."""
     ours, answer = row["eval"], row["messages"][-1]
     texts = (("reasoning", answer.get("reasoning_content") or ""), ("answer", answer["content"]))
     groups = {
@@ -78,7 +78,7 @@ def _first_loop(row: Mapping[str, Any], audited: Audited) -> int | None:
 def _even(tokens_per_character: float) -> Tokenizer:
     """Return a tokenizer that spreads tokens evenly over the text.
 
-    Only the number of tokens is known, but wasted tokens have to be counted.
+    To count wasted tokens, the audit needs their positions, but a transcript has only the number of tokens.
     """
 
     def tokenize(text: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:

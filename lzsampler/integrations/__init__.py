@@ -1,1 +1,1 @@
-"""Logits processors for transformers, vLLM and SGLang, and their shared parts: request settings, history, edits."""
+"""Logits processors for transformers, vLLM and SGLang, and the modules that they share."""

@@ -1,8 +1,7 @@
-"""`LZLogitsProcessor`: the penalties and logit_bias inside transformers' ``generate``. Importing this module loads
-torch.
+"""`LZLogitsProcessor`: the penalties and ``logit_bias`` inside transformers' ``generate``.
 
-Facts about ``generate`` are from transformers 5.23.0. Its `LogitsProcessorList` calls any callable and does not check
-for the class `LogitsProcessor`, so this module does not import transformers.
+Facts about ``generate`` are from transformers 5.23.0. The `LogitsProcessorList` of transformers calls any callable and
+does not check for the class `LogitsProcessor`. So this module imports torch, but not transformers.
 """
 
 from collections.abc import Iterable
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 try:
     import torch
 except ImportError as error:
-    if error.name != "torch":  # torch is installed but broken: show its own message
+    if error.name != "torch":  # torch is installed but broken, so its own message is shown.
         raise MissingExtra(f"torch does not load: {error}") from error
     raise missing("torch and transformers are needed for this", "torch", "transformers") from None
 
@@ -46,22 +45,22 @@ class LZLogitsProcessor:
     """The penalties as a logits processor: ``generate(..., logits_processor=[LZLogitsProcessor()])``.
 
     ``params``: a `Params` that sets only penalties (LZ, DRY, repetition, frequency, presence) and ``logit_bias``.
-    ``penalties``: fields of `Params` as keywords, which replace those of ``params``. Without ``params`` they start from
-    ``PRESETS["default"]`` of `lzsampler.params`, as in `lzsampler.attach`. The other arguments:
+    ``penalties``: fields of `Params` as keywords. They replace fields of ``params``. Without ``params`` they replace
+    fields of ``PRESETS["default"]`` of `lzsampler.params`, as in `lzsampler.attach`. The other arguments:
 
-    - ``tokenizer``: the model's tokenizer. LZ gets its separators from it (`lz_separators`) if you set no others.
-      Without separators LZ makes tables, JSON and code cost more.
-    - ``prompt_length``: the number of tokens of every row before the generated tokens, including left padding. It is
-      for ``history="generated"``. None takes the length of the first input of each ``generate``, see `reset`.
+    - ``tokenizer``: the model's tokenizer. It gives LZ its separators (`lz_separators`), unless you set other
+      separators. Without separators, LZ penalizes tables, JSON and code more.
+    - ``prompt_length``: for ``history="generated"``, number of tokens of every row before the generated tokens,
+      including left padding. None means the length of the first input of each ``generate``, see `reset`.
     - ``pad_token_id``: with ``history="all"``, tokens with this id at the beginning of a row do not count.
     - ``inplace``: edit the scores that `__call__` receives, which saves a copy. ``generate(output_logits=True)`` then
       returns the edited rows, because it returns the same tensor.
 
-    Use a processor for one ``generate`` at a time. ValueError, with the value, for bad arguments and for settings that
-    belong to ``generate`` (temperature, truncation, seed). TypeError for an unknown keyword.
+    Use a processor for one ``generate`` at a time. Bad arguments, and settings that belong to ``generate``
+    (temperature, truncation, seed), raise a ValueError that shows the value. An unknown keyword raises TypeError.
     """
 
-    supports_continuous_batching = False  # continuous batching packs all requests into one row
+    supports_continuous_batching = False  # Continuous batching packs all requests into one row.
 
     def __init__(
         self,
@@ -89,12 +88,14 @@ class LZLogitsProcessor:
         self.reset()
 
     def reset(self) -> None:
-        """Treat the next call as the first one of a ``generate``: its whole input is prompt.
+        """Treat the next call as the first call of a ``generate``, whose whole input is prompt.
 
-        You seldom need this. A call counts as the next step of the same ``generate`` if two conditions hold. First, its
-        input is longer than the prompt. Second, its input without the last token is the input of the last call, or a
-        beginning of it. (Rows may change places, as in a beam search. An input may shrink when ``generate`` refuses
-        drafts.) So a new ``generate`` goes unnoticed only if its prompt meets both conditions: if it is the last text
+        You seldom need this method. A call counts as the next step of the same ``generate`` if two conditions hold.
+        First, its input is longer than the prompt. Second, its input without the last token is the input of the last
+        call, or the beginning of that input. (Rows may change places, as in a beam search. An input may shrink when
+        ``generate`` refuses drafts.)
+
+        So a new ``generate`` goes unnoticed only if its prompt meets both conditions: if the prompt is the last text
         plus one token, or the last prompt plus one token. Everything after the first prompt then counts as generated,
         although one token of it belongs to the new prompt.
         """
@@ -102,14 +103,14 @@ class LZLogitsProcessor:
         self._prompt = 0
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
-        """Apply penalties and ``logit_bias``; return a copy of ``scores``, or ``scores`` itself with ``inplace``.
+        """Return ``scores`` after penalties and ``logit_bias``: the same tensor if ``inplace`` is set, else a copy.
 
         ``input_ids``: int[batch, length], each row a text that begins with its (padded) prompt. ``scores``: [batch,
         n_vocab] of any floating dtype on any device. float32 rows get the same bits as from `Sampler.process`. Rows of
         narrower types are edited in float32 and rounded. Only the scores of tokens in the history and in ``logit_bias``
         are read and written. NaN and infinities stay, except that a bias of -inf forbids its token even if its score is
-        NaN or +inf. If there is nothing to apply, the call returns ``scores`` unchanged. ValueError for other shapes,
-        and for ids in the history that are outside the vocabulary.
+        NaN or +inf. If there is nothing to apply, the call returns ``scores`` unchanged. Raises ValueError for other
+        shapes, and for ids in the history that are outside the vocabulary.
         """
         if input_ids.ndim != 2 or scores.ndim != 2 or len(input_ids) != len(scores):
             raise ArgumentError(
@@ -127,7 +128,7 @@ class LZLogitsProcessor:
         return out
 
     def _sampler_for(self, n_vocab: int) -> Sampler:
-        """Return the sampler that makes the edits: one for all rows, since `_edits` gives it each row's history."""
+        """Return the sampler that makes the edits. All rows share it, because `_edits` gives it each row's history."""
         if self._sampler is None or self._sampler.n_vocab != n_vocab:
             self._sampler = Sampler(n_vocab, replace(fitted(self.params, n_vocab), history="all"))
         return self._sampler
@@ -145,11 +146,11 @@ class LZLogitsProcessor:
         return [row[max(int(real.argmax()) if real.any() else n, near) :] for row, real in zip(ids, text, strict=True)]
 
     def _follow(self, ids: _Tokens) -> int:
-        """Return the length of the prompt: that of all ``ids`` if they do not continue the ids of the last call."""
+        """Return the length of the prompt. If ``ids`` do not continue the ids of the last call, all ids are prompt."""
         n = ids.shape[1]
         if self._last is None or not self._prompt < n <= self._last.shape[1] + 1 or not _rows_in(ids, self._last):
             self._prompt = n
-        self._last = ids.copy()  # a beam search writes into the tensor that it passes
+        self._last = ids.copy()  # A beam search writes into the tensor that it passes.
         return self._prompt
 
     @staticmethod

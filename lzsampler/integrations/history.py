@@ -1,4 +1,4 @@
-"""`Request`: the tokens of one text on a server, and the edits that the C core makes for its next step."""
+"""`Request`: the tokens of one text on a server, and the edits for the text's next step."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,14 +11,14 @@ from ..params import Params
 from ..sampler import Sampler
 from .tokenizer import fitted
 
-EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit
-Edits = npt.NDArray[Any]  # EDIT[k]
+EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit of lzsampler_plan.h
+Edits = npt.NDArray[Any]  # array of EDIT
 
 
 def edits_of(sampler: Sampler) -> Edits:
-    """Return the edits of a sampler's next step, at most one per token, in any order; some may change nothing."""
+    """Return the edits of a sampler's next step, at most one per token, in any order. Some edits may change nothing."""
     n = ffi.new("size_t *")
-    with sampler.in_use:  # C's array is valid until the next accept
+    with sampler.in_use:  # The array of C is valid until the next accept.
         edits = lib.lzs_edits(sampler.handle, n)
         return np.frombuffer(ffi.buffer(edits, n[0] * EDIT.itemsize), EDIT).copy()
 
@@ -27,13 +27,13 @@ class Request:
     """A text whose tokens come from a server. Only new tokens are added to the sampler, so a step costs little.
 
     ``prompt``: the tokens of the prompt, which penalties see with ``history="all"``. Ids outside the vocabulary (image
-    placeholders) are left out. ValueError for ``params`` that do not fit the vocabulary.
+    placeholders) are left out. Raises ValueError for ``params`` that do not fit the vocabulary.
     """
 
     def __init__(self, n_vocab: int, params: Params, prompt: Iterable[int] = ()) -> None:
         self.params = params
         self._sampler = Sampler(n_vocab, fitted(params, n_vocab))
-        self._tokens: list[int] = []  # the tokens that the sampler has accepted
+        self._tokens: list[int] = []  # tokens that the sampler has accepted
         if params.history == "all":
             array = np.fromiter(prompt, np.int64)
             self._sampler.prime(array[(array >= 0) & (array < n_vocab)])
@@ -42,10 +42,10 @@ class Request:
         return len(self._tokens)
 
     def follow(self, tokens: Sequence[int]) -> bool:
-        """Take over these generated tokens. Before the first token outside the vocabulary, stop and return False.
+        """Make ``tokens`` the generated text. Return False if a token outside the vocabulary stopped this, else True.
 
-        The method compares only the last token that it has, and reads the tokens after it. This is enough, because a
-        server either adds to a text or takes back its end.
+        Of the accepted tokens, the method compares only the last one. This is enough, because a server either adds
+        tokens at the end of a text or removes tokens there.
         """
         n = len(self._tokens)
         if n and (len(tokens) < n or tokens[n - 1] != self._tokens[-1]):
@@ -55,7 +55,7 @@ class Request:
         return all(self.accept(tokens[i]) for i in range(n, len(tokens)))
 
     def accept(self, token: int) -> bool:
-        """Add a token; return False, with nothing changed, if it is not in the vocabulary."""
+        """Add a token and return True. If it is not in the vocabulary, change nothing and return False."""
         if not 0 <= token < self._sampler.n_vocab:
             return False
         self._sampler.accept(int(token))

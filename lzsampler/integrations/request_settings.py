@@ -1,4 +1,4 @@
-"""The settings of one request of a server, as `Params`, from the dict of numbers and strings in the request."""
+"""Turns the arguments of a request to a server into `Params`."""
 
 import json
 from collections.abc import Callable, Container, Mapping
@@ -10,11 +10,11 @@ from .._values import shown
 from ..errors import ArgumentError
 from ..params import DETECTIONS, PENALTY_FIELDS, PRESETS, SEPARATORS, Params, changed, sampling_fields, uses_separators
 
-TokenSets = Mapping[str, bytes]  # by field of `Params`
+TokenSets = Mapping[str, bytes]  # field of `Params` -> bit set of tokens
 
-NAME = "lzsampler"  # the argument of a request that holds settings
-PREFIX = "lz_"  # of the arguments that are settings themselves: the fields of the LZ penalty
-_HOSTS_OWN = (*DETECTIONS, "logit_bias")  # the server does these itself, or a processor cannot do them
+NAME = "lzsampler"  # argument of a request that holds settings
+PREFIX = "lz_"  # prefix of arguments of a request that are fields of `Params` themselves
+_HOSTS_OWN = (*DETECTIONS, "logit_bias")  # fields that the server handles, or that a logits processor cannot apply
 FIELDS = tuple(name for name in PENALTY_FIELDS if name not in _HOSTS_OWN)
 
 
@@ -23,15 +23,15 @@ def request_params(
 ) -> Params | None:
     """Return the settings in the arguments of a request; None if no argument is for lzsampler.
 
-    ``arguments``: each name that begins with ``lz_`` is a field of `Params`. ``lzsampler`` is a dict of fields, such a
-    dict as JSON (for servers that accept only numbers and strings), or the name of a preset of
-    `lzsampler.params.PRESETS`. A request begins from the default penalty, as in `lzsampler.attach`. The fields of
-    ``lzsampler`` replace its values, and ``lz_`` arguments replace both. Other arguments are ignored. ``host``: the
+    ``arguments``: each name that begins with ``lz_`` is a field of `Params`. ``lzsampler`` is a dict of fields, a
+    JSON text of a dict of fields (for servers that accept only numbers and strings), or the name of a preset of
+    `lzsampler.params.PRESETS`. A request starts from ``PRESETS["default"]``, as in `lzsampler.attach`. The fields of
+    ``lzsampler`` replace these values, and ``lz_`` arguments replace both. Other arguments are ignored. ``host``: the
     server's name, for messages. ``usual``: a function that returns the model's usual separators, as for
     `with_separators`.
 
-    Raises ValueError in one line, with the field, for values that `Params` refuses, for unknown names, and for settings
-    that belong to the server (temperature, truncation, seed, logit_bias).
+    Values that `Params` refuses, unknown names, and settings that belong to the server (temperature, truncation, seed,
+    logit_bias) raise a ValueError of one line that names the field.
     """
     arguments = arguments or {}
     flat = {name: value for name, value in arguments.items() if isinstance(name, str) and name.startswith(PREFIX)}
@@ -54,7 +54,7 @@ def request_params(
 
 
 def _fields(value: object) -> dict[str, Any]:
-    """Return the fields in the value of the argument ``lzsampler``."""
+    """Return the fields of `Params` that the argument ``lzsampler`` sets."""
     given = value
     if isinstance(value, str):
         try:
@@ -63,16 +63,15 @@ def _fields(value: object) -> dict[str, Any]:
             given = None
     if not isinstance(given, Mapping):
         raise ArgumentError(
-            f"{NAME} must be a dict of settings, such a dict as JSON, or one of {', '.join(PRESETS)}, "
-            f"got {shown(value)}"
+            f"{NAME} must be a dict of settings, a JSON object, or one of {', '.join(PRESETS)}, got {shown(value)}"
         )
     return dict(given)
 
 
 def with_separators(params: Params, arguments: Container[str], usual: Callable[[], TokenSets]) -> Params:
-    """Return ``params`` with the model's separators, if they change something and the caller gave none.
+    """Return ``params`` with the model's separators, if separators have an effect and the caller gave none.
 
-    ``arguments``: the names of the given settings. ``usual``: returns the bit sets by field; called only when needed.
+    ``arguments``: names of the given settings. ``usual``: returns the separators; it is called only if needed.
     """
     if not uses_separators(params) or any(field in arguments or getattr(params, field) for field in SEPARATORS):
         return params
@@ -81,7 +80,7 @@ def with_separators(params: Params, arguments: Container[str], usual: Callable[[
 
 
 def refuse_what_the_host_does(function: str, params: Params, host: str) -> None:
-    """Raise ValueError if settings of temperature, truncation, pick or detection are set; the message names them."""
+    """Raise a ValueError that names the settings of temperature, truncation, pick and detection, if any are set."""
     given = [f"{name}={getattr(params, name)!r}" for name in sampling_fields(params)]
     if given:
         raise ArgumentError(

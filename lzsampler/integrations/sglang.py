@@ -13,32 +13,31 @@ from .tokenizer import LOG, separators_of_server, warn_once
 try:
     from sglang.srt.sampling.custom_logit_processor import CustomLogitProcessor
 except ImportError as error:
-    if error.name != "sglang":  # SGLang is installed but broken: show its own message
+    if error.name != "sglang":  # SGLang is installed but broken, so its own message is shown.
         raise MissingExtra(f"SGLang does not load: {error}") from error
     raise missing("SGLang is needed for this", "sglang") from None
 
-_REQUEST = "__req__"  # the key under which SGLang passes the request, if it came with custom_params
+_REQUEST = "__req__"  # key in custom_params under which SGLang passes the request
 _NO_REQUEST = "SGLang shows lzsampler no request, so lzsampler applies no penalty: send custom_params, at least {}"
 _LATE = (
-    "SGLang picks a token before it shows lzsampler the previous one, so lzsampler applies no penalty: start it with "
-    "--disable-overlap-schedule, or with SGLANG_ENABLE_DELAY_SAMPLE=1"
+    "SGLang picks a token before it shows lzsampler the previous one, so lzsampler applies no penalty: start SGLang "
+    "with --disable-overlap-schedule, or with SGLANG_ENABLE_DELAY_SAMPLE=1"
 )
 _DRAFTS = "SGLang shows lzsampler no drafts, so lzsampler applies no penalty with speculative decoding"
 
 
 @dataclass
 class _Text:
-    request: Request | None  # None if lzsampler refused its settings
+    request: Request | None  # None if the settings are wrong
 
 
 class LZProcessor(CustomLogitProcessor):
     """The penalties of `lzsampler.Params` for requests whose ``custom_logit_processor`` is this class's ``to_str()``.
 
-    ``to_str()`` names the class but does not contain it, so the server needs lzsampler, too. The settings are in the
-    ``custom_params`` of a request. A request must have ``custom_params``: {} gives the default penalty. docs/engines.md
-    lists the settings. If the settings of a request are wrong, this class logs the error and leaves the request alone,
-    because SGLang does not ask a processor when a request arrives. It also leaves a request alone if SGLang does not
-    show its tokens in time.
+    ``to_str()`` names the class but does not contain its code, so the server needs lzsampler, too. The settings are in
+    the ``custom_params`` of a request (docs/engines.md). A request must have ``custom_params``; {} gives the default
+    penalty. SGLang does not ask a processor when a request arrives. So if the settings of a request are wrong, this
+    class logs the error and applies no penalty. It also applies no penalty if SGLang does not show the tokens in time.
     """
 
     def __call__(self, logits: Any, custom_param_list: Sequence[Mapping[str, Any] | None] | None = None) -> Any:
@@ -56,7 +55,7 @@ class LZProcessor(CustomLogitProcessor):
             request = self._text(given, logits.shape[1])
             if request is not None:
                 texts[row] = request
-        if len(set(map(id, texts.values()))) < len(texts):  # several rows of one text
+        if len(set(map(id, texts.values()))) < len(texts):  # A text has several rows, so it has drafts.
             warn_once(_DRAFTS)
             return logits
         edits = [request.edits() for request in texts.values()]
@@ -64,7 +63,7 @@ class LZProcessor(CustomLogitProcessor):
         return logits
 
     def _text(self, arguments: Mapping[str, Any] | None, n_vocab: int) -> Request | None:
-        """Return the sampler of a row, with all tokens of its request; None if the row is to be left alone."""
+        """Return the `Request` of a row with all tokens of the row's text, or None if the row gets no penalty."""
         req = None if arguments is None else arguments.get(_REQUEST)
         if req is None or arguments is None:
             warn_once(_NO_REQUEST)
@@ -73,7 +72,7 @@ class LZProcessor(CustomLogitProcessor):
         if text is None:
             text = req._lzsampler = _Text(self._begin(req, arguments, n_vocab))
         output = req.output_ids
-        fed = getattr(getattr(req, "kv", req), "kv_committed_len", 0)  # the number of tokens before these logits
+        fed = getattr(getattr(req, "kv", req), "kv_committed_len", 0)  # number of tokens before these logits
         if fed > len(req.origin_input_ids) + len(output):
             warn_once(_LATE)
             return None

@@ -1,4 +1,4 @@
-"""Separators of the LZ penalty from a transformers tokenizer; and warnings that are logged only once."""
+"""Finds the separators of the LZ penalty with a transformers tokenizer, and logs warnings once."""
 
 import logging
 from collections.abc import Mapping
@@ -28,23 +28,23 @@ def lz_separators(tokenizer: Any) -> dict[str, Any]:
 
 @lru_cache(maxsize=2)
 def separators_of_server(tokenizer: Any) -> Mapping[str, bytes]:
-    """Return `lz_separators` of a server's tokenizer; an empty dict, with a warning, if that is impossible.
+    """Return `lz_separators` of a server's tokenizer. If that is impossible, log a warning and return an empty dict.
 
-    The server may have no tokenizer, or a tokenizer of another kind. The server must not end because of this. Without
-    separators, LZ makes tables, JSON and code cost more.
+    A server must not end because it has no tokenizer, or a tokenizer of another library. Without separators, LZ
+    penalizes tables, JSON and code more.
     """
     if tokenizer is None:
-        warn_once("lzsampler has no tokenizer here, so LZ has no separators: tables, JSON and code cost more")
+        warn_once("lzsampler has no tokenizer here, so LZ has no separators and penalizes tables, JSON and code more")
         return {}
     try:
         return lz_separators(tokenizer)
-    except Exception as error:  # a tokenizer of another kind may raise anything
+    except Exception as error:  # A tokenizer of another library may raise anything.
         warn_once(f"lzsampler cannot decode the tokens of {type(tokenizer).__name__} ({error}): LZ has no separators")
         return {}
 
 
 def fitted(params: Params, n_vocab: int) -> Params:
-    """Return ``params`` with separators for rows of n_vocab logits; a tokenizer may know fewer or more tokens."""
+    """Return ``params`` with bit sets for n_vocab logits, because a tokenizer may know another number of tokens."""
     size = (n_vocab + 31) // 32 * 4
     sets = {field: bits for field in SEPARATORS if (bits := getattr(params, field))}
     others = {field: bits[:size].ljust(size, b"\0") for field, bits in sets.items() if len(bits) != size}

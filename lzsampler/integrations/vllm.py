@@ -1,8 +1,8 @@
 """`LZProcessor`: the penalties in vLLM, through both of its interfaces for logits processors.
 
 Model Runner V2 keeps the tokens of all requests on the device. A request with drafts to verify has several rows. The
-older runner, V1, passes the token lists of its requests and reports which of them change rows. Facts about both are
-from vLLM 0.32.0 and 0.33.0.
+older runner, V1, passes the token lists of its requests and reports which requests change rows. Facts about both
+runners are from vLLM 0.32.0 and 0.33.0.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ try:
     from vllm.v1.sample.logits_processor import LogitsProcessor as ForV1
     from vllm.v1.sample.logits_processor import MoveDirectionality
 except ImportError as error:
-    if error.name != "vllm":  # vLLM is installed but broken or too old: show its own message
+    if error.name != "vllm":  # vLLM is installed but broken or too old, so its own message is shown.
         raise MissingExtra(f"vLLM does not load: {error}") from error
     raise missing("vLLM is needed for this", "vllm") from None
 try:
@@ -31,52 +31,52 @@ try:
 except ImportError:
 
     class ForV2:  # type: ignore[no-redef]
-        """Replaces the interface of Model Runner V2 if this vLLM is too old to have the interface."""
+        """Replaces the interface of Model Runner V2 if this vLLM is too old to have it."""
 
 
 _UNKNOWN_TOKENS = (
-    "vLLM hides the last tokens from lzsampler, so lzsampler applies no penalty: start it with "
+    "vLLM hides the last tokens from lzsampler, so lzsampler applies no penalty: start vLLM with "
     "--logits-processors lzsampler.integrations.vllm:LZProcessor, or with --no-async-scheduling"
 )
 
 
 @dataclass
 class _Text:
-    """A request that has penalties. V1 passes its tokens; for V2, lzsampler looks them up by its slot."""
+    """A request that has penalties. V1 passes its tokens. With V2, lzsampler finds them by the request's slot."""
 
     params: Params
     prompt: Sequence[int] = ()
     output: Sequence[int] = ()
-    request: Request | None = None  # made once the size of the vocabulary is known
+    request: Request | None = None  # None until the size of the vocabulary is known
 
 
 class LZProcessor(ForV1, ForV2):
     """The penalties of `lzsampler.Params` for the requests that ask for them in ``SamplingParams.extra_args``.
 
-    Over HTTP these arguments are ``vllm_xargs``; docs/engines.md lists them. A request without any of them is left
-    alone. vLLM makes the object itself. It makes two if both an installed package and ``--logits-processors`` name the
-    class; then only the last object of an engine changes logits.
+    Over HTTP these arguments are ``vllm_xargs``; docs/engines.md lists them. A request without these arguments gets no
+    penalty. vLLM makes the object itself. If both an installed package and ``--logits-processors`` name the class, vLLM
+    makes two objects; then only the last object of an engine changes logits.
     """
 
     def __init__(self, vllm_config: Any, device_or_states: Any, is_pin_memory: bool | None = None) -> None:
         self._config = vllm_config
-        self._states: Any = device_or_states if is_pin_memory is None else None  # the request states of V2
-        self._texts: dict[int, _Text] = {}  # by row in V1, by slot in V2
+        self._states: Any = device_or_states if is_pin_memory is None else None  # V2's states of the requests
+        self._texts: dict[int, _Text] = {}  # row (V1) or slot (V2) -> request
         _LAST[id(vllm_config)] = self
 
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
-        """Raise ValueError, in one line with the field, for settings of a request that lzsampler cannot apply."""
+        """Raise a ValueError of one line that names the field, if lzsampler cannot apply the settings of a request."""
         request_params(sampling_params.extra_args, "vLLM")
 
     # -- V1 --
 
     def is_argmax_invariant(self) -> bool:
-        """Return False: a penalty changes which token is the best one."""
+        """Return False, because a penalty can change which token is the best."""
         return False
 
     def update_state(self, batch_update: Any) -> None:
-        """Follow the requests to their rows: V1 removes some, then adds some, then moves some."""
+        """Track which request is in which row. V1 first removes, then adds, then moves requests."""
         if batch_update is None:
             return
         for row in batch_update.removed:
@@ -100,14 +100,14 @@ class LZProcessor(ForV1, ForV2):
                 continue
             if request.follow(text.output):
                 edits[row] = request, request.edits()
-            else:  # asynchronous scheduling puts -1 here, and replaces it only for processors named at start
+            else:  # Asynchronous scheduling writes -1 for new tokens, unless start options name the processor.
                 warn_once(_UNKNOWN_TOKENS)
         return edits
 
     # -- Model Runner V2 --
 
     def add_request(self, req_idx: int, sampling_params: Any) -> bool:
-        """Begin a request in a slot; return whether it has penalties."""
+        """Begin a request in a slot, and return whether it has penalties."""
         self._texts.pop(req_idx, None)
         if params := self._params(sampling_params):
             self._texts[req_idx] = _Text(params)
@@ -117,20 +117,20 @@ class LZProcessor(ForV1, ForV2):
         """Return row -> edits. In the row of a draft token, the draft tokens before it count as part of the text.
 
         Only the device has the tokens of the rows, so the host waits for the device once per step. The host waits a
-        second time if a request begins and its prompt counts, if a request comes back with generated tokens, or if
-        drafts of a request were accepted.
+        second time if a request begins and its prompt counts, if a request resumes with generated tokens, or if drafts
+        of a request were accepted.
         """
         import torch
 
         table = torch.stack([ctx.expanded_idx_mapping.long(), ctx.pos.long(), ctx.input_ids.long()])
         slots, places, tokens = table.tolist()
         first = [row for row, slot in enumerate(slots) if slot in self._texts and (row == 0 or slots[row - 1] != slot)]
-        known: dict[int, int] = {}  # row -> index from which the tokens of its text must be fetched
+        known: dict[int, int] = {}  # row -> index from which the tokens of the row's text must be fetched
         for row in first:
             text, slot = self._texts[slots[row]], slots[row]
             prompt = int(self._states.prompt_len.np[slot])
             if places[row] + 1 < int(self._states.prefill_len.np[slot]):
-                continue  # part of a prompt: vLLM discards the pick of this row
+                continue  # The row is within a prompt, so vLLM discards its pick.
             if text.request is None:
                 known[row] = 0 if text.params.history == "all" else prompt
             else:
@@ -159,9 +159,9 @@ class LZProcessor(ForV1, ForV2):
         return edits
 
     def _fetch(self, ranges: dict[int, tuple[int, int, int]], tokens: list[int]) -> dict[int, list[int]]:
-        """Return, by row, the tokens in the ranges (slot, start, end) of the texts on the device.
+        """Return, for each row, the tokens in its range (slot, start, end) of the texts on the device.
 
-        ``tokens``: the input token of each row, which is the only missing token in a usual step.
+        ``tokens``: the input token of each row. In a usual step, only this token is missing.
         """
         import torch
 
@@ -180,7 +180,7 @@ class LZProcessor(ForV1, ForV2):
     # -- both --
 
     def apply(self, logits: Any, ctx: Any = None) -> Any:
-        """Apply the penalties in place to the rows of requests that have some, and return ``logits``.
+        """Apply penalties in place to the rows of requests that have penalties, and return ``logits``.
 
         ``logits``: float32[rows, n_vocab], a torch tensor on any device. ``ctx``: the batch of V2, None in V1.
         """
@@ -197,21 +197,19 @@ class LZProcessor(ForV1, ForV2):
         return logits
 
     def _params(self, sampling_params: Any) -> Params | None:
-        """Return the settings of a request if they change something, else None.
+        """Return the settings of a request if they have an effect, else None.
 
-        None for bad settings too, because they must not end a server.
+        Bad settings are logged and give None, because they must not end a server.
         """
         try:
             params = request_params(getattr(sampling_params, "extra_args", None), "vLLM", self._separators)
-        except ValueError as error:  # validate_params refuses these earlier, in a vLLM that calls it
+        except ValueError as error:  # If vLLM calls validate_params, it has refused bad settings already.
             LOG.warning("lzsampler leaves a request alone: %s", error)
             return None
         return params if params is not None and reach(params) else None
 
     def _begin(self, key: int, text: _Text, n_vocab: int) -> Request | None:
-        """Make the sampler of a text. If the text's settings do not fit the vocabulary, return None and leave the text
-        alone.
-        """
+        """Make and return the `Request` of a text. If its settings do not fit the vocabulary, forget the text."""
         try:
             text.request = Request(n_vocab, text.params, text.prompt)
         except ValueError as error:
@@ -224,10 +222,10 @@ class LZProcessor(ForV1, ForV2):
             from vllm.tokenizers import cached_tokenizer_from_config
 
             tokenizer = cached_tokenizer_from_config(self._config.model_config)
-        except Exception as error:  # a model without a usual tokenizer may raise anything
+        except Exception as error:  # If the model's tokenizer is unusual, vLLM may raise anything.
             warn_once(f"lzsampler cannot load the tokenizer ({error})")
             tokenizer = None
         return separators_of_server(tokenizer)
 
 
-_LAST: WeakValueDictionary[int, LZProcessor] = WeakValueDictionary()  # by the engine's configuration
+_LAST: WeakValueDictionary[int, LZProcessor] = WeakValueDictionary()  # id of an engine's configuration -> last object

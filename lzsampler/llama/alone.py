@@ -21,11 +21,11 @@ class OneThread:
 
     @property
     def in_use(self) -> InUse:
-        """The `InUse` of the attachment. While the constructor runs, a new `InUse`."""
+        """The `InUse` of the attachment, or a new `InUse` while the constructor runs."""
         return self.lz.in_use if "lz" in vars(self) else InUse("this Llama", "")
 
     def close(self) -> None:
-        """`Llama.close`; LzsError while anything uses the model, even in this thread."""
+        """Close the model; LzsError while anything uses it, even in this thread."""
         if "lz" in vars(self):
             self.in_use.close(super().close)  # type: ignore[misc]
         else:  # the constructor failed before it set `lz`

@@ -15,7 +15,7 @@ TYPES: dict[FlashAttention, int] = {
     True: llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED,
     False: llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED,
 }
-"""The values of llama.cpp."""
+"""llama.cpp's constant for each setting."""
 
 
 def check_flash_attention(given: object) -> FlashAttention:
@@ -33,7 +33,7 @@ def flash_attention_of(llm: Any) -> FlashAttention:
 
 
 class AutoAttention:
-    """Lets a subclass of `llama_cpp.Llama` take ``flash_attn="auto"``, its default. List this base before `Llama`."""
+    """Gives subclasses of `llama_cpp.Llama` the default ``flash_attn="auto"``. List this base before `Llama`."""
 
     def __init__(self, *arguments: Any, flash_attn: FlashAttention = "auto", **keywords: Any) -> None:
         self._flash_attn_type = TYPES[check_flash_attention(flash_attn)]
@@ -43,7 +43,7 @@ class AutoAttention:
     def context_params(self) -> Any:
         """The settings of the context.
 
-        `Llama` sets each field itself, and knows only on and off for flash attention.
+        The property sets flash attention at each access, because `Llama` sets it on or off, never to "auto".
         """
         params = self.__dict__["context_params"]
         params.flash_attn_type = self._flash_attn_type

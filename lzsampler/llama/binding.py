@@ -18,8 +18,8 @@ __all__ = ["llama_cpp"]
 
 OLDEST = (0, 3, 17)  # in older versions the struct llama_sampler_i has only the six `_MEMBERS`
 NEWEST = (0, 3, 36)  # the newest version that the tests ran with
-_MEMBERS = ("name", "accept", "apply", "reset", "clone", "free")  # of llama_sampler_i, in every version
-_MOST_MEMBERS = 32  # LZS_LLAMA_MEMBERS of c/llama/abi.h
+_MEMBERS = ("name", "accept", "apply", "reset", "clone", "free")  # members of llama_sampler_i in every version
+_MOST_MEMBERS = 32  # the same as LZS_LLAMA_MEMBERS in c/llama/abi.h
 _LAYOUT = {  # struct of llama.h: (bytes, offset of each field), as c/llama/abi.h declares them for 64-bit machines
     "llama_token_data": (12, {"id": 0, "logit": 4, "p": 8}),
     "llama_token_data_array": (32, {"data": 0, "size": 8, "selected": 16, "sorted": 24}),
@@ -32,7 +32,7 @@ _LAYOUT = {  # struct of llama.h: (bytes, offset of each field), as c/llama/abi.
 
 
 def _check_binding(binding: Any) -> None:
-    """Raise MissingExtra if llama_cpp is too old or its structs differ from c/llama/abi.h; warn if it is newer."""
+    """Raise MissingExtra if llama_cpp is too old or its structs differ from c/llama/abi.h; warn if it is too new."""
     version = getattr(binding, "__version__", "?")
     number = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
     if number < OLDEST:
@@ -57,7 +57,7 @@ def _check_binding(binding: Any) -> None:
     if number > NEWEST:
         warnings.warn(
             f"llama-cpp-python {version} is newer than {_dotted(NEWEST)}, the newest that this lzsampler was tested "
-            "with: if something fails, install that one or a newer lzsampler",
+            "with: if something fails, install that version or a newer lzsampler",
             stacklevel=2,
         )
 
@@ -66,4 +66,4 @@ def _dotted(number: tuple[int, ...]) -> str:
     return ".".join(map(str, number))
 
 
-_check_binding(llama_cpp)  # once, at import
+_check_binding(llama_cpp)  # runs once, at import

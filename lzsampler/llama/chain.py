@@ -15,20 +15,21 @@ from .binding import llama_cpp
 def penalties_sampler(source: Sampler) -> Any:
     """Return a `llama_sampler *` (a ctypes pointer) that applies the penalties and the grammar of ``source``.
 
-    The result holds a clone of ``source``, so prime ``source`` first. It borrows the grammar, if there is one. Pass the
-    result to `llama_cpp.llama_sampler_chain_add`, which then owns it, or free it with `llama_cpp.llama_sampler_free`.
-    In the chain it belongs before truncation, at the place of llama.cpp's own penalties. Inside llama.cpp no exception
-    can be raised: call `check_chain_sampler` to raise it.
+    The result holds a clone of ``source``, so prime ``source`` first. The result borrows the grammar, if there is one.
+    Pass the result to `llama_cpp.llama_sampler_chain_add`, which then owns it, or free it with
+    `llama_cpp.llama_sampler_free`. In the chain the result belongs before truncation, at the place of llama.cpp's own
+    penalties. Inside llama.cpp no exception can be raised: `check_chain_sampler` raises it later.
     """
     return _new(source, lib.LZS_CHAIN_PENALTIES)
 
 
 def pipeline_sampler(source: Sampler) -> Any:
-    """Return a `llama_sampler *` with the whole pipeline of ``source``, for the end of a chain: it selects the token.
+    """Return a `llama_sampler *` with the whole pipeline of ``source``, for the end of a chain, where it selects the
+    token.
 
-    Ownership is as for `penalties_sampler`. If the sampler can pick no token (none is allowed, or a logit is NaN), it
-    selects the token with the highest raw logit, because llama.cpp would otherwise end the process.
-    `check_chain_sampler` then raises the error.
+    Ownership is as for `penalties_sampler`. If no token is allowed or a logit is NaN, the sampler selects the token
+    with the highest raw logit, because llama.cpp would otherwise end the process. `check_chain_sampler` then raises the
+    error.
     """
     return _new(source, lib.LZS_CHAIN_SAMPLER)
 
@@ -44,7 +45,7 @@ def address(pointer: Any) -> Any:
 
 
 def _new(source: Sampler, kind: int) -> Any:
-    # libllama frees only samplers that its own llama_sampler_init has made, so C calls this function to make one
+    # libllama frees only samplers that its own llama_sampler_init has made, so C calls this function to make a sampler
     out = ffi.new("void **")
     check(lib.lzs_chain_sampler_new(source.handle, kind, address(llama_cpp.llama_cpp._lib.llama_sampler_init), out))
     return ctypes.cast(int(ffi.cast("uintptr_t", out[0])), ctypes.POINTER(llama_cpp.llama_sampler))

@@ -34,11 +34,14 @@ class Decoder:
         self._decoder.set_abort_callback = address(llama_cpp.llama_set_abort_callback)
 
     def decode(self, batch: Any) -> int:
-        """Return the status of llama_decode: 2 if it was stopped. Then restore the context, and call `check`."""
+        """Decode a batch, and return the status of llama_decode, 2 if it was stopped.
+
+        If the status is not 0, the caller then restores the context. After each decode, the caller calls `check`.
+        """
         given = ffi.cast("void *", ctypes.addressof(batch))
         several = batch.n_tokens > 1
         catches = sum(_BITS[number] for number in interrupting()) if several else 0
-        with captured_log() if several else nullcontext():  # llama.cpp logs that it removes the tokens of the batch
+        with captured_log() if several else nullcontext():  # a stopped llama.cpp logs that it removes the tokens
             return int(lib.lzs_llama_decode(self._decoder, given, catches))
 
     def stop(self) -> None:

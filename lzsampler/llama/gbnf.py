@@ -16,13 +16,13 @@ from .gbnf_rules import check
 from .log import captured_log, quiet
 from .pick_first import allowed_of, candidates_of
 
-ROOT = "root"  # the rule for the whole text, as in llama.cpp
-MOST_BYTES = 1 << 16  # llama.cpp follows rules by recursion, so a longer text could end the process
-_SHOWN = 200  # characters of an error message
+ROOT = "root"  # name of the rule that matches the whole text, as in llama.cpp
+MOST_BYTES = 1 << 16  # the longest grammar; llama.cpp follows rules by recursion, and could overflow the stack
+_SHOWN = 200  # the most characters of llama.cpp's reason in an error message
 
 
 class LoadedVocabulary(Protocol):
-    """A `Vocabulary`. While a grammar uses the vocabulary, it must stay open, because llama.cpp reads it."""
+    """A `Vocabulary`. The vocabulary must stay open while a grammar uses it, because llama.cpp reads it."""
 
     n_vocab: int
 
@@ -43,7 +43,9 @@ def matchers(text: str, vocabulary: LoadedVocabulary, end: int) -> "Callable[[],
 
 
 class GbnfMatcher:
-    """A state of a GBNF grammar (`lzsampler.constraint.matcher.Matcher`). It owns a llama.cpp sampler and frees it."""
+    """A state of a GBNF grammar (`lzsampler.constraint.matcher.Matcher`). The matcher owns a llama.cpp sampler and
+    frees it.
+    """
 
     failed = False
 

@@ -1,4 +1,4 @@
-"""Checks the rules of a GBNF grammar, mainly to find rules that can begin with themselves."""
+"""Checks the rules of a GBNF grammar, mainly for rules that can begin with themselves."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from ..errors import ArgumentError
 
-MOST_NESTED = 250  # nested groups; llama.cpp follows them by recursion
-MOST_COPIED = 1_000_000  # characters; a count such as {2,9} makes copies of an item's text
-MOST_BEGINNINGS = 20_000_000  # ways in which rules begin: llama.cpp follows each of them
+MOST_NESTED = 250  # the most nested groups; llama.cpp follows groups by recursion
+MOST_COPIED = 1_000_000  # the most characters that counts such as {2,9} may copy
+MOST_BEGINNINGS = 20_000_000  # the most ways in which rules can begin; llama.cpp follows every way
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r\n]+ | \#[^\r\n]*)
       | (?P<literal>"(?:\\.|[^"\\])*(?:"|\\?\Z))
@@ -22,15 +22,15 @@ _TOKEN = re.compile(
 )
 _COMMENT = re.compile(r"#[^\r\n]*")
 _COUNT = re.compile(r"\{\s*(?P<least>[0-9]+)\s*(?P<comma>,\s*(?P<most>[0-9]*)\s*)?\}")
-_NOTHING = ('""', "[]", "[^]")  # llama.cpp reads each as no character at all
-_SHOWN = 8  # rules of a cycle in an error message
+_NOTHING = ('""', "[]", "[^]")  # llama.cpp reads each of these items as the empty text
+_SHOWN = 8  # number of rules of a cycle that an error message shows
 _CHARACTER = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))|\\?.", re.DOTALL)
-_CHARACTERS = ((0, 0xD7FF), (0xE000, 0x10FFFF))  # all code points but surrogates
+_CHARACTERS = ((0, 0xD7FF), (0xE000, 0x10FFFF))  # ranges of all code points except surrogates
 
 
 @dataclass
 class _Item:
-    """A part of a sequence: the name of a rule, or "" for characters. ``empty``: whether its count begins at 0."""
+    """A part of a sequence: the name of a rule, or "" for characters. ``empty``: whether zero times are allowed."""
 
     name: str = ""
     empty: bool = False
@@ -43,10 +43,10 @@ _Rules = dict[str, list[list[_Item]]]
 def check(text: str) -> None:
     """Raise ValueError for a grammar with which llama.cpp would end the process or loop forever.
 
-    The main case is left recursion: a rule that can begin with itself. llama.cpp finds some of these rules. It misses a
-    rule that begins with another rule which can be empty only through a third rule, and then with itself. An example:
-    ``list ::= ws list "," | "a"`` with ``ws ::= " "*``. This check ignores text that is not GBNF, because llama.cpp
-    itself refuses such text.
+    The main case is left recursion: a rule that can begin with itself. llama.cpp finds some of these rules. llama.cpp
+    misses, for example, ``list ::= ws list "," | "a"`` with ``ws ::= " "*``: ``list`` begins with itself if ``ws`` is
+    empty, but ``ws`` is empty only through a third rule, which llama.cpp makes for the ``*``. This check ignores text
+    that is not GBNF, because llama.cpp itself refuses such text.
     """
     rules = _read(text)
     empty = _empty_in(rules)
@@ -60,7 +60,7 @@ def check(text: str) -> None:
         ways_of[name] = 1 + sum(ways_of[to] for to in left[name])
     if sum(ways_of.values()) > MOST_BEGINNINGS:
         raise ArgumentError(
-            f"text must be GBNF whose rules begin in at most {MOST_BEGINNINGS:,} ways, but these begin in more"
+            f"text must be GBNF whose rules begin in at most {MOST_BEGINNINGS:,} ways, but these begin in more ways"
         )
 
 
@@ -109,7 +109,7 @@ def _ordered(edges: Mapping[str, list[str]]) -> tuple[list[str], list[str]]:
 
 
 def _read(text: str) -> _Rules:
-    """Return the rules, and check the tokens on the way."""
+    """Return the rules of a grammar; ValueError for tokens that `check` refuses."""
     rules: _Rules = {}
     open_ones: list[list[list[_Item]]] = [[[]]]
     copied = length = deepest = 0

@@ -1,9 +1,9 @@
 """The header of a GGUF file: its metadata and its list of tensors, read without llama.cpp and without the weights.
 
-Layout (little-endian, versions 2 and 3): magic, version, number of tensors, number of metadata pairs; the pairs
-(key, type, value); a record for each tensor (name, shape, type, offset); padding to `general.alignment`; the weights.
-The sizes in the header reveal an incomplete download before llama.cpp opens the file. The package gguf cannot read such
-a file.
+Layout (little-endian, versions 2 and 3): magic, version, number of tensors, number of metadata pairs; the pairs (key,
+type, value); a record for each tensor (name, shape, type, offset); padding to `general.alignment`; the weights. The
+sizes in the header reveal an incomplete download before llama.cpp opens the file. The package gguf is not
+used, because it cannot read an incomplete file.
 """
 
 import mmap
@@ -20,7 +20,7 @@ from ..models import NAMED_MODELS, find_model
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _MOST_DIMENSIONS = 4  # GGML_MAX_DIMS
-_DEEPEST = 8  # arrays within arrays; no known file has any
+_DEEPEST = 8  # the most levels of nested arrays; no known file has any
 
 # Type number -> (name, weights per block, bytes per block), from ggml-common.h.
 _TYPES = {
@@ -64,8 +64,8 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Tensor:
-    """One tensor: its name, its shape (fastest dimension first, as in the file), its type, its size in bytes (None for
-    an unknown type), and the offset of its weights in the file.
+    """One tensor of a GGUF file. ``shape``: fastest dimension first, as in the file. ``bytes``: size of the weights,
+    None for an unknown type. ``offset``: the place of the weights in the file, in bytes.
     """
 
     name: str
@@ -256,7 +256,7 @@ class _Reader:
                 (length,) = length_at(data, at)
                 at += 8 + length
                 texts.append(data[at - length : at].decode("utf-8", "replace"))
-        except (struct.error, OverflowError):  # a damaged file may give any length, past the end of the file
+        except (struct.error, OverflowError):  # a length in a damaged file may lie past the end of the file
             at = self.size + 1
         self.skip(at - self.at)
         return texts

@@ -2,7 +2,7 @@
 
 The operations are in c/llama/graph.c. llama.cpp calls this backend sampling and marks it as experimental. lzsampler
 sets a chain with its sampler in a context. Until lzsampler takes the chain out, every decode of this context returns
-edited logits, or only the best token, instead of the model's logits.
+logits after penalties and masks, or only the best token.
 """
 
 import ctypes
@@ -29,7 +29,7 @@ _SINCE = "0.3.35"
 UNSUPPORTED = "llama.cpp cannot run this sampler in the graph of this model's device: use sampler='cpu'"
 SEVERAL_OUTPUTS = (
     "llama.cpp cannot run its own penalties in the graph of a context with several outputs, which a draft needs: "
-    "give them to attach, make a new Llama, or use sampler='cpu'"
+    "give the penalties to attach, make a new Llama, or use sampler='cpu'"
 )
 _FUNCTIONS = [name for name in dir(ffi.new("lzs_graph_functions *")) if name != "size"]
 _NEEDED = ("llama_set_sampler", "llama_sampler_copy", *_FUNCTIONS)
@@ -42,7 +42,7 @@ def check_place(place: object) -> None:
 
 
 def missing() -> str | None:
-    """Return in one line what the installed llama.cpp lacks for a graph sampler; None if it has everything."""
+    """Return in one line what the installed llama.cpp lacks for a graph sampler; None if nothing is lacking."""
     if all(_address(name) for name in _NEEDED) and hasattr(llama_cpp.llama_context_params, "n_outputs_max_per_seq"):
         return None
     version = llama_cpp.__version__
@@ -69,7 +69,7 @@ def on_device(llm: Any, n_layers: int | None) -> bool:
 class GraphSampler:
     """Runs a sampler in the graph of a model's context, from now on until `close`, or within a ``with`` block.
 
-    During that time one thread at a time may use model and sampler; other threads get an LzsError. Each decode uses the
+    Meanwhile one thread at a time may use model and sampler; other threads get an LzsError. Each decode uses the
     sampler's current state. ``best``: the graph also picks the best token, for temperature 0. ``masked``: masks go into
     the graph as a row of biases. Without ``masked``, masks are applied on the CPU; then ``best`` is only possible
     without masks. LzsError if llama.cpp or the device cannot run the sampler.
@@ -114,7 +114,7 @@ class GraphSampler:
 
     @one_thread
     def step_at(self, _: Any) -> tuple[int, bool]:
-        """Like `Sampler.step_at`, for the last output of the last decode. The argument is ignored."""
+        """Pick from the last output of the last decode, like `Sampler.step_at`. The argument is ignored."""
         status = lib.lzs_graph_step(self.handle, self._context, -1, self._token, self._looping)
         if status:
             self.refuse(status)
@@ -122,7 +122,7 @@ class GraphSampler:
 
     @one_thread
     def decode_block(self, tokens: Sequence[int], speculation: Any) -> None:
-        """Decode a token and the drafted tokens after it, each with the edits for its position.
+        """Decode a token and the drafted tokens after it, each with the penalties and mask for its position.
 
         ``speculation``: an ``lzs_speculation *`` that drafted these tokens for the same sampler.
         """
@@ -147,8 +147,8 @@ class GraphSampler:
 def graph_sampler(source: Sampler, kind: int, max_history: int, masked: bool) -> Any:
     """Return a `llama_sampler *` (a ctypes pointer) for the beginning of a chain that `set_chain` sets.
 
-    ``kind``: an `lzs_graph_kind`; ``max_history``: tokens. Ownership is as for `penalties_sampler`. LzsError if
-    llama.cpp is too old.
+    ``kind``: an `lzs_graph_kind`; ``max_history``: the longest history, in tokens. Ownership is as for
+    `penalties_sampler`. LzsError if llama.cpp is too old.
     """
     refuse_old_llama()
     out = ffi.new("void **")
@@ -200,9 +200,10 @@ def unset_chain(context: Any) -> None:
 
 
 class Block:
-    """Drafted tokens for a chain that `set_chain` set. The next decode gets the edits for the position of each token.
+    """Drafted tokens for a chain that `set_chain` set. The next decode applies the penalties and mask for the position
+    of each token.
 
-    ``ours``: the `for_chain` sampler of the chain. It accepts the tokens later, when the chain accepts them.
+    ``ours``: the `for_chain` sampler of the chain. This sampler accepts the tokens later, when the chain accepts them.
     """
 
     def __init__(self, ours: Any, n_vocab: int) -> None:
@@ -215,9 +216,9 @@ class Block:
 
     @contextmanager
     def of(self, tokens: Sequence[int]) -> Iterator[list[int]]:
-        """Within a ``with`` block, draft ``tokens``, which follow another token, for decodes. Yield the drafted tokens.
+        """Within a ``with`` block, draft ``tokens`` to decode after one other token. Yield the drafted tokens.
 
-        If the grammar forbids one of the tokens, this token is the last drafted token.
+        If the grammar forbids a token, it is the last drafted token.
         """
         n = 0
         while n < len(tokens) and lib.lzs_draft_token(self._speculation, tokens[n]) == 0:

@@ -23,15 +23,15 @@ class _Thread(local):
 
 
 _thread = _Thread()
-_swap = Lock()  # guards llama.cpp's callback: the process has only one
+_swap = Lock()  # guards llama.cpp's log callback, of which a process has only one
 _collectors = 0
 _before: tuple[Any, Any] = None, None  # the callback and its data from before the first collector
 
 
 @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
 def _collect(level: int, text: bytes, _: object) -> None:
-    """Add a message to the list of the thread that caused it. This callback is never freed, since any thread may run
-    it.
+    """Add a message to the list of the thread that caused the message. This callback is never freed, because any
+    thread may run it.
     """
     if _thread.errors is None:
         callback, data = _before
@@ -47,10 +47,11 @@ def _collect(level: int, text: bytes, _: object) -> None:
 
 @contextmanager
 def captured_log() -> Iterator[list[str]]:
-    """Collect llama.cpp's error messages of this thread while the ``with`` block runs, and print nothing of its log.
+    """Collect llama.cpp's error messages of this thread while the ``with`` block runs, and print nothing of llama.cpp's
+    log.
 
-    Messages of other threads, and all later ones, go to the previous callback. Ctrl-C raises KeyboardInterrupt at the
-    end of the block (`uninterrupted`).
+    Messages of other threads, and all later messages, go to the previous callback. Ctrl-C raises KeyboardInterrupt at
+    the end of the block (`uninterrupted`).
     """
     outer, errors = _thread.errors, list[str]()
     _thread.errors, _thread.level = errors, 0
@@ -70,7 +71,7 @@ def _begin() -> None:
         callback, data = _callback()
         if _address(callback) != _address(_collect):
             _before = callback, data
-            # Keep the previous callback's data: llama.cpp reads callback and data separately.
+            # The data of the previous callback stays set, because llama.cpp reads callback and data separately.
             llama_cpp.llama_log_set(_collect, data)
 
 

@@ -1,6 +1,6 @@
 """The marks with which models set their reasoning and their tool calls apart from the answer."""
 
-# Opening mark: closing mark. Only marks at the beginning of a text count, so that an answer may mention them.
+# Opening mark -> closing mark. Only marks at the beginning of a text count, so that an answer may mention them.
 MARKS = {
     "<think>": "</think>",  # DeepSeek R1, Qwen3 and most others
     "<thinking>": "</thinking>",
@@ -15,7 +15,7 @@ MARKS = {
 # In some models these marks are control tokens. llama.cpp omits the text of control tokens unless asked for it.
 CONTROL_MARKS = frozenset({*MARKS, *MARKS.values(), "<|channel|>", "<|message|>", "<|start|>", "<|end|>"})
 
-# Opening mark of a tool call: closing mark, or "" if the call extends to the end of the text.
+# Opening mark of a tool call -> closing mark, or "" if the call extends to the end of the text.
 TOOL_MARKS = {
     "<tool_call>": "</tool_call>",  # Qwen, Hermes, Granite, GLM
     "<function=": "</function>",  # Llama 3.1

@@ -31,14 +31,14 @@ from .log import captured_log, quiet, reason
 from .marks import CONTROL_MARKS, TOOL_MARKS
 from .vocabulary import Vocabulary, token_bytes, token_classes
 
-DEFAULT_CONTEXT = 4096  # tokens; the cache for a model's whole trained context may not fit in memory
-MAX_UBATCH = 512  # tokens computed together: llama.cpp's default; a larger number only takes more memory
+DEFAULT_CONTEXT = 4096  # in tokens; the cache for a whole trained context may not fit in memory
+MAX_UBATCH = 512  # the most tokens computed together, as in llama.cpp; more tokens only take more memory
 MAX_THREADS = 512  # GGML_MAX_N_THREADS
-# Bytes of weights for each thread. Threads wait for each other at every operation. With fewer bytes for each thread,
-# one more thread saves no time, and costs much time on a busy machine (embedded model, 8 MB, on 2 cores with other
-# work: 0.8 ms a token with one thread, 9 to 50 ms with two).
+# The fewest bytes of weights for each thread. Threads wait for each other at every operation. With fewer bytes for each
+# thread, one more thread saves no time, and costs much time on a busy machine. Measured with the embedded model (8 MB)
+# on 2 cores with other work: 0.8 ms a token with one thread, 9 to 50 ms with two.
 _BYTES_A_THREAD = 32 << 20
-_PIECE_BYTES = 64  # longer than almost every piece; for a longer piece `_piece` calls llama.cpp a second time
+_PIECE_BYTES = 64  # almost every piece is shorter; for a longer piece `_piece` calls llama.cpp twice
 _OF_LLAMA = (
     "llm",
     "_vocab",
@@ -60,19 +60,19 @@ class _Llama(AutoAttention, llama_cpp.Llama):
 
 
 class Model:
-    """A GGUF model and one llama.cpp context over it, at the start of an empty sequence.
+    """A GGUF model and one llama.cpp context, which begins empty.
 
     ``path``: a GGUF file, or as a str the name of a model, such as "smollm2" (`lzsampler.models`). ``n_ctx``: context
-    in tokens. 0 is the context that the model was trained with. None is the same, but at most 4096. ``n_batch``: number
-    of prompt tokens decoded at once. ``n_threads``: None is one for each physical core, or fewer for a small file.
-    ``n_gpu_layers``: -1 is all layers, if llama-cpp-python was built for a GPU. ``flash_attn``: compute attention by
-    llama.cpp's flash attention. Flash attention takes less memory. It rounds differently, so a text may differ from the
-    text without it. "auto" uses flash attention if the model and the device support it. ``use_mlock``: keep the weights
-    in RAM if the system allows it.
+    in tokens. 0 means the context that the model was trained with. None means the trained context, but at most 4096.
+    ``n_batch``: number of prompt tokens decoded at once. ``n_threads``: None means one for each physical core, or fewer
+    for a small file. ``n_gpu_layers``: -1 means all layers, if llama-cpp-python was built for a GPU. ``flash_attn``:
+    compute attention by llama.cpp's flash attention. Flash attention takes less memory. Flash attention rounds
+    differently, so a text may change. "auto" uses flash attention if the model and the device support it.
+    ``use_mlock``: keep the weights in RAM if the system allows it.
 
     Raises ValueError for an argument out of range or a path that is not a file. Raises LzsError, in one line, for a
-    file that is not GGUF, is truncated or has no weights, and if llama.cpp refuses it. Use a model in a ``with``
-    statement, or `close` it. Otherwise its memory stays in use until the garbage collector runs, because
+    file that is not GGUF, is truncated or has no weights, and for a file that llama.cpp refuses. Use a model in a
+    ``with`` statement, or `close` it. Otherwise its memory stays in use until the garbage collector runs, because
     llama-cpp-python's objects refer to each other.
 
     One thread at a time may use the context. Meanwhile other threads get an LzsError. Any number of threads may use the
@@ -146,7 +146,7 @@ class Model:
         return llm
 
     def _use_context(self) -> None:
-        """Use the llama.cpp context that ``llm`` has now. It is empty."""
+        """Use the llama.cpp context that ``llm`` has now, which is empty."""
         self.past.clear()
         self._row_at = 0
         self._kept_logits = False  # whether llama.cpp lacks the logits after the last token
@@ -180,7 +180,7 @@ class Model:
     def close(self) -> None:
         """Free the context and the weights.
 
-        LzsError while they are in use. A closed model raises LzsError when used.
+        LzsError while context or weights are in use. A closed model raises LzsError when used.
         """
         self.in_use.close(self._free)
 
@@ -228,7 +228,7 @@ class Model:
 
     @any_thread
     def tokenize(self, text: str) -> list[int]:
-        """Return the tokens of a prompt, with special tokens recognised. If the model wants a BOS token, there is one.
+        """Return the tokens of a prompt, with special tokens recognised. A BOS token is added if the model wants one.
 
         No EOS token is added, since the text continues. ValueError if ``text`` is not valid Unicode.
         """
@@ -268,7 +268,7 @@ class Model:
             return piece
 
     def _piece(self, token: int, *, special: bool) -> bytes:
-        buffer = ffi.new("char[]", _PIECE_BYTES)  # one for each call, since `generate_many` runs several threads
+        buffer = ffi.new("char[]", _PIECE_BYTES)  # each call has a buffer, because `generate_many` runs several threads
         n = self._to_piece(self._c_vocab, token, buffer, len(buffer), 0, special)
         if n < 0:
             buffer = ffi.new("char[]", -n)
@@ -366,7 +366,7 @@ class Model:
         """Append tokens, int[n], to the context, and return the logits after each of them: float32[n, n_vocab].
 
         n is 1..`n_batch`. The result is a copy of 4 * n * n_vocab bytes, and llama.cpp needs as many bytes again.
-        Raises like `decode`, and ValueError for another n.
+        Raises like `decode`, and ValueError for n outside of this range.
         """
         array = token_array("tokens", tokens, self.n_vocab)
         pointer = self.decode_for_rows(array.tolist())
@@ -374,9 +374,9 @@ class Model:
 
     @one_thread
     def decode_for_rows(self, tokens: list[int]) -> Any:
-        """`decode_rows` without the copy: return a ``float *`` of `lzsampler._ffi` to the rows, stored in sequence.
+        """Append tokens like `decode_rows`, and return a ``float *`` of `lzsampler._ffi` to the rows, without a copy.
 
-        The pointer is valid until the next `decode`. The tokens must be in the vocabulary.
+        The rows are contiguous. The pointer is valid until the next `decode`. The tokens must be in the vocabulary.
         """
         self.decode_outputs(tokens)
         first = llama_cpp.llama_get_logits(self._context)
@@ -386,7 +386,7 @@ class Model:
 
     @one_thread
     def decode_outputs(self, tokens: list[int]) -> None:
-        """Append tokens, all in the vocabulary, to the context in one batch, with an output after each of them."""
+        """Append tokens, all in the vocabulary, to the context in one batch, with an output after each token."""
         if not 1 <= len(tokens) <= self.n_batch:
             raise ArgumentError(f"tokens must be 1 to {self.n_batch} for one batch, got {len(tokens)}")
         self._decode(tokens, (ctypes.c_int8 * len(tokens))(*[1] * len(tokens)))
@@ -394,7 +394,7 @@ class Model:
     def _decode(self, tokens: list[int], wanted: Any = None) -> None:
         """Decode one batch.
 
-        ``wanted``: an int8 for each token, 1 to get its logits. None gets only the last token's.
+        ``wanted``: an int8 for each token, 1 to get its logits. None gets only the logits of the last token.
         """
         if self.n_past + len(tokens) > self.n_ctx:
             raise ArgumentError(f"{self.n_past + len(tokens)} tokens do not fit in a context of {self.n_ctx}")
@@ -419,9 +419,9 @@ class Model:
 
     @one_thread
     def logits(self) -> npt.NDArray[np.float32]:
-        """Return the logits after the last decoded token: float32[n_vocab], llama.cpp's own memory, no copy.
+        """Return the logits after the last decoded token: float32[n_vocab].
 
-        The array is valid until the next `decode`. LzsError before the first `decode`.
+        The array is llama.cpp's own memory, and valid until the next `decode`. LzsError before the first `decode`.
         """
         pointer = self.logits_pointer()
         at = int(ffi.cast("uintptr_t", pointer))
@@ -454,8 +454,8 @@ class Model:
         return Stepper(self, sampler, graph)
 
     def forget_logits(self) -> None:
-        """Make `logits` unavailable until the next decode, because the last decode left a graph sampler's output
-        instead.
+        """Make `logits` unavailable until the next decode, because a graph sampler's output took the place of the
+        logits.
         """
         self._kept_logits = True
 
@@ -463,8 +463,8 @@ class Model:
     def keep(self, n: int = 0) -> None:
         """Forget all but the first ``n`` tokens of the context; `decode` continues from there.
 
-        A recurrent model cannot remove only its last tokens. If 0 < n < `n_past`, it empties the context and raises
-        LzsError.
+        A recurrent model cannot remove only its last tokens. If 0 < n < `n_past`, such a model empties the context and
+        raises LzsError.
         """
         n = integer("n", n, 0, self.n_past)
         memory = llama_cpp.llama_get_memory(self._context)
@@ -474,20 +474,20 @@ class Model:
         llama_cpp.llama_memory_clear(memory, True)
         self.past.clear()
         if n:
-            raise LzsError(f"a {self.header.architecture} model cannot go back to token {n}: decode it all again")
+            raise LzsError(f"a {self.header.architecture} model cannot go back to token {n}: decode all tokens again")
 
 
 class Stepper:
     """Decodes a token and picks the next one with a sampler, in one call into C: `Model.decode` and `Sampler.step`.
 
-    A decode evicts everything else from the CPU caches. So the less memory the code between two decodes touches, the
-    faster it is. For that reason the stepper does not check which thread uses the model. Use it only in a thread that
-    already holds `Model.in_use`, as `generate` does.
+    A decode evicts everything else from the CPU caches. So the code between two decodes is faster if it touches less
+    memory. For that reason a `Stepper` does not check which thread uses the model. Use a `Stepper` only in a thread
+    that already holds `Model.in_use`, as `generate` does.
     """
 
     def __init__(self, model: Model, sampler: Sampler, graph: GraphSampler | None) -> None:
         self._model, self._sampler, self._past, self._graph = model, sampler, model.past, graph
-        self.loop = ffi.new("lzs_llama_loop *")  # the struct in C; it also counts the seconds of each part
+        self.loop = ffi.new("lzs_llama_loop *")  # a struct of C, which also counts the seconds of each part
         self.loop.size = ffi.sizeof("lzs_llama_loop")
         self.loop.context = ffi.cast("void *", model.llm.ctx)
         self.loop.decode = address(llama_cpp.llama_decode)
@@ -556,7 +556,7 @@ def context_length(header: gguf.Header) -> int:
 def _refuse_beyond_memory(header: gguf.Header, n_ctx: int, trained: int) -> None:
     """Raise ValueError if ``n_ctx`` exceeds the trained context and its cache needs more than the machine's memory.
 
-    llama.cpp would try to allocate the cache. On a machine that overcommits memory, the machine would come to a halt.
+    llama.cpp would try to allocate the cache, and a machine that overcommits memory would come to a halt.
     """
     layers, width = header.of_architecture("block_count"), header.of_architecture("embedding_length")
     heads = header.of_architecture("attention.head_count")
@@ -568,7 +568,7 @@ def _refuse_beyond_memory(header: gguf.Header, n_ctx: int, trained: int) -> None
     if needed > memory:
         raise ArgumentError(
             f"a context of {n_ctx:,} tokens needs {needed / 1e9:,.0f} GB of memory, and this machine has "
-            f"{memory / 1e9:,.0f} GB: give a smaller one (the model was trained with {trained:,})"
+            f"{memory / 1e9:,.0f} GB: give a smaller context (the model was trained with {trained:,})"
         )
 
 

@@ -47,7 +47,7 @@ def allows_other(llm: Any, grammar: Any, tokens: Sequence[int], forbidden: Itera
     """Return whether, after ``tokens``, a `LlamaGrammar` allows any token (or the end) that is not forbidden."""
     sampler = _sampler_of(llm, grammar)
     if not sampler:
-        return True  # the error is reported when the grammar is used
+        return True  # an invalid grammar is reported when it is used
     try:
         for token in tokens:
             llama_cpp.llama_sampler_accept(sampler, token)
@@ -61,9 +61,9 @@ class PickFirst:
     """Replaces a `LlamaSampler`: a chain without a grammar, and a grammar beside it (c/llama/grammar.c).
 
     ``n_head``: the number of samplers at the beginning of the chain that only change logits. ``penalties``: lzsampler's
-    sampler among these ``n_head``, if the other samplers change nothing, else None. ``n_best``: the number of
-    candidates that the next sampler keeps, 0 if unknown. `close` frees ``chain``. LzsError if llama.cpp does not accept
-    the grammar.
+    sampler among these ``n_head``, if the other samplers among them change nothing, else None. ``n_best``: the number
+    of candidates that the sampler after these ``n_head`` keeps, 0 if unknown. `close` frees ``chain``. LzsError if
+    llama.cpp does not accept the grammar.
     """
 
     def __init__(self, llm: Any, chain: Any, grammar: Any, penalties: Any, n_head: int, n_best: int) -> None:
@@ -72,7 +72,7 @@ class PickFirst:
         self._grammar = _sampler_of(llm, grammar)
         if not self._grammar:
             chain.close()
-            raise LzsError("llama.cpp does not accept the grammar; its log says where (verbose=True)")
+            raise LzsError("llama.cpp does not accept the grammar; llama.cpp's log shows the place (verbose=True)")
         functions = ffi.new("lzs_llama_functions *", {"size": ffi.sizeof("lzs_llama_functions")})
         for name in _FUNCTIONS:
             function = getattr(llama_cpp.llama_cpp._lib, f"llama_{name}")
@@ -100,7 +100,7 @@ class PickFirst:
         return int(lib.lzs_llama_grammar_refused(self._native))
 
     def sample(self, context: Any, index: int = -1) -> int:
-        """Pick and accept a token, as `LlamaSampler.sample` does; LzsError if the grammar allows none."""
+        """Pick and accept a token, as `LlamaSampler.sample` does; LzsError if the grammar allows no token."""
         status = lib.lzs_llama_grammar_sample(self._native, ffi.cast("void *", context.ctx), index, self._token)
         if status == lib.LZS_EMASKED:
             raise LzsError("the grammar allows no token of the vocabulary here")

@@ -1,8 +1,9 @@
 """`rounding`: how much a model's logits depend on the number of tokens that are decoded together.
 
-If the logits do not depend on this number, a text with a draft equals the text without a draft. llama.cpp has different
-kernels for one token and for several tokens, for some types of weights and for attention other than flash attention. On
-a CPU, with a longer context, several threads share the context only when a single token is decoded.
+If the logits do not depend on this number, a text with a draft equals the text without a draft. For some types
+of weights, and for attention without flash attention, llama.cpp has one kernel for one token and another for several
+tokens. If the context is longer than `FAR` tokens, the threads of a CPU split the work on the context only when a
+single token is decoded.
 """
 
 import ctypes
@@ -18,18 +19,18 @@ from ..util.signals import uninterrupted
 from .attention import flash_attention_of
 from .binding import llama_cpp
 
-FAR = 256  # tokens after which llama.cpp (0.3.36) splits the context of a single token among threads
-_LEAST = 32  # positions; at temperature 0, texts of the embedded model differ from the 30th token on
+FAR = 256  # context in tokens beyond which llama.cpp (0.3.36) splits the work for a single token among threads
+_LEAST = 32  # positions to compare; at temperature 0, texts of the embedded model differ from token 30 on
 _SHORT = (2, 3)  # block lengths to compare besides the longest, for kernels that take several tokens at a time
-_MAX_BATCH = 64  # tokens: the longest block has 33
+_MAX_BATCH = 64  # the most tokens of a batch; the longest block has 33
 _SEED = 11
 
 
 class Rounding(NamedTuple):
-    """The greatest difference between logits, ``most``; 0 if all bits are equal. ``positions``: number of compared
-    positions.
+    """The result of `rounding`.
 
-    ``begin``: the length of context, in tokens, from which on the logits differed: 0 or `FAR`.
+    ``most``: the greatest difference between logits, 0 if all bits are equal. ``positions``: number of compared
+    positions. ``begin``: the context length in tokens, 0 or `FAR`, from which on the logits differed.
     """
 
     most: float
@@ -38,7 +39,9 @@ class Rounding(NamedTuple):
 
 
 class RoundingWarning(UserWarning, LzsError):  # noqa: N818
-    """Warns that a text with a draft may differ from the text without it. As an exception it is an `LzsError`."""
+    """Warns that a text with a draft may differ from the text without a draft. As an exception, this warning is an
+    `LzsError`.
+    """
 
 
 _known: WeakKeyDictionary[Any, dict[tuple[int, bool, int], Rounding]] = WeakKeyDictionary()
@@ -70,16 +73,17 @@ def warn_of_rounding(
     else:
         if not may_differ(llm, found):
             return
-        said = f"texts with a draft may differ from those without one: {what_it_means(llm, name, found)}"
+        said = f"texts with a draft may differ from texts without a draft: {what_it_means(llm, name, found)}"
     warnings.warn(said, RoundingWarning, stacklevel=stacklevel + 1)
 
 
 def may_differ(llm: Any, found: Rounding) -> bool:
     """Return whether logits may depend on the number of tokens decoded together.
 
-    They do if `rounding` found a difference, and may if there is no flash attention.
+    The result is true if `rounding` found a difference, or if flash attention is off.
 
-    Weights such as Q8_0 hide different sums until one changes a rounding, which can take 180 tokens or more.
+    Without flash attention, equal bits are no proof: with weights such as Q8_0, rounding can hide different sums for
+    180 tokens or more.
     """
     return found.most > 0 or flash_attention_of(llm) is False
 
@@ -136,7 +140,7 @@ class _Context:
         llama_cpp.llama_free(self._context)
 
     def compare(self, tokens: list[int], at: int, lengths: list[int]) -> tuple[float, int]:
-        """Decode blocks of the given lengths from position ``at`` on; return the greatest difference and the end."""
+        """Decode blocks of the given lengths from position ``at`` on; return (greatest difference, last position)."""
         most = 0.0
         for length in lengths:
             block = tokens[at : at + length]
@@ -156,7 +160,7 @@ class _Context:
 
     def _rows(self, tokens: list[int]) -> npt.NDArray[np.float32]:
         """Append tokens, and return the logits after each of them: float32[n, n_vocab], a copy."""
-        ids = (llama_cpp.llama_token * len(tokens))(*tokens)  # keep it alive: the batch only points to it
+        ids = (llama_cpp.llama_token * len(tokens))(*tokens)  # must stay alive: the batch only points to it
         batch = llama_cpp.llama_batch_get_one(ids, len(tokens))
         batch.logits = (ctypes.c_int8 * len(tokens))(*[1] * len(tokens))
         status = llama_cpp.llama_decode(self._context, batch)

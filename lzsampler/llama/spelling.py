@@ -1,4 +1,4 @@
-"""How the tokenizer of a GGUF file writes texts: by its merges or scores, checked against the tokenizer itself."""
+"""How the tokenizer of a GGUF file splits texts into tokens: by merges or scores, checked against the tokenizer."""
 
 import random
 from collections.abc import Iterator
@@ -23,9 +23,9 @@ WORDS_OF: dict[str, Words] = {
     **dict.fromkeys(("qwen2", "stablelm2", "deepseek-r1-qwen"), "qwen2"),
 }
 WHOLE_WORDS = frozenset({"llama3", "llama-v3", "llama-bpe", "falcon3"})
-"""Pre-tokenizers for which llama.cpp writes a word that is a token as this token, whatever the merges say."""
+"""Pre-tokenizers for which llama.cpp writes a word as one token if the vocabulary has it, whatever the merges say."""
 
-N_PAIRS = 1500  # of each kind, for the comparison with the tokenizer
+N_PAIRS = 1500  # number of pairs of each kind that are compared with the tokenizer
 
 TEXTS = (
     "It's 9:30 o'clock, and we're late - they'd said \"you'll wait\", hadn't they? 1,234.50 (or 12345678) left...",
@@ -44,20 +44,20 @@ TEXTS = (
 
 
 class Tokenizer(Protocol):
-    """A `Vocabulary`."""
+    """The methods of `Vocabulary` that this module calls."""
 
     def tokenize(self, text: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """Return the tokens of a text, and the start of each."""
+        """Return the tokens of a text, and the start of each token."""
 
     def ids_with(self, attribute: int) -> list[int]:
         """Return the tokens that have an attribute of llama.cpp."""
 
 
 def spelling_of(loaded: Tokenizer, header: gguf.Header, tokens: TokenBytes) -> Spelling:
-    """Return how the tokenizer of a GGUF file writes texts. ``tokens``: the bytes of its tokens.
+    """Return how the tokenizer of a GGUF file splits texts into tokens. ``tokens``: the bytes of its tokens.
 
     The result is checked against the tokenizer, on texts of all kinds and on pairs of tokens. LzsError, with the
-    reason, for an unknown tokenizer and for one that disagrees.
+    reason, if the tokenizer is unknown or disagrees with the result.
     """
     made = _read(header, loaded, tokens)
     _compare(made, loaded, header.path)
@@ -96,7 +96,7 @@ def _merges(header: gguf.Header) -> Iterator[tuple[str, str]]:
 
 def _refusal(path: Path, reason: str) -> LzsError:
     return LzsError(
-        f"lzsampler does not know how the tokenizer of {path.name} writes texts: {reason}; use tokenization any"
+        f"lzsampler does not know how the tokenizer of {path.name} splits texts: {reason}; use tokenization any"
     )
 
 
@@ -120,7 +120,9 @@ def _compare(made: Spelling, loaded: Tokenizer, path: Path) -> None:
 
 
 def _pairs(made: Spelling) -> Iterator[list[int]]:
-    """Yield pairs of tokens that are valid text together: random tokens, and parts of tokens, which mostly merge."""
+    """Yield pairs of tokens that are valid text together: random tokens, or the two parts of one token, which mostly
+    merge.
+    """
     rng, tokens = random.Random(1), made.token_bytes
     others = {*tokens.end, *tokens.special, *made.set_apart}
     usual = [token for token, piece in enumerate(tokens.pieces) if piece and token not in others]

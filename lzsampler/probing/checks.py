@@ -1,4 +1,4 @@
-"""The questions that a probe asks an endpoint, one function each."""
+"""`Checks`: sends requests to an endpoint to answer each question of a probe, and yields the findings."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -12,8 +12,8 @@ from .server_texts import DRAWN, GREEDY, PROMPTS, RUNS, SEEDS, TOKENS, Differenc
 from .window import IDS, window
 
 _REPETITION = ("repetition_penalty", "repeat_penalty")
-_OPENAI = ("frequency_penalty", "presence_penalty")  # every server with this interface is expected to apply these
-# A filter -> (the value that keeps all tokens, the value that keeps only the likeliest token).
+_OPENAI = ("frequency_penalty", "presence_penalty")  # penalties that every OpenAI-compatible server should apply
+# Each filter has two values: one that keeps all tokens, and one that keeps only the likeliest token.
 FILTERS: dict[str, tuple[float, float]] = {"top_k": (0, 1), "min_p": (0.0, 1.0)}
 _COUNTS = "Does {} count the prompt?"
 _ALL = "Is all of the text counted?"
@@ -25,7 +25,8 @@ CHECKS = (  # the names of all findings
     *(*(f"{name}_prompt" for name in COUNTING), "window"),
 )
 
-_STRENGTHS = {  # strengths to compare with a penalty that applies by default
+# If a penalty applies by default, the texts are compared with texts under these strengths to find the default strength.
+_STRENGTHS = {
     "repetition_penalty": (1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5),
     "repeat_penalty": (1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5),
     "frequency_penalty": (0.1, 0.2, 0.3, 0.5, 1.0, 1.5),
@@ -33,28 +34,33 @@ _STRENGTHS = {  # strengths to compare with a penalty that applies by default
     "dry_multiplier": (0.5, 0.8, 1.0),
     "lz_penalty": (0.1, 0.15, 0.2, 0.3),
 }
-_ONE_TOKEN_SEEDS = 16  # first tokens to draw for each prompt and temperature below, to see whether a prompt is counted
-_ENOUGH = 5.0  # changes expected among these; the chance to see no change is then e**-5
-# Prompts and temperatures with which a model often, but not always, continues with a word of the prompt.
+_ONE_TOKEN_SEEDS = 16  # number of first tokens that are drawn for each prompt and temperature of _MIXED
+# A penalty that counts the prompt changes some drawn tokens. If at least this many changes are expected and no token
+# changes, the prompt is not counted. The error rate is e**-5.
+_ENOUGH = 5.0
+# With these prompts and temperatures, a model often, but not always, continues with a word of the prompt.
 _COLOURS = "red blue green red green blue blue red green green blue red blue green red red blue"
 _STORY = (
     "The king and the queen of the land were in the house, and the people of the land said to the king that he was "
     "not to go to the sea, but the king said that he was the king of the land and of the sea, and that"
 )
 _MIXED = ((_COLOURS, 1.0), (_STORY, 1.0), (_COLOURS, 2.0), (_STORY, 2.0))
-_BEST = 5  # number of likeliest tokens to ask for; OpenAI's completions give no more
+_BEST = 5  # number of likeliest tokens to ask for, the maximum of OpenAI's completions
 _CLOSE = 0.01  # nats; log-probabilities that differ by less count as equal
-_BEHIND = 0.1  # nats; a greedy choice is this much less likely than another token only if a penalty moved it
+_BEHIND = 0.1  # nats; if another token is likelier by more than this, a penalty has moved the greedy choice
 
 
 class Checks:
-    """All questions about one endpoint. `run` yields the findings; ``on_step`` gets the name of each next step."""
+    """All checks of one endpoint.
+
+    `run` yields the findings. ``on_step`` is called with the name of each step before the step.
+    """
 
     def __init__(self, endpoint: Endpoint, on_step: Callable[[str], object]) -> None:
         self.endpoint = endpoint
         self._on_step = on_step
-        self._refused: dict[str, str] = {}  # parameter that the server refuses -> the server's message
-        self._shows: str | None = None  # log-probabilities are from "before" or "after" penalties; None if unknown
+        self._refused: dict[str, str] = {}  # the server's message for each refused parameter
+        self._shows: str | None = None  # log-probabilities are from "before" or "after" the penalties
         self._differences: dict[str, Difference] = {}
         self.texts = Texts(endpoint, {})
 
@@ -95,7 +101,7 @@ class Checks:
         yield self._unless_refused("window", _ALL, partial(self._window, biased, prompt))
 
     def _unless_refused(self, check: str, question: str, find: Callable[[], Finding]) -> Finding:
-        """Return a finding; if the server refuses a request of it, such as so many tokens, the finding reports that."""
+        """Return the finding of ``find``. If the server refuses a request, the finding says so."""
         try:
             return find()
         except Refused as error:
@@ -110,7 +116,10 @@ class Checks:
         return Finding(self.endpoint.kind, check, question, answer, evidence, wrong, value)
 
     def _takes(self, name: str, value: float) -> bool:
-        """Return whether the server accepts a parameter, even if it ignores it; keep the message of a refusal."""
+        """Return whether the server accepts a parameter.
+
+        An accepted parameter may have no effect. The message of a refusal is kept.
+        """
         try:
             self.endpoint.ask(PROMPTS[0], tokens=1, **{**GREEDY, name: value})
         except Refused as error:
@@ -166,15 +175,15 @@ class Checks:
         if difference.answer != "yes":
             answer: Verdict = "yes" if difference.answer == "no" else "cannot tell"
             return self._finding("default", question, answer, difference.evidence)
-        if not difference.prompt:  # found by a permutation test
+        if not difference.prompt:  # A permutation test found the difference.
             return self._finding("default", question, "no", difference.evidence, wrong=True)
         shown = f"{self._culprit(difference)}; {difference.evidence}"
         return self._finding("default", question, "no", shown, wrong=True)
 
     def _moved_choice(self) -> str:
-        """Return where a greedy choice is not the likeliest token although all penalties are off; "" if nowhere.
-
-        It needs log-probabilities from before the penalties. A penalty that cannot be switched off shows only here.
+        """Return evidence of a greedy choice that is not the likeliest token although all penalties are off. "" if
+        there is no such choice. If the server's log-probabilities are from before the penalties, this reveals a penalty
+        that cannot be switched off.
         """
         for prompt in () if self.texts.once else self.texts.greedy:
             try:
@@ -190,7 +199,7 @@ class Checks:
         return ""
 
     def _culprit(self, difference: Difference) -> str:
-        """Return which penalty applies by default, and the strengths that give the same texts."""
+        """Return evidence of which penalty applies by default, and which of its strengths give the default texts."""
         prompt, sampling = difference.prompt, difference.sampling
         for name, off in self.texts.neutral.items():
             if self.texts.ask(prompt, {name: off}, sampling) == self.texts.ask(prompt, self.texts.neutral, sampling):
@@ -235,7 +244,7 @@ class Checks:
             yield self._finding(name, f"Is {name} applied?", found.answer, shown, wrong=silent and expected)
 
     def _logprobs(self) -> Finding:
-        """Find out whether the server gives log-probabilities, and whether penalties are included in them."""
+        """Find out whether the server sends log-probabilities, and whether penalties change them."""
         question = "Are there logprobs with the penalties in them?"
         try:
             answer = self.endpoint.ask(PROMPTS[-1], tokens=8, logprobs=_BEST, **self.texts.neutral, **GREEDY)
@@ -253,10 +262,12 @@ class Checks:
                     return self._finding("logprobs", question, "yes", f"{name} moves them")
                 shown = f"{name} changes the text but not the logprobs: they are from before the penalties"
                 return self._finding("logprobs", question, "no", shown)
-        return self._finding("logprobs", question, "cannot tell", "logprobs come, but no penalty changes a text")
+        return self._finding(
+            "logprobs", question, "cannot tell", "the server sends logprobs, but no penalty changes a text"
+        )
 
     def _moved(self, name: str, strength: float, prompt: str) -> int | None:
-        """Return the first token of a greedy text whose log-probabilities a penalty moves, as `_first_moved` does."""
+        """Return the result of `_first_moved` for the greedy texts without and with a penalty."""
         return _first_moved(*self._with_and_without(name, strength, prompt))
 
     def _with_and_without(self, name: str, strength: float, prompt: str) -> tuple[Answer, Answer]:
@@ -268,19 +279,19 @@ class Checks:
         return without, with_it
 
     def _measured(self, name: str) -> str:
-        """Return, as evidence, by how much a weak penalty moves a token relative to the others; "" if not at all."""
+        """Return evidence of how far a weak penalty lowers a token relative to other tokens; "" if it lowers none."""
         weak, prompt = PENALTIES[name][2], self._differences[name].prompt
         steps, _ = _together(*self._with_and_without(name, weak, prompt)) if prompt else ([], False)
         for i, (a, b) in enumerate(steps):
             shift = {token: b[token] - a[token] for token in a if token in b}
             token, least = min(shift.items(), key=lambda pair: pair[1], default=("", 0.0))
             by = least - max(shift.values(), default=0.0)
-            if by < -_CLOSE:  # no difference shows if all of the likeliest tokens are penalised alike
+            if by < -_CLOSE:  # If all of the likeliest tokens are penalised alike, no difference is visible.
                 return f"; {name}={weak:g} moves {quoted(token, 12)} by {by:.2f} at token {i}"
         return ""
 
     def _filter(self, name: str) -> Finding:
-        """Ask for drawn texts with a filter that keeps only the likeliest token."""
+        """Find out whether a filter is applied: drawn texts must be equal if only the likeliest token is kept."""
         question = f"Is {name} applied?"
         off, only = FILTERS[name]
         prompt = PROMPTS[-1]
@@ -321,11 +332,11 @@ class Checks:
     # -- which tokens a penalty counts --
 
     def _prompt(self, name: str) -> Finding:
-        """Find out whether a penalty counts the prompt: whether it changes the first token, which follows no other.
+        """Find out whether a penalty counts the prompt: whether it changes the first generated token.
 
-        If log-probabilities include penalties, they decide. Otherwise the first token is picked at temperature 0, after
-        prompts that repeat themselves. If that does not decide, it is drawn with seeds, after prompts whose words a
-        model often repeats, so that a penalty on these words changes some of the draws.
+        If log-probabilities include penalties, they decide. Otherwise the first token is chosen at temperature 0, after
+        prompts that repeat a word. If this decides nothing, the first token is drawn at random with several seeds,
+        after prompts whose words a model often repeats. A penalty on these words then changes some of the drawn tokens.
         """
         check, question = f"{name}_prompt", _COUNTS.format(name)
         strong = {**self.texts.neutral, name: PENALTIES[name][1]}
@@ -347,11 +358,13 @@ class Checks:
                     shown = f"the first token after {quoted(prompt, 12)} is {quoted(got)}, not {quoted(first)}"
                     return self._finding(check, question, "yes", f"{name}={PENALTIES[name][1]:g}: {shown}")
             same += first == got and _in(first, prompt)
-        if same and name != "presence_penalty":  # it is too weak to move a word that the prompt repeats
+        if same and name != "presence_penalty":  # presence_penalty is too weak to move a word that the prompt repeats.
             shown = f"{name}={PENALTIES[name][1]:g} does not move the word that a prompt repeats from the first place"
             return self._finding(check, question, "no", f"{shown}: generated tokens only")
         if not self.texts.seed_repeats:
-            needed = "the first token does not change at temperature 0; drawn ones need a seed that repeats"
+            needed = (
+                "the first token does not change at temperature 0, and this server's seeds do not repeat drawn tokens"
+            )
             return self._finding(check, question, "cannot tell", needed)
         expected = 0.0
         for prompt, temperature in _MIXED:
@@ -364,12 +377,15 @@ class Checks:
                     return self._finding(check, question, "yes", f"{name}={PENALTIES[name][1]:g}: {shown}")
                 seen += _in(first, prompt)
             share = seen / _ONE_TOKEN_SEEDS
-            weaker = share * exp(-2 / temperature)  # two logits less, the most that presence_penalty can subtract
+            weaker = share * exp(-2 / temperature)  # presence_penalty subtracts at most 2 from a logit.
             expected += _ONE_TOKEN_SEEDS * (share - weaker / (weaker + 1 - share)) if share else 0
         return self._no_prompt(name, expected)
 
     def _no_prompt(self, name: str, expected: float) -> Finding:
-        """Judge that no drawn first token changed; ``expected``: number of changes if the prompt were counted."""
+        """Return the finding if no drawn token changed.
+
+        ``expected``: how many changes to expect if the prompt is counted.
+        """
         check, question = f"{name}_prompt", _COUNTS.format(name)
         drawn = len(_MIXED) * _ONE_TOKEN_SEEDS
         shown = f"none of {drawn} first tokens drawn with seeds changes with {name}={PENALTIES[name][1]:g}"
@@ -382,7 +398,9 @@ class Checks:
     def _window(self, bias: bool, prompt: Verdict | None) -> Finding:
         question = _ALL
         if not self.texts.greedy:
-            return self._finding("window", question, "cannot tell", "that needs a temperature 0 that repeats its texts")
+            return self._finding(
+                "window", question, "cannot tell", "this test needs a server that repeats its texts at temperature 0"
+            )
         applied = [name for name in (*_REPETITION, "frequency_penalty") if self._differences[name].answer == "yes"]
         found = window(
             self.texts,
@@ -395,7 +413,7 @@ class Checks:
 
 
 def _in(token: str, prompt: str) -> bool:
-    """Return whether the prompt contains a drawn token; white space always counts as contained."""
+    """Return whether a token is a word of the prompt, or white space."""
     return token.strip() in (*prompt.split(), "")
 
 
@@ -404,7 +422,10 @@ def _alike(texts: list[str]) -> str:
 
 
 def _together(without: Answer, with_it: Answer) -> tuple[list[tuple[dict[str, float], dict[str, float]]], bool]:
-    """Return the likeliest tokens of two texts up to and including the first that differs, and whether one does."""
+    """Return (likeliest tokens of both texts at each position, whether the texts differ).
+
+    The last position is the first at which the texts differ.
+    """
     if without.best is None or with_it.best is None or without.chosen is None or with_it.chosen is None:
         return [], False
     same = [a[0] == b[0] for a, b in zip(without.chosen, with_it.chosen, strict=False)]
@@ -413,8 +434,10 @@ def _together(without: Answer, with_it: Answer) -> tuple[list[tuple[dict[str, fl
 
 
 def _first_moved(without: Answer, with_it: Answer) -> int | None:
-    """Return the index of the first token whose log-probabilities differ; -1 if only the texts differ; None if
-    unknown."""
+    """Return the index of the first token whose log-probabilities differ.
+
+    -1 if only the texts differ; None if nothing differs or log-probabilities are missing.
+    """
     steps, parted = _together(without, with_it)
     for i, (a, b) in enumerate(steps):
         if set(a) != set(b) or any(abs(b[token] - a[token]) > _CLOSE for token in a):

@@ -1,6 +1,6 @@
-"""HTTP for `probe`: JSON to and from a server. Any failure of a server becomes a one-line error.
+"""The HTTP client of `probe`: sends and receives JSON. Any failure of a server becomes a one-line error.
 
-A probe asks one question at a time. Each request has its own connection, and no request is retried.
+A probe sends one request at a time. Each request has its own connection, and no request is retried.
 """
 
 import json
@@ -21,14 +21,14 @@ from ..errors import ArgumentError, ArgumentTypeError, LzsError
 
 OnRequest = Callable[[str, str, "dict[str, Any] | None", str], object]
 
-_LONGEST_ANSWER = 16 * 2**20  # bytes
-_BYTES = re.compile(r"bytearray\(b(.*)\)")  # h11 shows input that it does not understand as a Python value
-_SHOWN = 200  # characters of an error's message
-_ENDINGS = ("/chat/completions", "/completions", "/models", "/v1")  # people often copy these with the address
+_LONGEST_ANSWER = 16 * 2**20  # maximum size of an answer in bytes
+_BYTES = re.compile(r"bytearray\(b(.*)\)")  # how h11's messages show input that h11 does not understand
+_SHOWN = 200  # maximum length of an error's message in characters
+_ENDINGS = ("/chat/completions", "/completions", "/models", "/v1")  # users often copy such endings with the address
 
 
 class Refused(LzsError):  # noqa: N818 (the name says what the server did)
-    """The server answered a request with an error; ``status`` is the HTTP status, ``reason`` the server's message."""
+    """The server answered a request with an error. ``status``: the HTTP status. ``reason``: the server's message."""
 
     def __init__(self, status: int, reason: str) -> None:
         self.status = status
@@ -41,9 +41,10 @@ class NotThere(Refused):
 
 
 class _Deadline:
-    """A time limit for a whole exchange: after ``seconds`` the connection is cut. httpx limits only each part.
+    """A time limit for a whole request. After ``seconds`` the connection is cut. httpx limits only the time of each
+    read or write.
 
-    ``passed``: whether the connection was cut; the data received before may then look like a whole answer.
+    ``passed``: whether the connection was cut. The data that was received before the cut may look like a whole answer.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -60,23 +61,23 @@ class _Deadline:
         self._timer.cancel()
 
     def trace(self, event: str, about: dict[str, Any]) -> None:
-        """Keep the socket of a connection that httpx opened (its extension "trace"), or that of its TLS."""
+        """Keep the socket of a connection. httpx calls this function for its extension "trace"."""
         if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
             self._socket = about["return_value"].get_extra_info("socket")
 
     def _cut(self) -> None:
         self.passed = True
-        with suppress(OSError, AttributeError):  # the socket is not open yet, or already closed
+        with suppress(OSError, AttributeError):  # The socket may not be open yet, or may be closed.
             self._socket.shutdown(socket.SHUT_RDWR)  # type: ignore[union-attr]
 
 
 class Client:
-    """The server at an address.
+    """A client of the server at an address.
 
     ``url``: the address, with or without ``/v1``. ``timeout``: seconds for a whole answer. ``on_request`` is called
-    after each request with method, path, body and outcome; none of these contains the key. `requests` counts requests.
-    ``shown``: the address for messages, with a note if /v1 was added. ValueError for a malformed address, or a key that
-    cannot be sent.
+    after each request with method, path, body and outcome, none of which contains the key. ``requests``: the number of
+    requests. ``shown``: the address for messages, with a note if /v1 was added. ValueError for a malformed address, or
+    a key that cannot be sent.
     """
 
     def __init__(
@@ -101,10 +102,10 @@ class Client:
             if not (api_key.isascii() and api_key.isprintable()):
                 raise ArgumentError("api_key must be printable ASCII characters without line ends")
             self._headers["Authorization"] = f"Bearer {api_key}"
-        self._tls = ssl.create_default_context()  # trusts the system's certificates; httpx has its own list
+        self._tls = ssl.create_default_context()  # trusts the system's certificates, and not httpx's own list
 
     def get(self, path: str) -> dict[str, Any]:
-        """Return the object at a path below ``/v1``; raises like `post`."""
+        """Return the object at a path below ``/v1``. Raises the errors of `post`."""
         return self._ask("GET", path, None)
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -159,9 +160,10 @@ class Client:
                 raise LzsError(f"{self.shown} does not answer as an HTTP server: {_why(error)}") from None
 
     def _opened(self) -> httpx.Client:
-        """Return a client that uses the proxy of the environment, as Python's urllib finds it.
+        """Return a client that uses the proxy that Python's urllib finds in the environment.
 
-        httpx refuses usual values of NO_PROXY, such as "::1", and needs a package for a proxy of another kind.
+        httpx itself refuses usual values of NO_PROXY, such as "::1". For proxies other than HTTP, httpx needs another
+        package.
         """
         parts = urlsplit(self.base)
         proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
@@ -186,7 +188,7 @@ class Client:
     def _failure(self, response: httpx.Response) -> LzsError:
         status = response.status_code
         if 300 <= status < 400:
-            # Not followed: a key stays with its server, and the probe tests the server that is named.
+            # Redirects are not followed. Another server must not get the key, and only the given server is tested.
             there = response.headers.get("Location") or "another address"
             return LzsError(f"{self.shown} redirects to {_clean(there)}: give the address of the server itself")
         if status in (401, 403):
@@ -195,7 +197,7 @@ class Client:
         if status == 429:
             return LzsError(f"{self.shown} has had too many requests (HTTP 429): try again later")
         reason = ""
-        with suppress(httpx.HTTPError, LzsError):  # without the body, the status has to suffice
+        with suppress(httpx.HTTPError, LzsError):  # If the body cannot be read, the error has only the status.
             reason = _clean(_message(self._body(response)))
         if status == 503:
             return LzsError(f"{self.shown} is not ready ({Refused(status, reason)}): try again later")
@@ -203,15 +205,15 @@ class Client:
 
 
 def base_of(url: str) -> str:
-    """Return the address of a server up to and including ``/v1``, with its host in DNS form (IDNA).
+    """Return the address of a server up to and including ``/v1``, with the host in ASCII (IDNA).
 
-    ValueError when ``url`` is not an HTTP address.
+    ValueError if ``url`` is not an HTTP address.
     """
     if not isinstance(url, str):
         raise ArgumentTypeError(f"url must be a string, got {shown(url)}")
     try:
         parts = urlsplit(url.strip())
-        _ = httpx.URL(url.strip()).host  # httpx may refuse more addresses
+        _ = httpx.URL(url.strip()).host  # httpx may refuse addresses that urlsplit accepts.
         host = (parts.hostname or "").encode("idna").decode("ascii")
         known = parts.scheme in ("http", "https") and (parts.port or 1) > 0 and host != "" and parts.path.isascii()
         known = known and all(c.isprintable() and not c.isspace() for c in url.strip())
@@ -220,7 +222,7 @@ def base_of(url: str) -> str:
     if not known:
         raise ArgumentError(f"url must be an address such as http://localhost:8000/v1, got {url!r}")
     if "@" in parts.netloc:
-        raise ArgumentError("url must not hold a name or password: give the key as --api-key")
+        raise ArgumentError("url must not contain a name or password: give the key as --api-key")
     path = parts.path.rstrip("/")
     for ending in _ENDINGS:
         path = path.removesuffix(ending)
@@ -242,7 +244,7 @@ def _object(data: bytes, where: str) -> dict[str, Any]:
 
 
 def _message(data: bytes) -> str:
-    """Return the message in an error's body: OpenAI's {"error": {"message"}}, FastAPI's {"detail"}, or its text."""
+    """Return the message in an error's body. OpenAI has {"error": {"message"}}, FastAPI has {"detail"}."""
     try:
         said = json.loads(data)
     except (ValueError, RecursionError):
@@ -264,7 +266,7 @@ def _clean(text: str) -> str:
 
 def _why(error: BaseException) -> str:
     system: BaseException | None = error
-    while system is not None and not isinstance(system, OSError):  # httpx wraps the system's error twice
+    while system is not None and not isinstance(system, OSError):  # httpx wraps the OSError twice.
         system = system.__cause__ or system.__context__
     error = system or error
     if isinstance(error, ConnectionRefusedError):

@@ -1,4 +1,4 @@
-"""One endpoint of a server, completions or chat: a prompt in, a text with its log-probabilities out."""
+"""`Endpoint`: asks an endpoint of a server, completions or chat, for the continuation of a prompt."""
 
 from dataclasses import dataclass
 from math import isfinite
@@ -15,10 +15,10 @@ _CONTINUE = "Continue this text. Write only the continuation:\n\n"
 
 @dataclass(frozen=True)
 class Answer:
-    """A server's answer: its text and numbers. A number that the server did not send is None.
+    """A server's answer. A value that the server did not send is None.
 
-    ``chosen``: text and log-probability of each chosen token. ``best``: for each position a dict from the text of each
-    of the likeliest tokens to its log-probability.
+    ``chosen``: text and log-probability of each chosen token. ``best``: for each position, the log-probabilities of the
+    likeliest tokens, by the text of the token.
     """
 
     text: str
@@ -29,7 +29,7 @@ class Answer:
 
 
 class Endpoint:
-    """An endpoint of a server, and the model to ask for (None: the server's default)."""
+    """An endpoint of a server. ``model``: the model to ask for; None means the server's default."""
 
     def __init__(self, client: Client, kind: Kind, model: str | None) -> None:
         self.client = client
@@ -37,10 +37,10 @@ class Endpoint:
         self.model = model
 
     def ask(self, prompt: str, *, tokens: int, logprobs: int = 0, **parameters: Any) -> Answer:
-        """Return the server's continuation of a prompt, of at most ``tokens`` tokens.
+        """Return the server's continuation of a prompt. It has at most ``tokens`` tokens.
 
-        ``logprobs``: number of likeliest tokens to ask for. Raises like `Client.post`, and LzsError for an answer that
-        is not a completion.
+        ``logprobs``: the number of likeliest tokens to ask for at each position. ``parameters``: further members of the
+        request. Raises the errors of `Client.post`, and LzsError for an answer that is not a completion.
         """
         body: dict[str, Any] = {} if self.model is None else {"model": self.model}
         if self.kind == "chat":
@@ -83,12 +83,12 @@ def _count(value: object) -> int | None:
 
 
 def _logprobs(given: Any) -> tuple[tuple[tuple[str, float], ...] | None, tuple[dict[str, float], ...] | None]:
-    """Return the chosen and the likeliest tokens, from either form; (None, None) for data in neither form.
+    """Return `Answer.chosen` and `Answer.best`, from either of the two usual forms; (None, None) for any other form.
 
-    The likeliest tokens leave out tokens of probability 0.
+    Tokens of probability 0 are left out of `Answer.best`.
     """
     try:
-        if isinstance(given.get("content"), list):  # the form of chats, and of llama-server's completions
+        if isinstance(given.get("content"), list):  # Chat endpoints and llama-server's completions have this form.
             rows = given["content"]
             chosen = [(row["token"], float(row["logprob"])) for row in rows]
             best = [{top["token"]: float(top["logprob"]) for top in row.get("top_logprobs") or ()} for row in rows]

@@ -1,11 +1,11 @@
-"""The findings of a probe: answers with their evidence, and the verdict on a server."""
+"""The results of a probe: a `Finding` for each question about a server, and the `Probe` with all findings."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Verdict = Literal["yes", "no", "cannot tell"]
-# Name -> (the value that switches it off, a strong value, a value too weak to move a token far down the list). The
-# first two are names of one penalty.
+# Each penalty has three values: one that switches the penalty off, a strong one, and one so weak that a penalised token
+# stays among the likeliest. repetition_penalty and repeat_penalty are two names of one penalty.
 PENALTIES: dict[str, tuple[float, float, float]] = {
     "repetition_penalty": (1.0, 2.0, 1.05),
     "repeat_penalty": (1.0, 2.0, 1.05),
@@ -18,11 +18,11 @@ PENALTIES: dict[str, tuple[float, float, float]] = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One question about one endpoint of a server.
+    """The answer to one question about one endpoint of a server.
 
-    ``check`` names the question, and ``question`` is its text. ``evidence`` is one line: the request and the result.
-    ``wrong``: the server accepts a request but does something else. ``value``: the measured number, if there is one
-    (`window`: tokens).
+    ``check``: the name of the question. ``question``: the text of the question. ``evidence``: the request and the
+    result, in one line. ``wrong``: whether the server accepts a request but does something else. ``value``: the
+    measured number of tokens for the check "window", else None.
     """
 
     endpoint: str
@@ -36,7 +36,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Probe:
-    """The result of `lzsampler.probe`. ``url``: up to ``/v1``. ``requests``: number of requests that were sent."""
+    """The result of `lzsampler.probe`. ``url``: the address of the server, up to ``/v1``."""
 
     url: str
     model: str | None
@@ -45,12 +45,12 @@ class Probe:
 
     @property
     def ok(self) -> bool:
-        """Whether no finding is wrong: the server applies everything that was requested, and nothing else."""
+        """Whether the server applied everything that was requested, and nothing else: no finding is wrong."""
         return not self.wrong
 
     @property
     def told(self) -> bool:
-        """Whether the probe could decide, for at least one penalty, whether the server applies it."""
+        """Whether the probe could decide for at least one penalty whether the server applies the penalty."""
         return any(f.check in PENALTIES and f.answer != "cannot tell" for f in self.findings)
 
     @property
@@ -59,12 +59,12 @@ class Probe:
         return tuple(finding for finding in self.findings if finding.wrong)
 
     def find(self, check: str, endpoint: str | None = None) -> Finding:
-        """Return the finding of a check. ``endpoint``: None is the first with this check. KeyError if there is none."""
+        """Return the finding of a check. If ``endpoint`` is None, any endpoint counts. KeyError if there is none."""
         for finding in self.findings:
             if finding.check == check and endpoint in (None, finding.endpoint):
                 return finding
         raise KeyError(f"{check} of {endpoint or 'any endpoint'}")
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as an object for JSON."""
+        """Return the probe as an object, ready for json.dumps."""
         return {"version": 1, **asdict(self), "findings": [asdict(found) for found in self.findings], "ok": self.ok}

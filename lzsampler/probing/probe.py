@@ -1,4 +1,4 @@
-"""`probe`: tests from outside what an OpenAI-compatible server does with penalties and seeds."""
+"""`probe`: sends requests to find out what an OpenAI-compatible server does with penalties and seeds."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,7 +9,7 @@ from .endpoint import PATHS, Endpoint, Kind
 from .finding import Finding, Probe
 from .server_texts import GREEDY
 
-_LONGEST_TIMEOUT = 86_400  # seconds, a day; operating systems accept at most some weeks
+_LONGEST_TIMEOUT = 86_400  # seconds; operating systems accept at most some weeks
 
 
 def probe(
@@ -25,15 +25,17 @@ def probe(
 ) -> Probe:
     """Find out what a server with OpenAI's interface does with penalties, defaults and seeds.
 
-    ``url``: the server's address, such as ``http://localhost:8000/v1``. ``model``: the name of a model; None is the
-    first model that the server lists. ``api_key`` is sent to this server only. ``timeout``: seconds for one answer, at
-    most a day. ``endpoints``: the endpoints to ask. If the server lacks an endpoint, it is left out. ``on_request`` is
-    called after each request with method, path, body (None without a body) and the outcome in one line. ``on_step`` is
-    called with the name of each step before the step. ``on_finding`` is called with each finding as soon as it is
-    known. The probe sends a few hundred requests of at most 256 tokens, one at a time.
+    The probe sends a few hundred requests of at most 256 tokens, one at a time. docs/probe.md explains each check.
 
-    docs/probe.md explains each check. Raises ValueError for a bad argument, and LzsError when the server cannot be
-    reached, refuses the key, does not answer in time, or does not have OpenAI's interface.
+    ``url``: the server's address, such as ``http://localhost:8000/v1``. ``model``: the name of a model; None means the
+    first model that the server lists. ``api_key``: a key that is sent only to this server. ``timeout``: seconds for one
+    answer, at most a day. ``endpoints``: the endpoints to test. Endpoints that the server lacks are left out.
+    ``on_request`` is called after each request with method, path, body (or None) and the outcome in one line.
+    ``on_step`` is called with the name of each step before the step. ``on_finding`` is called with each finding as soon
+    as it is known.
+
+    Raises ValueError for a bad argument. Raises LzsError if the server cannot be reached, refuses the key, does not
+    answer in time, or does not have OpenAI's interface.
     """
     if not 0 < timeout <= _LONGEST_TIMEOUT:
         raise ArgumentError(f"timeout must be above 0 and at most {_LONGEST_TIMEOUT} seconds, got {timeout!r}")

@@ -1,8 +1,8 @@
-"""Comparisons of a server's texts: does the server write the same with some parameters as with neutral parameters?
+"""`Texts`: compares the texts that a server writes with some parameters and with neutral parameters.
 
-If the server writes the same greedy text twice, the text is compared exactly. So is a text that it draws twice with one
-seed. A single difference is proof, if the server repeats it. If the server repeats no text, a permutation test compares
-the shares of repeated words. The test can show that a penalty applies, but not that no penalty applies.
+If the server writes a greedy text twice, or draws a text twice with one seed, the texts are compared exactly. A single
+difference is proof if the server repeats the difference. If the server repeats no text, a permutation test compares the
+shares of repeated words. The test can show that a penalty applies, but not that no penalty applies.
 """
 
 import json
@@ -17,7 +17,7 @@ from .finding import Verdict
 
 Parameters = Mapping[str, Any]
 
-# A model repeats the first two prompts. After the other prompts, any model writes some words repeatedly.
+# A model continues the repetition of RUNS. After the other prompts, any model writes some words repeatedly.
 RUNS = ("1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "A B C D A B C D A B C D A B C D A B C D")
 PROMPTS = (
     RUNS[0],
@@ -31,14 +31,17 @@ SEEDS = (11, 12)
 DRAWN: Parameters = {"temperature": 1.0, "top_p": 1.0}
 GREEDY: Parameters = {"temperature": 0.0}
 
-_FEWEST_REPEATS = 20  # with fewer repeated words, unchanged texts prove nothing
-_SAMPLES = 8  # texts on each side of the permutation test
-_ALPHA = 0.001  # small, because several penalties are tested
+_FEWEST_REPEATS = 20  # If the texts have fewer repeated words, unchanged texts prove nothing.
+_SAMPLES = 8  # number of texts on each side of the permutation test
+_ALPHA = 0.001  # significance level, small because several penalties are tested
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Whether texts differ, the ``evidence`` in one line, and the first prompt that differs, with its sampling."""
+    """Whether texts with two sets of parameters differ. ``evidence``: the reason in one line.
+
+    ``prompt`` and ``sampling``: prompt and sampling parameters of the first text that differs.
+    """
 
     answer: Verdict
     evidence: str
@@ -49,8 +52,9 @@ class Difference:
 class Texts:
     """The texts that a server writes with neutral penalties.
 
-    ``greedy``: prompt -> greedy text, if the server repeated it. ``drawn``: (prompt, seed) -> drawn text, if the server
-    repeated it. ``once`` and ``drawn_once``: pairs of different texts that the server wrote for equal requests.
+    ``greedy``: the greedy text of each prompt, if the server wrote it twice. ``drawn``: the drawn text of each (prompt,
+    seed), if the server wrote it twice. ``once``: pairs of different greedy texts that the server wrote for equal
+    requests. ``drawn_once``: such pairs of drawn texts.
     """
 
     def __init__(self, endpoint: Endpoint, neutral: Parameters) -> None:
@@ -58,17 +62,17 @@ class Texts:
         self.neutral = dict(neutral)
         self.greedy: dict[str, str] = {}
         self.drawn: dict[tuple[str, int], str] = {}
-        self.once: list[tuple[str, str]] = []  # two greedy texts of one prompt that differ
+        self.once: list[tuple[str, str]] = []
         self.drawn_once: list[tuple[str, str]] = []
-        self.unused: dict[str, str] = {}  # all greedy texts, repeated or not
+        self.unused: dict[str, str] = {}  # the first greedy text of each prompt, even if the server did not repeat it
 
     def ask(self, prompt: str, parameters: Parameters, sampling: Parameters, tokens: int = TOKENS) -> str:
-        """Return a text."""
+        """Return the server's continuation of a prompt."""
         return self.endpoint.ask(prompt, tokens=tokens, **{**parameters, **sampling}).text
 
     def prepare(self, *, seeds: bool) -> None:
-        """Ask for the texts, each twice; ``seeds``: also for drawn texts."""
-        self.ask(PROMPTS[0], self.neutral, GREEDY, 8)  # first let the server do one-time work, such as filling a cache
+        """Ask for each text twice. ``seeds``: whether to ask for drawn texts, too."""
+        self.ask(PROMPTS[0], self.neutral, GREEDY, 8)  # The first request may differ, since the server fills caches.
         for prompt in PROMPTS:
             first, second = (self.ask(prompt, self.neutral, GREEDY) for _ in range(2))
             self.unused[prompt] = first
@@ -87,12 +91,12 @@ class Texts:
 
     @property
     def seed_repeats(self) -> bool:
-        """Whether a seed gives the same text each time, and another seed a different text."""
+        """Whether a seed gives the same text each time, and another seed gives a different text."""
         pairs = [(self.drawn.get((prompt, SEEDS[0])), self.drawn.get((prompt, SEEDS[1]))) for prompt in PROMPTS[2:]]
         return not self.drawn_once and any(a is not None and b is not None and a != b for a, b in pairs)
 
     def cases(self) -> Iterator[tuple[str, Parameters, str]]:
-        """Yield prompt, sampling and text of every text that the server repeated."""
+        """Yield (prompt, sampling parameters, text) for every text that the server wrote twice."""
         for prompt, text in self.greedy.items():
             yield prompt, GREEDY, text
         if self.seed_repeats:
@@ -100,9 +104,9 @@ class Texts:
                 yield prompt, {**DRAWN, "seed": seed}, text
 
     def compare(self, parameters: Parameters, named: str) -> Difference:
-        """Return whether texts with these parameters differ from the neutral ones; ``named``: their name in evidence.
+        """Compare texts with some parameters to the neutral texts. ``named``: how the evidence names the parameters.
 
-        Raises `Refused` when the server refuses them.
+        Raises `Refused` if the server refuses the parameters.
         """
         cases = list(self.cases())
         if not cases:
@@ -116,7 +120,7 @@ class Texts:
             if again == (got, text):
                 return Difference("yes", f"{named}: {told_apart(prompt, text, got)}", prompt, sampling)
             steady = False
-        if not steady:  # the text changed without a cause: the repeated texts were repeated by luck
+        if not steady:  # A text changed without a cause, so the server had repeated its texts only by chance.
             return self._by_chance(parameters, named)
         texts = [text for _, _, text in cases]
         if len(set(texts)) < 2:
@@ -130,7 +134,7 @@ class Texts:
         )
 
     def _by_chance(self, parameters: Parameters, named: str) -> Difference:
-        """Compare the shares of repeated words; texts with and without take turns, so that only this differs."""
+        """Compare the shares of repeated words. Requests without and with the parameters alternate."""
         without, with_it = [], []
         for i in range(_SAMPLES):
             prompt = PROMPTS[i % len(PROMPTS)]
@@ -146,7 +150,7 @@ class Texts:
 
 
 def told_apart(prompt: str, text: str, got: str) -> str:
-    """Return where two texts of a prompt diverge, in one line."""
+    """Describe in one line where two texts of a prompt diverge."""
     at = common_length(text, got)
     start = max(0, at - 8)
     dots = "..." if start else ""
@@ -157,7 +161,7 @@ def told_apart(prompt: str, text: str, got: str) -> str:
 
 
 def quoted(text: str, longest: int = 40) -> str:
-    """Return the beginning of a text in quotation marks, in JSON's notation."""
+    """Return the beginning of a text as a JSON string."""
     return json.dumps(text if len(text) <= longest else text[:longest] + "...", ensure_ascii=False)
 
 
@@ -167,18 +171,18 @@ def common_length(a: str, b: str) -> int:
 
 
 def repeated_words(text: str) -> int:
-    """Return how many words of a text occurred in it before."""
+    """Return how many words of a text occurred earlier in the text."""
     words = text.split()
     return len(words) - len(set(words))
 
 
 def share_repeated(text: str) -> float:
-    """Return the share of words that occurred before, 0..1; 0 for a text without words."""
+    """Return the share of the words of a text that occurred earlier in the text, 0..1; 0 without words."""
     return repeated_words(text) / max(1, len(text.split()))
 
 
 def permutation_p(a: list[float], b: list[float]) -> float:
-    """Return the exact two-sided p of a difference of means, over all ways to divide the numbers."""
+    """Return the two-sided p of a difference of means, by an exact permutation test."""
     everything = [*a, *b]
     total, n = sum(everything), len(a)
     expected = total * n / len(everything)

@@ -1,15 +1,16 @@
-"""Finds out how many tokens a server's penalties count (the window), from texts alone.
+"""`window`: finds out from texts alone how many of the last tokens a server's penalties count (the window).
 
 **The clock** needs a repetition penalty and ``logit_bias``. Two tokens, X and Y, get such a strong bias that the model
-writes nothing else. X has a little more bias than Y, but the penalty outweighs the difference. So after the first X, Y
-comes once. Now both are penalised, and X comes repeatedly. When Y has left the window, Y is not penalised any more, and
-comes once more. So every (window + 1)-th token is Y, whatever the model is, and whether or not the prompt counts.
+writes nothing else. X has a little more bias than Y, but the penalty outweighs the difference. So after the first X,
+the model writes Y once. Now both tokens are penalised, and the model writes X repeatedly. When Y has left the window, Y
+is not penalised any more, and the model writes Y once more. So every (window + 1)-th token is Y, whatever the model is,
+and whether or not the prompt is counted.
 
-**The run** needs a frequency penalty only. A text repeats one token, because of ``logit_bias`` or because the prompt
-repeats the token. A penalty of strength f ends the run after c tokens, when f * c exceeds the token's lead over the
-next likely token. A weaker penalty ends the run later. If f times the window is less than the lead, the run never ends.
-Bisection finds the smallest f that ends the run. The lead changes along the text, so a run shows that there is a
-window, and roughly how wide it is.
+**The run** needs only a frequency penalty. A run is a text that repeats one token, because of ``logit_bias`` or because
+the prompt repeats the token. The lead is the token's logit minus the logit of the next likeliest token. A penalty of
+strength f ends the run after c tokens, when f * c exceeds the lead. A weaker penalty ends the run later. If f times the
+window is less than the lead, the run never ends. Bisection finds the smallest f that ends the run. The lead changes
+along the text, so the width of the window is known only roughly.
 """
 
 import math
@@ -23,28 +24,29 @@ from .client import Refused
 from .finding import Verdict
 from .server_texts import GREEDY, RUNS, Parameters, Texts, common_length, quoted
 
-LONGEST = 256  # tokens of a text
-IDS = (1000, 500, 2000, 300, 100)  # tokens to bias; any token will do
+LONGEST = 256  # maximum length of a text in tokens
+IDS = (1000, 500, 2000, 300, 100)  # ids of arbitrary tokens to bias
 _PROMPT = "Once upon a time"
-_TRIED = 16  # how many copies of a biased token are written to show its text
+_TRIED = 16  # number of copies of a biased token that the server writes to show the token's text
 
-# Token X is 25 above token Y. If both are penalised (halved), X is 12.5 above Y. If only X is penalised, Y is 25 above
-# X. The model's own preference may be about as large. Halved, both tokens are still above all other tokens.
+# Without a penalty, the logit of X is 25 above that of Y. If both are penalised (halved), X is 12.5 above Y. If only X
+# is penalised, Y is 25 above X. So the model's own logits of X and Y may differ by about 12. Halved logits are still
+# above the logits of all other tokens.
 _CLOCK_BIASES = (100, 75)
 _CLOCK_PENALTY = 2.0
 
 _BIASES = (12, 20, 30, 60, 100)
-_STRONGEST = 2.0  # the most that OpenAI's interface allows
-_FAR = 0.9  # a run of at least this share of the longest run counts as not ended
-_FEWEST = 2  # tokens after which a run may end: at the first token, the lead has not reached its full size
-_UNEVEN = 1.5  # how many times larger a token's lead may seem at the end of a run than at its beginning
+_STRONGEST = 2.0  # maximum frequency_penalty of OpenAI's interface
+_FAR = 0.9  # If a penalty ends a run this late, as a share of its length, the run shows no window.
+_FEWEST = 2  # minimum number of counted tokens in a run; at its first token, the lead is still small
+_UNEVEN = 1.5  # maximum ratio of the lead at the end of a run to the lead at its beginning, if there is no window
 
 
 @dataclass(frozen=True)
 class Window:
-    """``answer``: whether the whole text counts. ``tokens``: how many tokens count; None if unknown.
+    """``answer``: whether all tokens of a text are counted. ``tokens``: how many tokens are counted; None if unknown.
 
-    If the answer is "yes", at least so many tokens count.
+    If the answer is "yes", ``tokens`` is the length that was tested.
     """
 
     answer: Verdict
@@ -53,11 +55,11 @@ class Window:
 
 
 def window(texts: Texts, *, repetition: str | None, frequency: bool, bias: bool, prompt_counts: bool | None) -> Window:
-    """Return how many tokens are counted.
+    """Return how many tokens a server's penalties count.
 
-    ``repetition``: the server's name for its repetition penalty, or None. ``frequency``: whether its frequency penalty
-    is applied. ``bias``: whether `logit_bias` is applied. ``prompt_counts``: whether the frequency penalty counts the
-    prompt; None if unknown.
+    ``repetition``: the server's name for its repetition penalty; None if the server has none. ``frequency``: whether
+    the server applies frequency_penalty. ``bias``: whether the server applies logit_bias. ``prompt_counts``: whether
+    the frequency penalty counts the prompt; None if unknown.
     """
     if repetition is not None and bias:
         found = _by_clock(texts, repetition)
@@ -68,11 +70,14 @@ def window(texts: Texts, *, repetition: str | None, frequency: bool, bias: bool,
         if found is not None:
             return found
     needed = "a repetition or frequency penalty with logit_bias, or a model that repeats one word without end"
-    return Window("cannot tell", None, f"that needs {needed}")
+    return Window("cannot tell", None, f"this test needs {needed}")
 
 
 def _copies(text: str) -> tuple[str, int]:
-    """Return the shortest piece that a text repeats, and how often; white space at its ends may be missing."""
+    """Return the shortest string whose copies make up a text, and the number of copies.
+
+    White space at the ends of the text is ignored.
+    """
     core = text.strip()
     if not core or "\ufffd" in core:
         return "", 0
@@ -84,7 +89,7 @@ def _copies(text: str) -> tuple[str, int]:
 
 
 def _by_clock(texts: Texts, repetition: str) -> Window | None:
-    """Return the result of two clocks; None if no two clocks agree."""
+    """Return the result if the clocks of two pairs of tokens agree, else None."""
     known = [(token, piece) for token in IDS if (piece := _piece(texts, token))]
     readings: list[tuple[int, bool]] = []
     for first, second in pairwise(known):
@@ -107,7 +112,7 @@ def _by_clock(texts: Texts, repetition: str) -> Window | None:
 
 
 def _piece(texts: Texts, token: int) -> str:
-    """Return the text of a token, stripped of white space; "" if the text cannot be seen."""
+    """Return the text of a token without white space at its ends; "" if the server does not show it."""
     parameters = {**texts.neutral, "logit_bias": {str(token): _CLOCK_BIASES[0]}}
     try:
         piece, n = _copies(texts.ask(_PROMPT, parameters, GREEDY, _TRIED))
@@ -117,9 +122,9 @@ def _piece(texts: Texts, token: int) -> str:
 
 
 def _clock(texts: Texts, repetition: str, first: tuple[int, str], second: tuple[int, str]) -> tuple[int, bool] | None:
-    """Return the window in tokens and True. If no window was found: the length tested and False.
+    """Return (window in tokens, True), or (tested length in tokens, False) if no window was found.
 
-    None if the clock does not run.
+    ``first`` and ``second``: id and text of the tokens X and Y. None if the text is not that of a clock.
     """
     (x, x_piece), (y, y_piece) = first, second
     bias = dict(zip((str(x), str(y)), _CLOCK_BIASES, strict=True))
@@ -137,7 +142,7 @@ def _clock(texts: Texts, repetition: str, first: tuple[int, str], second: tuple[
 
 
 def _spelt(text: str, *pieces: str) -> list[str]:
-    """Return the pieces that make up a text, with or without white space between them; [] if it has other parts."""
+    """Split a text into copies of ``pieces``, with or without white space between. [] if this is impossible."""
     found, at = [], 0
     longest_first = sorted(pieces, key=len, reverse=True)
     while rest := text[at:].lstrip():
@@ -155,7 +160,10 @@ def _spelt(text: str, *pieces: str) -> list[str]:
 
 @dataclass(frozen=True)
 class _Run:
-    """A text of one token, ``n`` times; ``counted``: how often the prompt contains it, if prompts count."""
+    """A text that consists of ``n`` copies of one token.
+
+    ``counted``: the number of the token's copies in the prompt, or 0 if the penalty does not count the prompt.
+    """
 
     name: str
     prompt: str
@@ -166,7 +174,7 @@ class _Run:
 
 
 def _by_runs(texts: Texts, *, bias: bool, prompt_counts: bool | None) -> Window | None:
-    """Return the window by two runs, or by one that shows no window; None if there are too few runs."""
+    """Return the window from two runs, or from one run that shows no window. None if there are too few runs."""
     found: list[tuple[str, int]] = []
     for run in _runs(texts, bias=bias, prompt_counts=prompt_counts):
         measured = _measure(texts, run)
@@ -187,9 +195,9 @@ def _by_runs(texts: Texts, *, bias: bool, prompt_counts: bool | None) -> Window 
     names = " and ".join(name for name, _ in found)
     (_, a), (_, b) = found
     ends = f"{counted(a, 'token')} at the most" if a == b else f"{a} and {b} tokens at the most"
-    shown = f"a frequency_penalty ends {names} after {ends}, and a little smaller one never does"
+    shown = f"a frequency_penalty ends {names} after {ends}, and a slightly weaker one never does"
     if abs(a - b) > 1:
-        return Window("no", None, f"{shown}: about so many are counted")
+        return Window("no", None, f"{shown}: about this many tokens are counted")
     return Window("no", min(a, b), shown)
 
 
@@ -211,7 +219,10 @@ def _runs(texts: Texts, *, bias: bool, prompt_counts: bool | None) -> Iterator[_
 
 
 def _forced(texts: Texts, token: int) -> _Run | None:
-    """Return a run with the smallest bias that suffices; None if none does, or the server refuses."""
+    """Return a run of a token with the smallest bias that suffices.
+
+    None if no bias suffices, or if the server refuses a bias.
+    """
     for size in _BIASES:
         parameters: dict[str, Any] = {"logit_bias": {str(token): size}}
         try:
@@ -227,14 +238,16 @@ def _forced(texts: Texts, token: int) -> _Run | None:
 
 
 def _tokens_of(texts: Texts, prompt: str) -> int | None:
-    """Return how many tokens a prompt of copies has, without the server's additions; None if the server reports no
-    count."""
+    """Return how many tokens a prompt has, without tokens that the server adds. None if the server reports no count."""
     once, twice = (texts.endpoint.ask(p, tokens=1, **GREEDY).prompt_tokens for p in (prompt, f"{prompt} {prompt}"))
     return None if once is None or twice is None else twice - once
 
 
 def _measure(texts: Texts, run: _Run) -> tuple[int, bool] | None:
-    """Return the last place where a penalty ends a run, in counted tokens, and whether a window limits it; or None."""
+    """Return (the largest number of counted tokens after which a penalty ends the run, whether there is a window).
+
+    None if the run decides nothing.
+    """
 
     def ends(f: float) -> int | None:
         parameters = {**texts.neutral, **run.parameters, "frequency_penalty": f}
@@ -246,11 +259,11 @@ def _measure(texts: Texts, run: _Run) -> tuple[int, bool] | None:
     last = ends(high)
     if last is None or run.counted + last < _FEWEST:
         return None
-    ahead = high * max(run.counted + last, 1)  # the token's lead, in logits
+    ahead = high * max(run.counted + last, 1)  # estimate of the lead
     low = None
     while low is None:
         if last >= _FAR * run.n - 1:
-            # With a window the penalty would be smaller, so that the lead would seem larger.
+            # If there were a window, the penalty would be smaller than assumed here, so the lead would seem larger.
             return (run.counted + last, False) if high * (run.counted + last) <= _UNEVEN * ahead else None
         counted = max(run.counted + last, 1)
         f = high * counted / (run.counted + min(2 * max(last, 1), _FAR * run.n))

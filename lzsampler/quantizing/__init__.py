@@ -1,1 +1,1 @@
-"""Models in fewer bits: llama.cpp's own quantizer in a process of its own, and microscaling formats."""
+"""Quantizes models with llama.cpp's quantizer, also to microscaling formats."""

@@ -1,8 +1,8 @@
 """`four`: compares four ways to run a model: as it is, in MXFP4, with a draft, and with both (`lzs bench --four`).
 
-A post on speculative decoding and microscaling formats (docs/sources.md) compares the same four ways on an accelerator,
-in its Figures 7 and 8. Its models have 7 billion weights, its drafts 350 and 115 million. It uses blocks of 7 tokens,
-MXFP6 for the target, and FP16 as the base. `ARTICLE` has its figures.
+A post on speculative decoding and microscaling formats (docs/sources.md) compares these ways on an accelerator, in its
+Figures 7 and 8. The post's models have 7 billion weights, and its drafts 350 and 115 million. The post uses blocks of 7
+tokens, MXFP6 for the target, and FP16 as the base. `ARTICLE` has the post's figures.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,10 +30,10 @@ from .quantize import quantize
 WAYS = ("base", "MX", "speculation", "both")
 MICROSCALED = "mxfp4"
 ARTICLE = {"base": (1.0, 1.0), "MX": (2.0, 2.0), "speculation": (1.5, 2.0), "both": (4.0, 4.0)}
-"""The approximate speed of each way in the post, relative to the base: (least, most) over the models."""
+"""Approximate speed of each way in the post, relative to the base: (lowest, highest) over the post's models."""
 
 _FULL = ("BF16", "F16")
-_READ_BYTES = 64 << 20  # for each thread; more than a cache holds
+_READ_BYTES = 64 << 20  # bytes that each thread reads, more than a cache holds
 _READS = 8
 
 OnProgress = Callable[[str, int, int], object]
@@ -41,14 +41,14 @@ OnProgress = Callable[[str, int, int], object]
 
 @dataclass(frozen=True)
 class Four:
-    """Figures of the four ways, by the names of `WAYS`.
+    """Figures of four ways to run a model. The keys of its dicts are `WAYS`.
 
-    ``target``, ``draft``: names of the files. ``type``: type of the base's weights. ``converted``: whether the target
-    had another type before. ``n_max``: most tokens of a block. ``texts``: number of texts in each way.
+    ``target``, ``draft``: names of the files. ``type``: type of the base's weights. ``converted``: whether the weights
+    were converted to this type. ``n_max``: largest number of tokens in a block. ``texts``: number of texts in each way.
 
-    ``weights``: bytes that one decode of each target reads. ``draft_weights``: bytes that one decode of the draft
-    reads. ``bandwidth``: bytes a second that ``n_threads`` threads read from memory, measured here. ``bounds``: tokens
-    a second that this bandwidth allows if a decode reads every weight once and nothing else takes time.
+    ``weights``: bytes that one decode of the target reads, for each way. ``draft_weights``: bytes that one decode of
+    the draft reads. ``bandwidth``: measured bytes per second that ``n_threads`` threads read from memory. ``bounds``:
+    tokens per second that this bandwidth allows if a decode reads every weight once and nothing else takes time.
     """
 
     target: str
@@ -65,7 +65,7 @@ class Four:
     bounds: dict[str, float]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields and the figures of the article, ready for JSON."""
+        """Return the fields, and the figures of the post (`ARTICLE`), ready for JSON."""
         return {**asdict(self), "article": {name: list(given) for name, given in ARTICLE.items()}}
 
 
@@ -88,16 +88,18 @@ def four(
 ) -> Four:
     """Write texts with a model as it is, in MXFP4, with a draft, and with both, and compare the times.
 
-    ``target``: a GGUF file in BF16 or F16, or the name of a model; lzsampler first converts another type to BF16.
-    ``draft``: a smaller model with the same vocabulary. ``params``: None is greedy, with the default penalty.
-    ``n_max``: tokens of a block, 1..32. ``prompts`` and ``pairs``: see `compare`. ``max_tokens``: the tokens of every
-    text, even past its end, since the base and MXFP4 write different texts. ``n_ctx`` to ``flash_attn``: see `Model`;
-    all ways share them. ``on_progress``: called with the name of the step, the work done and the work in all.
-    ``on_note``: called before the measurement with a remark if the draft is as large as a target. Intermediate files
-    are in the system's folder for temporary files and are removed at the end.
+    ``target``: a GGUF file in BF16 or F16, or the name of a model; lzsampler first converts other types to BF16.
+    ``draft``: a smaller model with the same vocabulary. ``params``: None means greedy texts with the default penalty.
+    ``n_max``: largest number of tokens in a block, 1..32. ``prompts`` and ``pairs``: see
+    `lzsampler.decoding.speedup.compare`. ``max_tokens``: number of tokens of every text. Texts continue past an end
+    token: otherwise the texts of the base and of MXFP4 would have different lengths. ``n_ctx`` to ``flash_attn``: see
+    `Model`; all ways share these arguments. ``on_progress``: called with the name of the step, the finished amount of
+    work and the total amount of work. ``on_note``: called with a warning before the measurement if the draft is at
+    least as large as a target. Intermediate files are in the system's folder for temporary files and are removed at the
+    end.
 
-    Raises what `quantize`, `Model` and `generate` raise, before it measures anything. LzsError if no matrix of the
-    target can have type MXFP4.
+    Raises the errors of `quantize`, `Model` and `generate` before it measures anything, and LzsError if no matrix of
+    the target can have type MXFP4.
     """
     n_max = integer("n_max", n_max, 1, MAX_DRAFT)
     check_counts(pairs, max_tokens)
@@ -121,8 +123,8 @@ def four(
         large = large or too_large(mx.header, small.header, f"{header.path.name} in MXFP4")
         if on_note is not None and large is not None:
             on_note(large)
-        for path in {source, scaled} - {header.path}:  # llama.cpp has loaded these files, so they can be removed
-            with suppress(OSError):  # a system that keeps open files: they go at the end, with their folder
+        for path in {source, scaled} - {header.path}:  # llama.cpp has loaded these files, so they can be removed.
+            with suppress(OSError):  # Some systems do not remove open files. Such files are removed with their folder.
                 path.unlink()
         params = Params.recommended(base, temperature=0.0) if params is None else params
         drafting = Draft(small, n_max=n_max)
@@ -137,7 +139,7 @@ def four(
         timed = compare(
             ways, prompts, pairs=pairs, max_tokens=max_tokens, ignore_eos=True, on_progress=_staged(say, "texts")
         )
-        bandwidth = max(bandwidth, memory_bandwidth(base.n_threads))  # the first may have been slow
+        bandwidth = max(bandwidth, memory_bandwidth(base.n_threads))  # The first measurement may be too low.
         weights = {name: read_bytes(way.model.header) for name, way in ways.items()}
         of_draft = read_bytes(small.header)
         return Four(
@@ -162,8 +164,8 @@ def four(
 def read_bytes(header: gguf.Header) -> int:
     """Return the number of bytes of weights that a decode of one token reads.
 
-    A decode reads one row of the embeddings, but all rows if they are also the output. Of a mixture it reads only the
-    used experts.
+    A decode reads one row of the embeddings, but all rows if the embeddings are also the output. In a mixture of
+    experts, it reads only the used experts.
     """
     experts, used = (header.of_architecture(key) or 1 for key in ("expert_count", "expert_used_count"))
     own_output = any(tensor.name == "output.weight" for tensor in header.tensors)
@@ -175,9 +177,9 @@ def read_bytes(header: gguf.Header) -> int:
 
 
 def memory_bandwidth(n_threads: int) -> float:
-    """Return the bytes a second that all threads together read from memory.
+    """Return the bytes per second that all threads together read from memory.
 
-    Each thread reads 64 MiB several times; the best time counts.
+    Each thread reads 64 MiB several times; the shortest time counts.
     """
     integer("n_threads", n_threads, 1, 512)
     parts = [np.ones(_READ_BYTES // 8, np.int64) for _ in range(n_threads)]

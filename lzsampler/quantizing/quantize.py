@@ -1,8 +1,8 @@
-"""`quantize`: writes a model file with fewer bits a weight, with llama.cpp's own quantizer.
+"""`quantize`: uses llama.cpp's own quantizer to write a model file with fewer bits per weight.
 
 In microscaling types, blocks of 32 weights share a scale (Open Compute Project, MX Specification 1.0). By default,
 llama.cpp writes MXFP4 only for the experts of a mixture. Here all matrices of the layers get MXFP4. Embeddings and
-output get Q8_0, because fewer bits there harm a small model. MXFP6 only serves to judge the quality of that format
+output get Q8_0, because fewer bits there harm a small model. MXFP6 types only serve to judge the quality of the format
 (`mxfp6`).
 """
 
@@ -39,11 +39,11 @@ _VALUES_ONLY = {f"mxfp6-{name}": name for name in ELEMENTS}
 # Name -> ggml_type of the layers' matrices; all other matrices are Q8_0. BF16 can represent all values of MXFP6.
 _LAYER_TYPES = {"mxfp4": 39, "nvfp4": 40, **dict.fromkeys(_VALUES_ONLY, 30)}
 TYPES = (*_LAYER_TYPES, *_FILE_TYPES)
-_IN_LAYERS = r"^blk\.[0-9]+\.(attn|ffn)_.*\.weight$"  # llama.cpp does not quantize the norms and routers among them
+_IN_LAYERS = r"^blk\.[0-9]+\.(attn|ffn)_.*\.weight$"  # also matches norms and routers, which llama.cpp leaves alone
 _FULL = {"F32", "F16", "BF16"}
 _NEEDS_IMATRIX = re.compile(r"iq[123]_")
-_ROUNDED_AT_ONCE = 2**20  # weights; the intermediate values take 50 bytes for each
-_LINES_KEPT = 3  # last lines of a dead worker's stderr that the error shows
+_ROUNDED_AT_ONCE = 2**20  # number of weights; each needs 50 bytes for intermediate values
+_LINES_KEPT = 3  # the error shows this many last lines of a dead worker's stderr
 
 OnProgress = Callable[[int, int], object]
 Fallback = tuple[str, str, int, int]
@@ -53,10 +53,10 @@ Fallback = tuple[str, str, int, int]
 class Quantized:
     """A file that `quantize` wrote and read back.
 
-    ``size``, ``was``: bytes of the new file and of the source. ``computed_size``: for MXFP6, the size that the file
-    would have if llama.cpp had the type; None for others. ``tensors``: number of tensors of each type. ``fallbacks``: a
-    tuple (name, actual type, columns of a row, columns of a block) for each matrix whose rows do not fit the requested
-    type.
+    ``size``, ``was``: bytes of the new file and of the source. ``computed_size``: for MXFP6, the bytes that the file
+    would have if llama.cpp had the type; None for other types. ``tensors``: number of tensors of each type.
+    ``fallbacks``: a tuple (name, actual type, columns of a row, columns of a block) for each matrix whose rows do not
+    fit the requested type.
     """
 
     path: Path
@@ -82,20 +82,20 @@ def quantize(
     n_threads: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> Quantized:
-    """Write a GGUF model with the weights of another model in fewer bits. Return a description of the new file.
+    """Write a GGUF model with the weights of another model in fewer bits, and return a description of the new file.
 
     ``source``: a GGUF file, or the name of a model (`lzsampler.models`). ``type``: one of `TYPES`. "mxfp4" and "nvfp4"
     are the type of the layers' matrices; embeddings and output get Q8_0. "mxfp6-e2m3" and "mxfp6-e3m2" store the
     layers' matrices as BF16, with the values that MXFP6 would keep. Any other name is llama.cpp's type of that name.
 
     ``requantize``: allow a source that is already quantized. Its rounding errors stay in the weights. ``overwrite``:
-    allow a ``target`` that exists. ``n_threads``: None means one for each physical core. ``on_progress``: called with
-    the number of finished tensors and the number of all.
+    allow a ``target`` that exists. ``n_threads``: None means a thread for each physical core. ``on_progress``: called
+    with the number of finished tensors and the number of all tensors.
 
     ``target`` appears whole or not at all. Before it appears, lzsampler compares the size of the new file with its
     header, and llama.cpp loads the file and decodes a token. Raises ValueError for bad arguments or an impossible
-    target; LzsError, in one line, for an unusable source, a full disk, or a refusal of llama.cpp; ImportError without
-    llama-cpp-python.
+    target. Raises an LzsError of one line for an unusable source, a full disk, or a refusal of llama.cpp. Raises
+    ImportError without llama-cpp-python.
     """
     if type not in TYPES:
         raise ArgumentError(_unknown(type))
@@ -103,7 +103,7 @@ def quantize(
     boolean("overwrite", overwrite)
     threads = physical_cores() if n_threads is None else integer("n_threads", n_threads, 1, 512)
     target = Path(target)
-    remove_leftovers(target.parent)  # first, even if a check fails: the check of the disk needs their space
+    remove_leftovers(target.parent)  # `_check_room` counts the space that this frees.
     header = gguf.read(source)
     _check_source(header, requantize)
     _check_target(header, target, overwrite)
@@ -165,11 +165,13 @@ def _check_target(header: gguf.Header, target: Path, overwrite: bool) -> None:
 def _check_room(header: gguf.Header, target: Path, type: str) -> None:
     beside = header.file_bytes - sum(tensor.bytes or 0 for tensor in header.tensors)
     need = beside + sum(int(_least_bits(tensor, type) * tensor.elements / 8) for tensor in header.tensors)
-    if type in _VALUES_ONLY:  # the intermediate F32 file
+    if type in _VALUES_ONLY:  # An intermediate F32 file needs space, too.
         need += beside + 4 * header.parameters
     free = shutil.disk_usage(target.parent).free
     if need > free:
-        raise LzsError(f"{target} needs {need / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB of the disk are free: make room")
+        raise LzsError(
+            f"{target} needs {need / 1e6:,.0f} MB, but only {free / 1e6:,.0f} MB of the disk are free: make room"
+        )
 
 
 def _least_bits(tensor: gguf.Tensor, type: str) -> float:
@@ -199,7 +201,7 @@ def _write(
     overrides = {_IN_LAYERS: _LAYER_TYPES[type]} if type in _LAYER_TYPES else {}
     if type not in _VALUES_ONLY:
         return _run(header.path, part, ftype, overrides, threads, on_progress)
-    with unfinished(part) as full:  # as F32, so that weights are rounded only once
+    with unfinished(part) as full:  # an F32 file, to round weights only once
         _run(header.path, full, _FILE_TYPES["f32"], {}, threads, on_progress)
         _round(gguf.read(full), _VALUES_ONLY[type])
         return _run(full, part, ftype, overrides, threads, on_progress)
@@ -225,7 +227,7 @@ def _round(header: gguf.Header, element: str) -> None:
 def _run(
     source: Path, target: Path, ftype: int, overrides: dict[str, int], threads: int, on_progress: OnProgress | None
 ) -> tuple[Fallback, ...]:
-    """Run llama.cpp's quantizer in a process of its own; return the fallbacks."""
+    """Run llama.cpp's quantizer in another process, and return the fallbacks."""
     job = {
         "source": str(source), "target": str(target), "ftype": ftype, "overrides": overrides, "threads": threads
     }  # fmt: skip
@@ -233,10 +235,10 @@ def _run(
     fallbacks: list[Fallback] = []
     error = None
     with (
-        tempfile.TemporaryFile() as said,  # not a pipe, which nothing would read while the worker runs
+        tempfile.TemporaryFile() as said,  # A pipe could fill up, since nothing reads it while the worker runs.
         subprocess.Popen(
             [sys.executable, "-c", code, json.dumps(job)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said,  # stdin closes when this process ends
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said,  # The worker ends when stdin closes.
         ) as worker,
     ):  # fmt: skip
         try:
@@ -262,7 +264,7 @@ def _run(
     if error:
         if shutil.disk_usage(target.parent).free < 2**20:
             raise LzsError(f"no space is left on the disk of {target.parent}")
-        if "iostream error" in error:  # the only message that C++ has for a failed write
+        if "iostream error" in error:  # C++ has only this message for a failed write.
             limit = "a quota or a limit on the size of files is reached"
             raise LzsError(f"llama.cpp cannot write to {target.parent}: {limit}")
         raise LzsError(f"llama.cpp cannot quantize {source.name}: {error}")

@@ -1,10 +1,11 @@
 """The process that runs llama.cpp's quantizer. `quantize` starts it with a job in JSON as its argument.
 
-The quantizer needs a process of its own: nothing can interrupt it, and a failed check of ggml ends its process. Each
-line of standard output is a JSON object: {"done", "total"} in tensors; {"fallback"} for a matrix that got another type
-than the requested one; {"missing"} without llama-cpp-python; and finally {"error"}, "" if the file is written.
+The quantizer needs its own process, because nothing can interrupt it and a failed check of ggml ends the process. Each
+line of standard output is a JSON object. {"done", "total"} counts tensors. {"fallback"} reports a matrix that did not
+get the requested type. {"missing"} means that llama-cpp-python is not installed. {"error"} comes last, and is "" if the
+file is written.
 
-Standard input is empty. When it closes, the caller has ended, and the worker ends too.
+Standard input is empty. If it closes, the caller has ended, and the worker ends too.
 """
 
 import ctypes
@@ -26,7 +27,7 @@ _REASON = re.compile(r"(?:failed to quantize|error loading model|ERROR): (.*)")
 
 
 def main() -> None:
-    """Run the job of the command line: source, target, ftype, overrides {pattern: ggml_type}, threads."""
+    """Run the job on the command line, in JSON: source, target, ftype, overrides {pattern: ggml_type}, threads."""
     try:
         from ..llama.binding import llama_cpp
     except MissingExtra as missing:
@@ -46,13 +47,13 @@ def main() -> None:
             _tell(part)
             if found := _REASON.search(part):
                 reasons.append(found[1].strip())
-        if found := _PROGRESS.match(line):  # the tensor that is being written: its line is not complete yet
+        if found := _PROGRESS.match(line):  # This tensor is not finished, since its line is incomplete.
             _say(done=int(found[1]) - 1, total=int(found[2]))
 
     llama_cpp.llama_log_set(read, None)
     params = llama_cpp.llama_model_quantize_default_params()
     params.nthread, params.ftype, params.allow_requantize = job["threads"], job["ftype"], True
-    overrides = (llama_cpp.llama_model_tensor_override * (len(job["overrides"]) + 1))()  # the last marks the end
+    overrides = (llama_cpp.llama_model_tensor_override * (len(job["overrides"]) + 1))()  # An empty entry ends the list.
     for override, (pattern, kind) in zip(overrides, job["overrides"].items(), strict=False):
         override.pattern, override.type = pattern.encode(), kind
     params.tt_overrides = ctypes.cast(overrides, type(params.tt_overrides))
@@ -64,7 +65,7 @@ def main() -> None:
 
 
 def _end_with_caller(target: str) -> None:
-    """Wait until the caller has ended, then end this process, because nothing else stops the quantizer."""
+    """Wait until the caller has ended, then remove ``target`` and end this process, which nothing else can stop."""
     while os.read(0, 1):
         pass
     with suppress(OSError):
@@ -73,7 +74,7 @@ def _end_with_caller(target: str) -> None:
 
 
 def _load(path: str) -> str:
-    """Return an error message for a file; "" if llama.cpp loads it and decodes a token to finite logits."""
+    """Return an error message for a file, or "" if llama.cpp loads it and decodes a token to finite logits."""
     from ..llama.model import Model
 
     try:

@@ -1,1 +1,1 @@
-"""Reports: each module writes one kind; `save` chooses the module by the ending of the file's name."""
+"""Reports: each module writes one type of report; `save` chooses the module by the ending of the file's name."""

@@ -12,12 +12,12 @@ _NUMBER = re.compile(r"^-?\d+(?:\.\d+)?|\d+(?:\.\d+)?")
 
 
 def literal_rule(summary: Summary) -> str:
-    """Return the rule for a literal loop in words: the paper's (arXiv 2504.20131, footnote 7), or the user's."""
+    """Describe the rule for a literal loop in words. The default is the rule of arXiv 2504.20131, footnote 7."""
     return f"any unit, {summary.rules.get('literal_copies', 20)} copies"
 
 
 def turns_of(finding: Finding) -> str:
-    """Return in words which turns a loop over turns (LZR012) repeats, how often, and where; the first is turn 0."""
+    """Describe a loop over turns (LZR012): how many turns are repeated, how often, and where. Turns count from 0."""
     cycle = "turn" if finding.period == 1 else counted(finding.period, "turn")
     return f"the same {cycle} {finding.copies:.4g} times in a row, turns {finding.start:,} to {finding.end - 1:,}"
 
@@ -37,7 +37,7 @@ def _natural(value: str) -> tuple[list[Any], str]:
 
 
 def selected(summary: Summary, most: int) -> list[tuple[tuple[str, ...], Group]]:
-    """Return at most ``most`` groups in order: all, or those that waste the most tokens."""
+    """Return at most ``most`` groups, in order. If there are more, return the groups that waste the most tokens."""
     if len(summary.groups) <= most:
         return ordered(summary.groups)
     worst = sorted(summary.groups.items(), key=lambda item: (-item[1].wasted_tokens, -item[1].looping, item[0]))

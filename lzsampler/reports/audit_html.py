@@ -10,15 +10,15 @@ from .audit_groups import literal_rule, selected
 from .page import scale, write_page
 from .samples import CHARACTERS, SAMPLES, Sample, worst
 
-GROUPS = 60  # most groups that are listed
-_STRIPES = 100  # most lines in the picture of looping texts
-_UNREAD = 100  # most files and reasons listed of records that could not be read
+GROUPS = 60  # maximum number of groups in the report
+_STRIPES = 100  # maximum number of lines in the picture of looping texts
+_UNREAD = 100  # maximum number of rows in the table of unreadable records
 
 
 def write_html(path: str | Path, summary: Summary, audited: Iterable[Audited]) -> None:
     """Write the report of an audit as one HTML file that works offline.
 
-    ``audited``: any number of records, with the texts of those that loop; they are read once. The report contains the
+    ``audited``: any number of records, which are read once; looping records need their texts. The report contains the
     `SAMPLES` records that waste the most tokens, each cut to `CHARACTERS`. LzsError if the file cannot be written.
     """
     samples = worst(audited, summary.by)
@@ -54,7 +54,7 @@ def write_html(path: str | Path, summary: Summary, audited: Iterable[Audited]) -
 
 
 def _bands(samples: list[Sample]) -> list[tuple[float, float]]:
-    """Return the places where the texts of some samples loop, as shares, sorted by their beginnings."""
+    """Return (start, end) of the loop in at most `_STRIPES` samples, as shares of the text, sorted."""
     bands = sorted((sample.row["band"][0], sample.row["band"][1]) for sample in samples)
     step = max(1.0, len(bands) / _STRIPES)
     return [bands[int(i * step)] for i in range(min(_STRIPES, len(bands)))]

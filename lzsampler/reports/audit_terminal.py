@@ -16,10 +16,10 @@ from .text import between, columns, count, fit, percent, visible, whole
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-GROUPS = 40  # most groups that are listed
-BAD = 5  # most files and reasons named of records that could not be read
+GROUPS = 40  # maximum number of groups in the table
+BAD = 5  # maximum number of lines about unreadable records
 _NARROW = 72  # columns; on a narrower terminal each of the worst records takes two lines
-_LEAST = 12  # columns that names of groups get before a column of figures is left out
+_LEAST = 12  # if names of groups would have fewer columns than this, a column of figures is left out
 
 _Cell = Callable[[Group], str]
 
@@ -28,7 +28,7 @@ def terminal_table(summary: Summary, width: int, *, color: bool = False) -> str:
     """Return the terminal output of an audit: lines of at most ``width`` columns (20 or more), without a final line
     end.
 
-    No text of a transcript in it can control a terminal; the only escape sequences are those of ``color``.
+    Text from a transcript cannot control the terminal: the only escape sequences are those of ``color``.
     """
     from rich.text import Text
 
@@ -38,7 +38,7 @@ def terminal_table(summary: Summary, width: int, *, color: bool = False) -> str:
         parts += ["", *_table(summary, width)]
     if summary.worst:
         title = Text("Worst loops", "bold")
-        title.append(": the largest of each record; the period above is that of the first", "not bold dim")
+        title.append(": the largest loop of each record; the period above belongs to its first loop", "not bold dim")
         parts += ["", title, *_worst(summary.worst, width)]
     if summary.turn_conversations:
         parts += ["", *_turns(summary, width)]
@@ -61,14 +61,14 @@ def _headline(summary: Summary) -> "list[RenderableType]":
         said.append(Text(f"{say} nothing new over a long stretch (LZR011): {_rate('stuck', total)}"))
     if total.conversations < total.records:
         of = counted(total.conversations, "conversation")
-        said.append(Text(f"The records belong to {of}, on which the intervals rest", "dim"))
+        said.append(Text(f"The records belong to {of}, and the intervals count conversations", "dim"))
     if bits := summary.measured.get("lz_bits_per_token"):
         mean = f"{summary.metrics['lz_bits_per_token'] / bits:.3g} bits a token under the LZ compressor"
         of = f"mean of {counted(bits, 'record')}; a loop takes about 0.5"
         said.append(Text(f"{mean}, {of}", "dim"))
-    if total.literal:  # without a rate, which readers would compare with that of the loops, and which is often higher
+    if total.literal:  # shown without a rate, because readers would compare it with the rate of loops
         has = counted(total.literal, "has a literal repeat", "have literal repeats")
-        need = "which may not be loops: indentation and rulers count"
+        need = "which may not be loops: indentation and dashes count"
         said.append(Text(f"{has} ({literal_rule(summary)}), {need}", "dim"))
     return said
 
@@ -81,7 +81,7 @@ def _interval(of: Property, group: Group) -> str:
     return between(*group.interval(of))
 
 
-# Title -> cell, from the first to the last that is left out on a narrow terminal; _ORDER is the order in the table.
+# Title -> cell. On a narrow terminal, columns are left out in this order. The table has the order of `_ORDER`.
 _FIGURES: dict[str, _Cell] = {
     "period": lambda g: f"{median(g.periods):.0f}" if g.periods else "-",
     "start": lambda g: whole(median(g.starts)) if g.starts else "-",
@@ -126,7 +126,7 @@ def _name(values: tuple[str, ...]) -> str:
 
 
 def _worst(worst: list[Audited], width: int) -> "list[RenderableType]":
-    """Return a row for each record (two lines if narrow): tokens wasted, its place, its largest loop."""
+    """Return a row for each record (two lines if narrow): wasted tokens, file and id, and largest loop."""
     from rich.table import Table
     from rich.text import Text
 
@@ -158,7 +158,7 @@ def _worst(worst: list[Audited], width: int) -> "list[RenderableType]":
 
 
 def _turns(summary: Summary, width: int) -> "list[RenderableType]":
-    """Return the conversations whose turns loop; below each, which turns repeat, how often, and their text."""
+    """Return lines for the conversations whose turns loop: which turns are repeated, how often, and their text."""
     from rich.text import Text
 
     n, of = summary.turn_loops, summary.turn_conversations
@@ -173,7 +173,7 @@ def _turns(summary: Summary, width: int) -> "list[RenderableType]":
 
 
 def _tail(text: str, width: int) -> str:
-    """Return the end of a text: the ends of paths differ."""
+    """Return the last ``width`` columns of a text, because paths differ at their ends."""
     if columns(text) <= width:
         return text
     start = 0
@@ -183,14 +183,14 @@ def _tail(text: str, width: int) -> str:
 
 
 def preview(record: Audited, width: int) -> str:
-    """Return a record's largest loop in one line: its unit, copies, the place where it begins, and the period."""
+    """Describe a record's largest loop in one line: unit, number of copies, start and period."""
     loop = loops(record)[0]
     rest = f" ×{loop.copies:.4g} from {whole(begins(record, loop))} p={loop.period}"
     return f'"{fit(visible(loop.unit, 200), max(1, width - len(rest) - 2))}"{rest}'
 
 
 def _read(summary: Summary, width: int) -> "list[RenderableType]":
-    """Return a line about the formats of the files, those with the most records first."""
+    """Return a line about the formats of the files. Formats with the most records come first."""
     from rich.text import Text
 
     formats = sorted(summary.coverage.formats.items(), key=lambda item: (-item[1][1], item[0]))
@@ -206,7 +206,7 @@ def _read(summary: Summary, width: int) -> "list[RenderableType]":
 
 
 def _bad(summary: Summary, width: int) -> "list[RenderableType]":
-    """Return the records that could not be read, by file and reason, and those that were passed over."""
+    """Return lines about the records that could not be read, by file and reason, and about skipped data."""
     from rich.text import Text
 
     n = summary.bad_records
@@ -218,7 +218,7 @@ def _bad(summary: Summary, width: int) -> "list[RenderableType]":
     for (file, _), unread in list(summary.coverage.unread.items())[:BAD]:
         place = f"{visible(file, 60)}:{unread.line}" if unread.line else visible(file, 60)
         times = f" ({unread.count:,} times)" if unread.count > 1 else ""
-        lines.append(Text(f"{place}: {visible(unread.reason)}{times}"))  # may take several lines
+        lines.append(Text(f"{place}: {visible(unread.reason)}{times}"))
         listed += unread.count
     if n > listed:
         lines.append(Text(f"... and {n - listed:,} more"))

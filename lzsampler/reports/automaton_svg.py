@@ -1,6 +1,6 @@
 """The picture of a small automaton as an SVG: states from left to right, by their distance from the start.
 
-It is drawn by hand, because at most `MAX_DRAWN` states in columns need no graph library.
+The module needs no graph library, because at most `MAX_DRAWN` states are drawn, in columns.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from .charts import tag
 
 MAX_DRAWN = 60
 _STEP_X, _STEP_Y, _LEFT, _TOP, _RADIUS = 150, 90, 60, 90, 16  # pixels
-_LABEL = 18  # characters of a label; the full label is the title, which a browser shows
+_LABEL = 18  # maximum number of characters of a label; browsers show the full label as a tooltip
 _SHOWN = {0x20: "␣", 0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r"}
 # An SVG in an <img> follows the reader's light or dark setting.
 _STYLE = Markup("""
@@ -50,8 +50,8 @@ def write_automaton(path: str | Path, automaton: Automaton) -> None:
 def automaton_svg(automaton: Automaton) -> str:
     """Return the picture as SVG. A chain of states with one byte in and one byte out is drawn as one edge.
 
-    A double circle is a state where the text may end; a green state allows only one token. ValueError for an automaton
-    with more than `MAX_DRAWN` states left.
+    A double circle is a state in which the text may end; a green state allows only one token. ValueError if more than
+    `MAX_DRAWN` states have to be drawn.
     """
     edges = _edges(automaton)
     kept = sorted({0, *(edge.begin for edge in edges), *(edge.end for edge in edges)})
@@ -75,7 +75,7 @@ def automaton_svg(automaton: Automaton) -> str:
 
 
 def _edges(automaton: Automaton) -> list[_Edge]:
-    """Return the edges to draw; a chain of states that one byte each leads through becomes one edge with a text."""
+    """Return the edges to draw. A chain of states with one byte in and one byte out is one edge with all bytes."""
     states = automaton.states
     arriving = [0] * len(states)
     for state in states:
@@ -88,7 +88,7 @@ def _edges(automaton: Automaton) -> list[_Edge]:
         single = only is not None and rest == [None] and len(only[1]) == 1
         return bool(number and not state.matches and arriving[number] == 1 and single)
 
-    made: dict[tuple[int, int], list[str]] = {}  # all texts from one state to another share an edge
+    made: dict[tuple[int, int], list[str]] = {}  # (begin, end) -> labels, which share one edge
     for number, state in enumerate(states):
         if passes(number):
             continue
@@ -102,7 +102,7 @@ def _edges(automaton: Automaton) -> list[_Edge]:
 
 
 def _places(kept: list[int], edges: list[_Edge]) -> dict[int, tuple[int, int]]:
-    """Return the place of each state in the picture."""
+    """Return the position of each state in the picture, in pixels."""
     distance, todo = {0: 0}, [0]
     for state in todo:
         for edge in edges:
@@ -126,7 +126,7 @@ def _edge(edge: _Edge, places: dict[int, tuple[int, int]]) -> Markup:
     else:
         dx, dy = x2 - x, y2 - y
         length = (dx * dx + dy * dy) ** 0.5
-        # An edge to the next column is straight; the others are curved, so that they do not overlap.
+        # An edge to the next column is straight. Other edges are curved, so that edges do not overlap.
         bow = 0.0 if 0 < dx <= _STEP_X else 0.25 * length
         cx, cy = x + dx / 2 + bow * dy / length, y + dy / 2 - bow * dx / length
         begin, end = _towards((x, y), (cx, cy), r), _towards((x2, y2), (cx, cy), r)

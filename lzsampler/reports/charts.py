@@ -1,8 +1,8 @@
 """Charts of the HTML reports as inline SVG.
 
-They stretch with the page: x is in percent of the width, y and the text in pixels, so that nothing gets too small on a
-phone. Colours are classes (report.css), because the strict Content-Security-Policy allows no style attributes. The
-charts are drawn by hand, because a few shapes that follow the page's style sheet need no plotting library.
+Charts are as wide as the page: x is in percent of the width. The y coordinate and the text are in pixels, so that
+nothing gets too small on a phone. Colours are CSS classes (report.css), because the strict Content-Security-Policy
+allows no style attributes. A few shapes need no plotting library.
 """
 
 import math
@@ -16,24 +16,24 @@ from markupsafe import Markup, escape
 from .._values import counted
 from .text import count, percent
 
-BINS = 20  # of the histogram
-_HEIGHT = 220  # pixels, of the histogram and the scatter
-_AXIS = 24  # pixels below the charts, for an axis
-_PANEL = 112  # pixels, of a trend and of a decline
-_STEPS = 10  # shades of a heat map
-_LITERAL = "literal"  # the class of the cold colour
-_NARROWEST, _LETTER = 280, 7  # pixels: the width of a chart on a phone, and the greatest width of a letter
-_CELLS = 48  # cells on a side: points of the scatter in one cell become one larger point
+BINS = 20  # number of bins of the histogram
+_HEIGHT = 220  # height of the histogram, the scatter plot and the tradeoff, in pixels
+_AXIS = 24  # height of the x axis below a chart, in pixels
+_PANEL = 112  # height of the charts of `trend` and `decline`, in pixels
+_STEPS = 10  # number of shades of a heat map
+_LITERAL = "literal"  # CSS class of the cold colour
+_NARROWEST, _LETTER = 280, 7  # width of a chart on a phone, and greatest width of a letter, in pixels
+_CELLS = 48  # cells per side of the scatter plot; the points in a cell are drawn as one larger point
 
 
 Point = tuple[float, float, float, float]
-"""x, and a rate as (low, rate, high)."""
+"""(x, low, rate, high): a rate at x, with its interval."""
 
 
 class Mark(NamedTuple):
-    """A point of `tradeoff`: its cost ``x``, its gain ``y`` (a share, at most 1), and its name.
+    """A point of `tradeoff`. ``x``: its cost. ``y``: its gain, a share of at most 1.
 
-    ``best``: whether it is on the front. ``none``: whether it stands for no penalty.
+    ``best``: whether the point is on the Pareto front. ``none``: whether the point stands for texts without a penalty.
     """
 
     x: float
@@ -54,7 +54,7 @@ class Cell(NamedTuple):
 
     @property
     def step(self) -> int:
-        """The shade as one of the classes s0 to s10."""
+        """The shade as one of the CSS classes s0 to s10."""
         return round(_STEPS * min(max(self.shade, 0.0), 1.0))
 
 
@@ -77,7 +77,7 @@ def whisker(low: float, rate: float, high: float, top: float, kind: str) -> Mark
 
 
 def ruler(top: float, most: int = 3) -> Markup:
-    """Return the scale below whiskers that end at ``top``: 0 and about ``most`` round rates."""
+    """Return the scale below whiskers, from 0 to ``top``, with ticks at 0 and at about ``most`` round rates."""
     if top <= 0:
         return Markup()
     step = _nice(top / most)
@@ -96,7 +96,7 @@ def bar(value: float, top: float, label: str, kind: str) -> Markup:
 
 
 def histogram(starts: Sequence[float]) -> Markup:
-    """Return a histogram of where records begin to loop, in 20 steps of their length."""
+    """Return a histogram of where records begin to loop, with 20 bins over the length of a record."""
     bins = [0] * BINS
     for start in starts:
         bins[min(int(start * BINS), BINS - 1)] += 1
@@ -124,7 +124,7 @@ def histogram(starts: Sequence[float]) -> Markup:
 
 
 def scatter(points: Sequence[tuple[int, float]]) -> Markup:
-    """Return a chart of loops by period and copies on logarithmic scales, with lines of equal length."""
+    """Return a chart of loops by period and copies on logarithmic scales. Each line joins loops of equal length."""
     wide = _decades(max((period for period, _ in points), default=1))
     high = _decades(max((copies for _, copies in points), default=1))
     cells: dict[tuple[int, int], list[tuple[int, float]]] = defaultdict(list)
@@ -135,11 +135,11 @@ def scatter(points: Sequence[tuple[int, float]]) -> Markup:
     def across(power: float) -> float:  # leaves room for the largest circles beside the labels of the y axis
         return 5 + 90 * power / wide
 
-    x_ticks, y_ticks = range(int(wide) + 1), range(int(high) + 1)  # powers of 10
+    x_ticks, y_ticks = range(int(wide) + 1), range(int(high) + 1)
     parts = [_line(0, _HEIGHT * (1 - i / high), 100, _HEIGHT * (1 - i / high), "grid") for i in y_ticks[1:]]
     parts += [_line(across(i), 0, across(i), _HEIGHT, "grid") for i in x_ticks]
     circles, marks = [], []
-    # The larger ones are drawn first; otherwise they would hide the small ones.
+    # Larger circles are drawn first, so that they do not hide smaller circles.
     for cell in sorted(cells.values(), key=len, reverse=True):
         x = across(sum(math.log10(max(p, 1)) for p, _ in cell) / len(cell))
         y = _HEIGHT * (1 - sum(math.log10(max(c, 1)) for _, c in cell) / len(cell) / high)
@@ -175,9 +175,9 @@ def stripes(bands: Sequence[tuple[float, float]]) -> Markup:
 
 
 def trend(series: Sequence[tuple[str, Sequence[Point]]], top: float, said: str) -> Markup:
-    """Return a chart of rates with their intervals over a number; ``series``: (kind, points), the first in the back.
+    """Return a chart of rates, with their intervals, over x. ``top``: the end of the scale of rates.
 
-    ``top``: the end of the scale. Points are joined in their order.
+    ``series``: (CSS class, points) for each line; the first line is at the back. Points are joined in their order.
     """
     xs = sorted({x for _, points in series for x, *_ in points})
     span = xs[-1] - xs[0] if len(xs) > 1 else 0.0
@@ -191,7 +191,7 @@ def trend(series: Sequence[tuple[str, Sequence[Point]]], top: float, said: str) 
     parts = [_line(0, height(level), 100, height(level), "grid") for level in (top / 2, top)]
     parts.append(_line(0, _PANEL, 100, _PANEL, "axis"))
     for i, (kind, points) in enumerate(series):
-        shift = 2 * (2 * i - len(series) + 1)  # so that intervals of the same x stand side by side
+        shift = 2 * (2 * i - len(series) + 1)  # intervals of the same x are drawn side by side
         at = [(place(x) + shift, low, rate, high) for x, low, rate, high in points]
         parts += [_line(x, height(low), x, height(high), f"range {kind}") for x, low, _, high in at]
         parts += [
@@ -205,7 +205,7 @@ def trend(series: Sequence[tuple[str, Sequence[Point]]], top: float, said: str) 
 
 
 def decline(series: Sequence[tuple[str, Sequence[tuple[float, float]]]], end: float, said: str) -> Markup:
-    """Return a chart of shares, 0..1, that fall over 0 to ``end``; ``series``: (kind, points), the first in back."""
+    """Return a chart of shares, 0..1, that fall between x = 0 and x = ``end``. ``series``: as in `trend`."""
 
     def height(share: float) -> float:
         return _PANEL * (1 - share)
@@ -224,9 +224,9 @@ def decline(series: Sequence[tuple[str, Sequence[tuple[float, float]]]], end: fl
 
 
 def tradeoff(marks: Sequence[Mark], unit: str, said: str) -> Markup:
-    """Return a chart of points: their gain, 0 to 100 %, upwards, and their cost to the right; the front is joined.
+    """Return a chart of points, with their cost as x and their gain, 0 to 100 %, as y. A line joins the Pareto front.
 
-    Points with a gain below 0 stand at the lower edge. ``unit``: the unit of the cost.
+    Points with a gain below 0 are at the lower edge. ``unit``: the unit of the cost.
     """
     low = min(0.0, *(mark.x for mark in marks))
     top = _nice(max(*(mark.x for mark in marks), 1e-3))
@@ -243,7 +243,7 @@ def tradeoff(marks: Sequence[Mark], unit: str, said: str) -> Markup:
     best = sorted((mark for mark in marks if mark.best), key=lambda mark: (mark.x, mark.y))
     parts += [_line(place(a.x), height(a.y), place(b.x), height(b.y), f"trend {_LITERAL}") for a, b in pairwise(best)]
     circles = []
-    for mark in sorted(marks, key=lambda mark: mark.best):  # draws the front on top
+    for mark in sorted(marks, key=lambda mark: mark.best):  # the front is drawn last, on top
         kind = "none" if mark.none else _LITERAL if mark.best else "loop"
         circles.append(_Circle(place(mark.x), height(mark.y), 6 if mark.best else 4))
         centre = {"cx": _pc(circles[-1].x), "cy": _px(circles[-1].y), "r": circles[-1].r}
@@ -267,12 +267,12 @@ def tradeoff(marks: Sequence[Mark], unit: str, said: str) -> Markup:
 
 class _Circle(NamedTuple):
     x: float  # percent of the width
-    y: float  # pixels, as r
-    r: float
+    y: float  # pixels
+    r: float  # radius, in pixels
 
 
 class _Place(NamedTuple):
-    """A place where a note may begin or end: percent of the width, pixels from there, and pixels of its base line."""
+    """A possible position of a note. ``x``: percent of the width. ``dx``: pixels from ``x``. ``y``: pixels."""
 
     x: float
     dx: float
@@ -281,10 +281,10 @@ class _Place(NamedTuple):
 
 
 class _Notes:
-    """Notes in a chart. A note goes to the first of its places where it covers no circle and no other note.
+    """Notes in a chart. A note is drawn at its first place at which it covers no circle and no other note.
 
     If no place is free, the note is left out. Notes are laid out for the narrowest chart. In a wider chart, each note
-    takes a smaller share of the width, so it covers nothing either.
+    takes a smaller share of the width, and therefore covers nothing either.
     """
 
     def __init__(self, circles: Sequence[_Circle]) -> None:
@@ -377,4 +377,4 @@ def _short(n: float) -> str:
     return count(n)
 
 
-IN_TEMPLATES = (bar, histogram, ruler, scatter, stripes, tradeoff, whisker)  # templates draw these by their names
+IN_TEMPLATES = (bar, histogram, ruler, scatter, stripes, tradeoff, whisker)  # templates call these functions by name

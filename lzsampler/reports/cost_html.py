@@ -1,4 +1,4 @@
-"""`write_costs`: the cost of penalties as a page for the browser (templates/cost.html); other reports use its parts."""
+"""`write_costs`: the cost of penalties as a page for the browser (templates/cost.html)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from ..evaluation.costs import Charge, Costs, Figures
     from ..evaluation.results import Tradeoff
 
-_LOOP, _RIGHT = "loop", "literal"  # classes of report.css: the warm colour and the cold one
-_FULL = 0.5  # extra nats a token that get the full colour
-_BAD = 100  # most bad files that are listed
+_LOOP, _RIGHT = "loop", "literal"  # CSS classes (report.css) of the warm and the cold colour
+_FULL = 0.5  # number of extra nats per token that has the full colour
+_BAD = 100  # maximum number of bad files in the report
 
 
 class _Row(NamedTuple):
-    """The figures of a setting as texts; ``made`` has the figures that templates format themselves."""
+    """The figures of a setting as texts. ``made``: the same figures as numbers, which templates format themselves."""
 
     name: str
     extra: str
@@ -32,7 +32,7 @@ class _Row(NamedTuple):
 def write_costs(path: str | Path, costs: "Costs") -> None:
     """Write the cost of the settings of a grid as one HTML file that works offline.
 
-    LzsError when the file cannot be written.
+    LzsError if the file cannot be written.
     """
     unread = [(each.file, each.line, each.reason) for each in costs.bad[:_BAD]]
     write_page(path, "cost.html", by=(), samples=(), unread=unread, **costs_shown(costs))
@@ -53,7 +53,7 @@ def costs_shown(costs: "Costs") -> dict[str, Any]:
 
 
 def tradeoff_marks(tradeoffs: "Sequence[Tradeoff]") -> list[Mark]:
-    """Return the points of the chart of loops stopped against cost."""
+    """Return the points of the chart of stopped loops and cost."""
     return [
         Mark(
             each.cost,

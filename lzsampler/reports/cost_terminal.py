@@ -1,4 +1,4 @@
-"""`costs_table`: the cost of settings for a terminal of any width, and the formats that all reports use for costs."""
+"""`costs_table`: the cost of settings for a terminal of any width, and the formats of numbers that all reports use."""
 
 import math
 from collections.abc import Callable
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
     from ..evaluation.costs import Costs, Figures
 
-_LEAST = 16  # columns that names of settings get before a column of figures is left out
+_LEAST = 16  # if names of settings would have fewer columns than this, a column of figures is left out
 
 
 def costs_table(costs: "Costs", width: int, *, color: bool = False) -> str:
     """Return a line about the texts and a row for each setting, at most ``width`` columns (20 or more) wide.
 
-    If the settings have several kinds, a row begins with the kind of its setting; then comes the name. Each kind of
-    text has a column, as many as fit; a last line says how many are missing.
+    If the settings have several kinds, the first column is the kind of the setting. If there are several kinds of
+    texts, each kind has a column. Columns that do not fit are left out, and a last line says how many.
     """
     from rich.text import Text
 
@@ -95,7 +95,10 @@ def signed(x: float) -> str:
 
 
 class _Column(NamedTuple):
-    """A column of the table. Columns with the highest ``late`` are left out first. ``kind``: of texts; None is all."""
+    """A column of the table. Columns with the highest ``late`` are left out first.
+
+    ``kind``: the kind of texts; None is all texts.
+    """
 
     head: str
     late: int

@@ -1,4 +1,4 @@
-"""`bad_tables` and `unfinished`: the texts of an evaluation that failed or could not be compared, and those missing."""
+"""`bad_tables` and `unfinished`: texts of an evaluation that failed, could not be compared, or are missing."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,7 +9,7 @@ from .text import visible
 if TYPE_CHECKING:
     from ..evaluation.results import Results
 
-_MOST = 100  # most rows of a table
+_MOST = 100  # maximum number of rows of a table
 
 
 class BadTable(NamedTuple):
@@ -23,7 +23,7 @@ class BadTable(NamedTuple):
 
 
 def unfinished(results: "Results") -> list[str]:
-    """Return sentences that say which texts are missing; empty if all are there."""
+    """Return sentences about missing and failed texts; empty if there are none."""
     said = []
     if results.missing:
         there = counted(results.expected or 0, "text is", "texts are")

@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from ..evaluation.paired import Paired
     from ..evaluation.results import Results, Spread
 
-LOOP, RIGHT = "loop", "literal"  # classes of report.css: the warm colour and the cold one
-_BY = ("kind", "strength", "temperature", "result")  # columns of samples
-_TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # ends of scales; half of each is round too
-_FAINT = 0.1  # the full colour stands for at least this loop rate
+LOOP, RIGHT = "loop", "literal"  # CSS classes (report.css) of the warm and the cold colour
+_BY = ("kind", "strength", "temperature", "result")  # columns in the table of samples
+_TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # possible ends of a scale; half of each is round, too
+_FAINT = 0.1  # the loop rate that has the full colour is never smaller than this
 _FULL = 0.2  # difference of accuracy that has the full colour
-_PLACES = 48  # points of the chart of first loops
+_PLACES = 48  # number of points in the chart of first loops
 _ALPHA = 0.05
 
 _Heat = list[tuple[str, list[list[Cell]]]]
-"""Rows of a heat map: a title, and for each head the cells below it."""
+"""Rows of a heat map: (title, for each head a list of the cells below it)."""
 _Panels = list[tuple[str, Markup | None]]
 """Titles and charts; None if there are no texts."""
 
 
 @dataclass(frozen=True)
 class _Line:
-    """A row of `rows` with its figures."""
+    """A row from `rows` with its figures."""
 
     label: str
     counts: Counts
@@ -54,7 +54,10 @@ class _Line:
 
 @dataclass(frozen=True)
 class _Setting:
-    """A setting, or all temperatures of a strength, compared with no penalty; p below ``least`` is in bold."""
+    """A setting, or all temperatures of a strength, compared with texts without a penalty.
+
+    If p < ``least``, p is in bold.
+    """
 
     strength: float
     extra: str
@@ -66,9 +69,9 @@ class _Setting:
 
 
 def write_evaluation(path: str | Path, results: "Results") -> None:
-    """Write the report of an evaluation as one HTML file that works offline; its samples determine its size.
+    """Write the report of an evaluation as one HTML file that works offline.
 
-    LzsError when the file cannot be written.
+    The size of the file depends mostly on the samples. LzsError if the file cannot be written.
     """
     every = rows(results)
     shown = _compared(every)
@@ -142,7 +145,7 @@ def _answer(results: "Results", every: list[Row]) -> list[tuple[str, Counts]]:
 
 
 def _trends(results: "Results", shown: list[Row]) -> list[tuple[str, _Panels]]:
-    """Return for loops and for answers a title, and a chart for each kind."""
+    """Return (title, a chart for each kind) for the loop rate and for the accuracy."""
     if len(results.temperatures) < 2:
         return []
     made = [(title, _panels(results, shown, title, kind)) for title, kind in (("Loop rate", LOOP), ("Accuracy", RIGHT))]
@@ -169,7 +172,7 @@ def _panels(results: "Results", shown: list[Row], title: str, kind: str) -> _Pan
 
 
 def _compared(every: list[Row]) -> list[Row]:
-    """Return the rows that get a panel: all penalties; if there is none, the rows without a penalty."""
+    """Return the rows that have a panel: all rows with a penalty, or all rows if there are none."""
     return [row for row in every if row.kind != NONE] or every
 
 

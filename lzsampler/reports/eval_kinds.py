@@ -1,4 +1,4 @@
-"""`kind_in_words`: describes in a sentence what a kind of settings in an evaluation's report is."""
+"""`kind_in_words`: describes a kind of settings in an evaluation's report in one sentence."""
 
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ _PENALTIES = {
 
 
 def kind_in_words(settings: "list[Setting]") -> str:
-    """Return what the settings of a kind have in common, from their parameters, since users choose the names."""
+    """Describe what the settings of a kind do, from their parameters, because users may choose any name for a kind."""
     params = [setting.params for setting in settings]
     said = [
         _lz(params) if penalty.name == "lz" else _PENALTIES.get(penalty.name, f"the penalty {penalty.name}")

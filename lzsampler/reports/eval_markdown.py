@@ -1,6 +1,6 @@
 """`markdown_table`: the settings of an evaluation in the format of lm-eval, for a terminal or a README.
 
-It is made by hand: rich's Markdown tables have no marks of alignment, and would wrap cells on a narrow terminal.
+This module does not use rich, whose Markdown tables have no column alignment and wrap cells on a narrow terminal.
 """
 
 from collections import defaultdict
@@ -23,14 +23,16 @@ Column = tuple[str, list[str]]
 
 
 def markdown_table(results: "Results", *, terms: bool = False) -> str:
-    """Return a table with a row for each setting, in the grid's order: 100 columns, or 110 without ``sd``.
+    """Return a table with a row for each setting, in the grid's order.
 
-    Rates are in percent, with both ends of Wilson's 95 % interval; sd is the standard deviation over seeds, in points.
-    "loop, right" and "loop, wrong" are answers to tasks that loop: loops and accuracy on the same texts. ``cost``:
-    extra nats a token on the texts of ``--texts``, with its bootstrap interval. ``lost``: the share of first choices
-    lost on these texts. ``front``: whether no other penalty stops more loops for less cost. ``terms``: show the figures
-    that other work uses (docs/evaluate.md). Empty columns are left out. ``more``: what distinguishes a setting from
-    other settings of the same kind, strength and temperature.
+    It is up to 100 columns wide, or 110 without ``sd``.
+
+    Rates are in percent, with both ends of Wilson's 95 % interval. ``sd``: the standard deviation over seeds, in
+    percentage points. "loop, right" and "loop, wrong": numbers of looping texts with a correct and with a wrong answer.
+    ``cost``: extra nats per token on the texts of ``--texts``, with a bootstrap interval. ``lost``: the share of first
+    choices lost on these texts. ``front``: whether the penalty is on the Pareto front of stopped loops and cost.
+    ``more``: what distinguishes a setting from other settings of the same kind, strength and temperature. Empty columns
+    are left out. The argument ``terms``: whether to show the metrics of other publications instead (docs/evaluate.md).
     """
     settings = results.grid.settings
     extra = more(settings)
@@ -53,7 +55,7 @@ def markdown_table(results: "Results", *, terms: bool = False) -> str:
 
 
 def _rates(results: "Results") -> list[Column]:
-    """Return the number of texts, and the rates of texts that loop and of right answers."""
+    """Return the number of texts, the rate of texts that loop, and the rate of correct answers."""
     counts = [results.counts(name=setting.name) for setting in results.grid.settings]
     spreads = [results.spread(name=setting.name) for setting in results.grid.settings]
     return [
@@ -67,7 +69,7 @@ def _rates(results: "Results") -> list[Column]:
 
 
 def _accuracy_head(counts: "Sequence[Counts]") -> str:
-    """Return the head of the accuracies, with the number of answers if some texts are not answers."""
+    """Return the head of the column of accuracies. If some texts are not answers, add the number of answers."""
     if all(c.answered in (0, c.texts) for c in counts):
         return "accuracy, %"
     least, most = min(c.answered for c in counts), max(c.answered for c in counts)
@@ -75,7 +77,7 @@ def _accuracy_head(counts: "Sequence[Counts]") -> str:
 
 
 def _loops_and_answers(counts: "Sequence[Counts]") -> list[Column]:
-    """Return how many answers to tasks loop; with standard deviations the table has no room for them."""
+    """Return how many answers to tasks loop. A table with standard deviations has no room for these columns."""
     return [
         ("loop, right", [f"{c.right_looping}" if c.answered else "" for c in counts]),
         ("loop, wrong", [f"{c.answered_looping - c.right_looping}" if c.answered else "" for c in counts]),
@@ -97,7 +99,7 @@ def _costs(results: "Results") -> list[Column]:
 
 
 def _terms(results: "Results") -> list[Column]:
-    """Return the figures in the terms of other work; a column ``loop`` is the loop rate of the texts on its left."""
+    """Return the metrics of other publications. A column ``loop`` is the loop rate of the column before it."""
     counts = [results.counts(name=setting.name) for setting in results.grid.settings]
     firsts = [results.first_loops(name=setting.name).median_of_looping for setting in results.grid.settings]
     return [
@@ -114,7 +116,7 @@ def _terms(results: "Results") -> list[Column]:
 
 
 def more(settings: "tuple[Setting, ...]") -> dict[str, str]:
-    """Return by name what distinguishes settings of the same kind, strength and temperature; mostly nothing."""
+    """Return name of a setting -> what distinguishes it from settings of the same kind, strength and temperature."""
     alike: dict[tuple[str, float, float], list[Setting]] = defaultdict(list)
     for setting in settings:
         alike[setting.kind, setting.strength, setting.params.temperature].append(setting)

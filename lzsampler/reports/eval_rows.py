@@ -13,10 +13,10 @@ NONE = "none"
 
 @dataclass(frozen=True)
 class Row:
-    """A kind at its best strength: a ``label``, and the names of the ``settings`` that are counted together.
+    """A kind of settings at its best strength. ``settings``: names of the settings that are counted together.
 
-    ``against``: the names of the settings without a penalty that draw like ``settings``. It is empty if there are none,
-    and for a row that has no penalty itself.
+    ``against``: names of the settings without a penalty with which ``settings`` are compared (`Results.against`). It is
+    empty if there are none, and for a row without a penalty.
     """
 
     kind: str
@@ -26,7 +26,7 @@ class Row:
 
 
 def rows(results: "Results") -> list[Row]:
-    """Return every kind at its best strength. Before it is the row without a penalty with which it is compared.
+    """Return a row for each kind at its best strength, after the row without a penalty with which it is compared.
 
     If several kinds are compared with the same texts, they share the row without a penalty. If kinds are compared with
     different texts, the labels include the temperatures. If only some settings of a kind have a partner without a

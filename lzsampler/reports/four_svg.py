@@ -1,6 +1,6 @@
-"""The picture of `lzs bench --four`: a bar for each way, with the article's figures, as an SVG file.
+"""The SVG picture of `lzs bench --four`: bars for the speed of each way to run a model, beside the speeds of `ARTICLE`.
 
-It is drawn by hand: a few bars and texts need no plotting library.
+A few bars and texts need no plotting library.
 """
 
 from pathlib import Path

@@ -1,8 +1,8 @@
 """`write_page`: one page for the browser that contains everything it shows and loads nothing.
 
 The templates (templates/*.html) escape every value that is not `Markup`. The table of samples and their texts are JSON,
-which report.js shows as text (textContent), never as markup. The Content-Security-Policy allows that script and that
-style sheet by their hashes, and forbids everything else.
+which report.js shows as text (textContent), never as markup. The Content-Security-Policy allows report.js and
+report.css by their hashes, and forbids everything else.
 """
 
 import base64
@@ -85,7 +85,7 @@ def environment() -> Environment:
 
 
 def scale(values: Iterable[float]) -> float:
-    """Return the end of a scale for rates: slightly above the largest, at most 1."""
+    """Return the end of a scale for rates: slightly more than the largest rate, at most 1."""
     return min(1.0, 1.08 * max(values, default=1.0)) or 1.0
 
 
@@ -106,7 +106,7 @@ def _policy(style: str, script: str) -> Markup:
     def source(text: str) -> str:
         return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
-    # Markup, so that the quotes are not escaped: no part of it comes from outside.
+    # The policy is Markup, so that its quotes are not escaped. No part of the policy comes from outside.
     return Markup(
         f"default-src 'none'; script-src {source(script)}; style-src {source(style)}; img-src data:; base-uri 'none'; "
         "form-action 'none'"

@@ -1,11 +1,11 @@
 "use strict";
-// The table of samples and their pages. Everything from a transcript goes through textContent: none of it is markup.
+// Fills the table of samples and their pages. Text from a transcript is set as textContent, never as markup.
 (() => {
   const { by, rules, samples } = JSON.parse(document.getElementById("data").textContent);
   const PAGE = 25;
   const SVG = "http://www.w3.org/2000/svg";
 
-  // make("td", {class: "who"}, "text", element): an element with attributes, text and children.
+  // make("td", {class: "who"}, "text", element) returns an element with attributes, text and children.
   function fill(element, attributes, children) {
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
     element.append(...children);
@@ -16,7 +16,7 @@
   const number = (n) => n.toLocaleString("en", { maximumFractionDigits: 2 });
   const percent = (share) => `${Math.round(100 * share)} %`;
 
-  // A text as a line, the parts that loop in colour.
+  // Draws a text as a line, on which loops are in colour.
   function line(bands, height, label) {
     const rects = bands.map(([start, end]) =>
       draw("rect", { x: `${100 * start}%`, width: `${Math.max(100 * (end - start), 0.8)}%`, height, class: "loop", rx: 1 }));
@@ -34,7 +34,7 @@
     { key: "unit", title: "what repeats" },
   ];
   const state = { sort: "wasted", down: true, page: 0, text: "", rule: "", field: "" };
-  // What samples are grouped by: a name and, of a row, its value.
+  // The keys by which samples are grouped: [name, function from a row to its value].
   const groups = by.length ? by.map((key, k) => [key, (row) => row.by[k]]) : [["file", (row) => row.file]];
   const named = (rule) => (rule ? [make("code", {}, rule), ` ${rules[rule]}`] : ["no loop"]);
   const hay = samples.map((row) =>
@@ -246,5 +246,5 @@
   });
   addEventListener("hashchange", follow);
   follow();
-  document.documentElement.dataset.ready = Math.round(performance.now()); // bench/report.py and the tests read it
+  document.documentElement.dataset.ready = Math.round(performance.now()); // bench/report.py and the tests read this value
 })();

@@ -11,14 +11,14 @@ from ..auditing.summary import begins, loops, values, wasted_tokens
 from ..util.json_text import json_html
 from .text import visible
 
-SAMPLES = 1000  # most samples in a report
-CHARACTERS = 20_000  # most characters of each
-_LOOPS = 4  # most loops that are marked in a long field
-_FINDINGS = 40  # most findings that are listed
-_COPIES = 2000  # most copies that are marked separately
-_NAME = 200  # characters of ids, files, groups
-_ID = 60
-_SLICES = 64  # points of the curve of new text; slices of fewer than 32 characters give no curve
+SAMPLES = 1000  # maximum number of samples in a report
+CHARACTERS = 20_000  # maximum number of characters of a sample
+_LOOPS = 4  # maximum number of loops that are shown in a long field
+_FINDINGS = 40  # maximum number of findings in the list of a sample
+_COPIES = 2000  # maximum number of copies of a loop that are marked separately
+_NAME = 200  # maximum number of characters of a file's name or the value of a group
+_ID = 60  # maximum number of characters of an id
+_SLICES = 64  # number of slices of a text for `_news`, which needs at least 32 characters a slice
 _FLUSH = 5  # bytes that a flush of zlib adds
 
 Piece = tuple[str, str | int]
@@ -26,7 +26,7 @@ Piece = tuple[str, str | int]
 
 @dataclass(frozen=True)
 class Sample:
-    """``row``: the sample's row of the table, ready for JSON. ``page``: its texts, already as JSON, to save memory."""
+    """A text that a report shows. ``row``: its row in the table, as JSON data. ``page``: texts and findings as JSON."""
 
     row: dict[str, Any]
     page: bytes
@@ -51,9 +51,9 @@ def worst(audited: Iterable[Audited], by: tuple[str, ...], most: int = SAMPLES) 
 
 
 def sample(record: Audited, tokens: int, by: tuple[str, ...], prompt: str = "") -> Sample:
-    """Return the sample of a record, looping or not, that wastes ``tokens`` tokens; ``prompt`` is shown before it."""
+    """Return the sample of a record. ``tokens``: its wasted tokens. ``prompt``: a text to show before the record."""
     found = loops(record)
-    # A format with tokens only has no text, and its offsets count tokens.
+    # If a format has only tokens, there is no text, and offsets count tokens.
     lengths = {f.field: max(g.end for g in found if g.field == f.field) for f in found}
     lengths.update((name, len(text)) for name, text in record.texts if text)
     room = CHARACTERS // max(1, len(record.texts))
@@ -115,8 +115,8 @@ def _finding(f: Finding) -> dict[str, Any]:
 def pieces(text: str, found: list[Finding], room: int) -> list[Piece]:
     """Return a text cut to about ``room`` characters around its loops, in pieces.
 
-    A piece is ("text", a text), ("first", the first copy), ("copy" or "other", further copies in turn) or ("cut", the
-    number of characters left out).
+    A piece is ("text", a text), ("first", the first copy of a loop), or ("cut", the number of characters left out).
+    Further copies are alternately ("copy", a copy) and ("other", a copy).
     """
     shown = _shown(text, found, room)
     marks: list[tuple[int, int, str]] = []
@@ -170,14 +170,14 @@ def _shown(text: str, found: list[Finding], room: int) -> list[tuple[int, int]]:
 
 
 def _news(text: str) -> list[float]:
-    """Return compressed bytes / bytes of each slice of a text. zlib knows the 32 KiB before the slice.
+    """Return the compressed size / size of each slice of a text. zlib also has the 32 KiB before the slice.
 
     The ratio is about 0.4 to 0.7 in prose, and near 0 in a loop.
     """
     size = -(-len(text) // _SLICES)
     if size < 32:
         return []
-    # Level 1 is three times as fast as 6, and only the shape matters.
+    # Level 1 is three times as fast as level 6, and only the shape of the curve matters.
     compressor, news = zlib.compressobj(1), []
     for start in range(0, len(text), size):
         data = text[start : start + size].encode("utf-8", "surrogatepass")

@@ -29,10 +29,10 @@ _HELP: dict[Rule, str] = {
     "LZR006": "The same tokens are repeated.",
     "LZR010": "Many 4-grams of words are repeated without forming a loop: the text goes in circles.",
     "LZR011": "Over a long stretch hardly a word is new, though nothing repeats with a period: sentences return in "
-    "another order, under rising numbers, or with a word changed. Equal cells and arrays in the middle are left out.",
+    "another order, under rising numbers, or with a word changed. Equal cells and arrays in mid-text do not count.",
     "LZR012": "The same turns of a conversation are repeated: an agent calls the same tools with the same "
     "arguments, or a model gives the same answers to whatever is said.",
-    "LZR020": "Any unit that occurs at least 20 times in a row, even white space or a ruler (arXiv 2504.20131, "
+    "LZR020": "Any unit that occurs at least 20 times in a row, even white space or dashes (arXiv 2504.20131, "
     "footnote 7, taken literally). Ordinary source code and tables have such stretches; other rules leave them out.",
 }
 
@@ -44,7 +44,7 @@ def write_sarif(path: str | Path, summary: Summary, audited: Iterable[Audited]) 
     the loop. If neither is certain, there is no region. Memory does not grow with the number of findings. LzsError if
     the file cannot be written.
     """
-    # The list of results comes last in the log, so that each can be written as it comes.
+    # The list of results comes last in the log, so that each result can be written as soon as it is known.
     head = json_html(_log(summary))
     end = b"]}]}"
     with replacing(path) as file:
@@ -153,7 +153,7 @@ def _message(record: Audited, finding: Finding) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a message without links, [text](address), and placeholders, {0}."""
+    """Return a text escaped for a message, in which [text](address) would be a link and {0} a placeholder."""
     return re.sub(r"[\\\[\]]", r"\\\g<0>", scalar(text)).replace("{", "{{").replace("}", "}}")
 
 
@@ -166,7 +166,7 @@ def _region(text: str, finding: Finding) -> dict[str, int]:
 
 
 def _is_all_of(file: str, text: str) -> bool:
-    """Return whether a text is the whole file. A file with reasoning, or in UTF-16, has another number of bytes."""
+    """Return whether a text is the whole file. A file with reasoning, or in UTF-16, has a different size."""
     try:
         return os.path.getsize(file) == len(text.encode("utf-8", "surrogatepass"))
     except (OSError, ValueError):
@@ -176,7 +176,7 @@ def _is_all_of(file: str, text: str) -> bool:
 def _place(file: str, line: int) -> dict[str, Any]:
     try:
         path = quote(os.fsencode(file.removeprefix("./")))
-    except UnicodeEncodeError:  # not a name that the file system can have
+    except UnicodeEncodeError:  # the file system cannot have this name
         path = quote(scalar(file))
     place: dict[str, Any] = {"artifactLocation": {"uri": f"file://{path}" if path.startswith("/") else path}}
     if line:

@@ -1,7 +1,7 @@
-"""`save` and `table`: reports of results, as a file chosen by its ending or as a text for a terminal.
+"""`save` writes a report of results to a file, whose ending chooses the report. `table` returns a text for a terminal.
 
-To add a report, write its module and add a line to the table of its kind of result: `save`, the checks before the work
-and the help texts follow. A module is loaded when its report is written.
+To add a report, write its module, and add a line to the dict for its type of result, such as `AUDIT`. `save`, `check`
+and the help texts read these dicts. A module is loaded when its report is written.
 """
 
 import os
@@ -16,7 +16,7 @@ from ..util.json_text import write_json
 
 
 class Writer(NamedTuple):
-    """A report: ``write`` takes (path, result), ``help`` describes it, ``needs`` names a package that it needs."""
+    """A report. ``write``: a function of (path, result). ``help``: its description. ``needs``: a package it needs."""
 
     write: Callable[[Path, Any], None]
     help: str
@@ -94,7 +94,7 @@ FOUR: Mapping[str, Writer] = {".svg": Writer(_four, "a picture")}
 
 
 def described(writers: Mapping[str, Writer]) -> str:
-    """Return the endings and the report of each, for help texts: ".html (a page for the browser), ..."."""
+    """Return the endings of files with their reports, for help texts: ".html (a page for the browser), ..."."""
     endings: dict[str, list[str]] = {}
     for ending, writer in writers.items():
         endings.setdefault(writer.help, []).append(ending)
@@ -102,9 +102,9 @@ def described(writers: Mapping[str, Writer]) -> str:
 
 
 def check(path: str | Path, writers: Mapping[str, Writer]) -> Writer:
-    """Return the writer for a path; call it before the work, so that a mistake shows early.
+    """Return the writer for a path. Call this before the work, so that a mistake in the path is an early error.
 
-    ValueError if the ending of the path is not one of ``writers``, LzsError if no file can be written there,
+    ValueError if the ending of the path is not one of ``writers``. LzsError if no file can be written at the path.
     MissingExtra if a package that the writer needs is not installed.
     """
     if not isinstance(path, str | Path):
@@ -117,8 +117,8 @@ def check(path: str | Path, writers: Mapping[str, Writer]) -> Writer:
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
-        pass  # which the next lines name
-    except (OSError, ValueError) as error:  # a name that is too long, or has a character that no name can have
+        pass  # the checks below find the reason
+    except (OSError, ValueError) as error:  # the name is too long, or has an invalid character
         raise LzsError(f"cannot write {shown(str(path))}: {getattr(error, 'strerror', None) or error}") from None
     if path.is_dir():
         raise LzsError(f"cannot write {path}: it is a folder")
@@ -140,10 +140,10 @@ def write(path: str | Path, writers: Mapping[str, Writer], result: object) -> No
 def save(result: object, path: str | Path) -> None:
     """Write a report of an `Audit`, of `Results` or of `Costs`, chosen by the ending of ``path``.
 
-    For an audit (docs/report.md) .html is a page for the browser, .parquet, .csv and .jsonl have a row for each loop,
-    .json is the summary, and .sarif is for code scanners. For an evaluation and for costs .html is a page, and .json
-    has all figures (docs/evaluate.md, docs/cost.md). TypeError for another result, ValueError for another ending,
-    LzsError if the file cannot be written; an existing file then stays as it was.
+    For an audit (docs/report.md) .html is a page for the browser, and .parquet, .csv and .jsonl have a row for each
+    loop. .json is the summary, and .sarif is for code scanners. For an evaluation and for costs .html is a page, and
+    .json has all figures (docs/evaluate.md, docs/cost.md). TypeError for another result, ValueError for another ending.
+    LzsError if the file cannot be written; an existing file then stays unchanged.
     """
     from ..auditing.audit_files import Audit
     from ..evaluation.costs import Costs
@@ -157,10 +157,10 @@ def save(result: object, path: str | Path) -> None:
 
 
 def table(result: object, width: int = 110) -> str:
-    """Return the table that `lzs audit`, `lzs eval` or `lzs cost` prints of a result, without colours.
+    """Return the table that `lzs audit`, `lzs eval` or `lzs cost` prints for a result, without colours.
 
-    ``result``: an `Audit`, `Results` or `Costs`. ``width``: columns, for an audit and costs; the table of an evaluation
-    is Markdown. TypeError for another result.
+    ``result``: an `Audit`, `Results` or `Costs`. ``width``: maximum number of columns; the Markdown table of an
+    evaluation ignores it. TypeError for another result.
     """
     from ..auditing.audit_files import Audit
     from ..evaluation.costs import Costs

@@ -9,20 +9,21 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-_LINE_END = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)  # spaces at a line's end are padding
+_LINE_END = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)  # padding at the end of a line, with colour codes
 
 
 def table() -> "Table":
-    """Return a table without lines, whose columns are two spaces apart."""
+    """Return a table without borders, whose columns are two spaces apart."""
     from rich.table import Table
 
     return Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim", show_edge=False)
 
 
 def drawn(parts: "Iterable[RenderableType]", width: int, *, color: bool) -> str:
-    """Return parts in sequence, as lines of at most ``width`` columns without trailing spaces or a final line end.
+    """Return rich's text of ``parts``, as lines of at most ``width`` columns without trailing spaces.
 
-    The only escape sequences are those of ``color``. The environment has no effect, and strings are shown as they are.
+    There is no final line end. ``color``: whether to add escape sequences for colours; the text has no others. The
+    environment has no effect, and strings are shown as they are.
     """
     from rich.console import Console, Group
 

@@ -12,7 +12,7 @@ def visible(text: str, longest: int = 300) -> str:
     """Return the first ``longest`` characters of a text as one line that cannot control a terminal or a browser.
 
     White space becomes one space, with a ⏎ if it contains a line end. Control characters and direction marks become
-    U+FFFD; joiners (U+200C, U+200D) and variation selectors, which belong to the words around them, stay.
+    U+FFFD. Joiners (U+200C, U+200D) and variation selectors stay, because they belong to the characters around them.
     """
     cut = text[: longest + 1]
     line = _SPACE.sub(lambda space: " ⏎ " if _LINE_ENDS & set(space[0]) else " ", cut[:longest]).strip(" ")
@@ -21,7 +21,7 @@ def visible(text: str, longest: int = 300) -> str:
 
 
 def columns(text: str) -> int:
-    """Return how many columns of a terminal a visible text takes: 2 for wide characters, 0 for combining ones."""
+    """Return how many columns of a terminal a visible text takes: 2 a wide character, 0 a combining character."""
     from rich.cells import cell_len  # the same measure as in rich's tables
 
     return cell_len(text)

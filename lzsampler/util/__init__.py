@@ -1,1 +1,1 @@
-"""Helpers that know nothing of sampling: files and locks, signals and threads, statistics, cores, JSON."""
+"""General helpers: files and locks, signals and threads, statistics, CPU cores, JSON."""

@@ -1,9 +1,10 @@
 """Intervals and tests for records that come in clusters: messages of one conversation, or samples of one prompt.
 
-Records of one cluster resemble each other, so they say less than as many independent records. In simulations with 50
-conversations of 10 messages, an interval for independent records covered the true rate in 52 % of cases, not in 95 %.
+Records of one cluster resemble each other, so they say less than the same number of independent records. In simulations
+with 50 conversations of 10 messages, an interval for independent records covered the true rate in 52 % of cases, not in
+95 %.
 
-The formulas are written out: statsmodels, which has some of them, needs pandas and scipy.
+The formulas are implemented here, because statsmodels, which has some of them, needs pandas and scipy.
 """
 
 import math
@@ -15,25 +16,25 @@ import numpy.typing as npt
 from ..errors import ArgumentError
 from .stats import CONFIDENCE, ROUNDS, Interval, mcnemar, quantile, score_interval, wilson
 
-_SEED = 20131  # of the permutations; fixed, so that a test always gives the same result
-_DRAWS = 20_000_000  # the most numbers that a permutation test draws: about 2 s
+_SEED = 20131  # seed of the permutations, fixed so that a test always gives the same result
+_DRAWS = 20_000_000  # largest number of random numbers that a permutation test draws, in about 2 s
 _LEAST_ROUNDS = 1_000
-_RELIABLE = 2.0  # squared number of clusters of the rarer kind at which their spread gets half of the weight
-_ROUNDING = 1e-10  # a smaller difference of rates, or probability from a Fourier transform, may be noise
-_EXACT = 100  # up to this many degrees of freedom, Student's distribution is summed exactly
+_RELIABLE = 2.0  # If k^2 is this (`clustered`), the measured design effect gets half of the weight.
+_ROUNDING = 1e-10  # A smaller difference of rates, or probability from a Fourier transform, may be rounding error.
+_EXACT = 100  # largest number of degrees of freedom for which Student's distribution is summed exactly
 
 
 def clustered(counts: npt.ArrayLike, sizes: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interval:
     """Return the interval of a rate, in 0..1, measured on records that come in clusters.
 
-    ``counts``: int[m], the records of each cluster that have a property. ``sizes``: int[m], all records of each
-    cluster, above 0.
+    ``counts``: int[m], number of records of each cluster that have a property. ``sizes``: int[m], number of all records
+    of each cluster, above 0.
 
     The method is Wilson's score interval for n / deff records, with the quantile of Student's distribution with m - 1
     degrees of freedom (Dean and Pagano, Journal of Survey Statistics and Methodology 3, 2015). The design effect deff
     is the variance of the rate, estimated from the sums of the clusters, divided by the variance with n independent
-    records (Kish, Survey Sampling, 1965). deff lies between 1 and sum(size^2) / n. It has the largest value if all
-    records of each cluster are alike.
+    records (Kish, Survey Sampling, 1965). deff lies between 1 and sum(size^2) / n. If all records of each cluster are
+    alike, deff has the largest value.
 
     If few clusters have the property, or few lack it, their spread says little about the variance of the rate. So deff
     is the weighted mean of the measured design effect and the largest one, with the weights k^2 and 2. Here k is the
@@ -43,7 +44,7 @@ def clustered(counts: npt.ArrayLike, sizes: npt.ArrayLike, confidence: float = C
     x, n = np.asarray(counts, np.float64), np.asarray(sizes, np.float64)
     if x.ndim != 1 or x.shape != n.shape or (n < 1).any() or (x < 0).any() or (x > n).any():
         raise ArgumentError(
-            f"counts must be from 0 to sizes, with one of each for every cluster, got {x.shape} and {n.shape}"
+            f"counts must be from 0 to sizes, one of each for every cluster, got {x.shape} and {n.shape}"
         )
     total, having = float(n.sum()), float(x.sum())
     if n.size == total:
@@ -63,19 +64,20 @@ def paired_difference(
 ) -> Interval:
     """Return the interval of the difference of two rates, -1..1, measured on pairs of records that come in clusters.
 
-    ``gained``: int[m], the pairs of each cluster in which only the second record has a property. ``lost``: int[m], the
-    pairs in which only the first record has it. ``sizes``: int[m], all pairs of each cluster, above 0.
+    ``gained``: int[m], number of pairs of each cluster in which only the second record has a property. ``lost``:
+    int[m], number of pairs in which only the first record has it. ``sizes``: int[m], number of all pairs of each
+    cluster, above 0.
 
     The method is the adjusted Wald interval for paired data (Bonett and Price, Journal of Educational and Behavioral
-    Statistics 37, 2012). The method adds a pair of each kind, so that the interval has a width even if no pair differs.
-    It is computed for n / deff pairs, with the design effect and the quantile of `clustered`. If few clusters changed,
-    or nearly all changed in the same way, they say little about the spread. deff then moves to its largest value.
-    Returns (-1, 1) for no pairs.
+    Statistics 37, 2012). The method adds a gained and a lost pair, so that the interval has a width even if no pair
+    differs. The interval is computed for n / deff pairs, with the design effect and the quantile of `clustered`. If few
+    clusters changed, or nearly all changed in the same way, they say little about the spread. deff then moves to its
+    largest value. Without pairs, the interval is (-1, 1).
     """
     up, down, n = (np.asarray(values, np.float64) for values in (gained, lost, sizes))
     if up.ndim != 1 or not up.shape == down.shape == n.shape or (n < 1).any() or (np.minimum(up, down) < 0).any():
         raise ArgumentError(
-            f"gained, lost and sizes must be counts, with one of each for every cluster, got {up.shape} and {n.shape}"
+            f"gained, lost and sizes must be counts, one of each for every cluster, got {up.shape} and {n.shape}"
         )
     if (up + down > n).any():
         raise ArgumentError("gained + lost must be at most sizes")
@@ -84,7 +86,7 @@ def paired_difference(
     total, change = float(n.sum()), up - down
     alone = n.size == total
     mean = float(change.sum()) / total
-    variance = (float((up + down).sum()) / total - mean**2) / total  # of independent pairs
+    variance = (float((up + down).sum()) / total - mean**2) / total  # variance if the pairs were independent
     spread = 1.0
     if n.size > 1 and variance > 0:
         residual = change - mean * n
@@ -100,7 +102,7 @@ def paired_difference(
 
 
 def _design_effect(spread: float, most: float, rarer: int) -> float:
-    """Return the design effect: a mean of ``spread``, limited to 1..``most``, and ``most``, weighted by ``rarer``."""
+    """Limit ``spread`` to 1..``most``, and return its weighted mean with ``most``. `clustered` gives the weights."""
     weight = rarer**2 / (rarer**2 + _RELIABLE)
     return weight * min(max(spread, 1.0), most) + (1 - weight) * most
 
@@ -109,15 +111,14 @@ def flip_test(differences: npt.ArrayLike) -> float:
     """Return the two-sided mid-p of the permutation test that swaps the two sides of each cluster.
 
     ``differences``: int[m], for each cluster the number of looping records in B minus the number in A. If A and B are
-    the same process, each difference is as likely with the opposite sign. The total over all 2^m choices of signs is
-    then a sum of independent terms. Its characteristic function is a product of cosines. The distribution of the total
-    is computed exactly, without drawing, down to 1e-10. If every difference is 1, 0 or -1, this is McNemar's mid-p
-    test.
+    the same process, each difference is as likely with the opposite sign. The total is then a sum of m independent
+    terms, and its characteristic function is a product of cosines. The distribution of the total is computed exactly,
+    without random draws, down to 1e-10. If every difference is 1, 0 or -1, the test is McNemar's mid-p test.
 
     The mid-p counts only half of the choices of signs whose total is exactly as far from 0 as the observed total
-    (Lancaster 1961). If few clusters differ, the total has few values. A test that counts such choices in full then
-    errs much less often than its level permits (Fagerland, Lydersen and Laake, BMC Medical Research Methodology 13,
-    2013). Returns 1.0 for a total of 0.
+    (Lancaster 1961). If few clusters differ, the total has few possible values. A test that counts such choices in full
+    then errs much less often than its level permits (Fagerland, Lydersen and Laake, BMC Medical Research Methodology
+    13, 2013). Returns 1.0 for a total of 0.
     """
     signed = np.asarray(differences, np.int64)
     sizes = np.abs(signed[signed != 0])
@@ -135,7 +136,7 @@ def flip_test(differences: npt.ArrayLike) -> float:
     product = np.ones(n)
     for size, times in zip(*np.unique(sizes, return_counts=True), strict=True):
         product *= np.cos(size * angle) ** int(times)
-    chances = np.fft.rfft(product).real / n  # of the sums 0, 1, ..., n / 2; an even function has a real transform
+    chances = np.fft.rfft(product).real / n  # probability of each total 0, 1, ..., n / 2
     p = 2.0 * float(chances[observed : reach + 1].sum()) - float(chances[observed])
     return float(min(1.0, max(p, _ROUNDING, 2.0**-sizes.size)))
 
@@ -146,9 +147,9 @@ def group_test(
     """Return the two-sided mid-p of the permutation test that assigns whole clusters to A or to B.
 
     The arguments are those of `clustered`, for each side. The statistic is the difference of the two rates. 10,000
-    permutations are drawn with a fixed seed, or fewer, at least 1,000, if there are very many kinds of clusters. The
-    observed assignment counts as one more, so that p is never 0 (Phipson and Smyth, Statistical Applications in
-    Genetics and Molecular Biology 9, 2010). Permutations exactly as far apart as the observed one count half, as in
+    permutations are drawn with a fixed seed, or at least 1,000 if many clusters differ in count or size. The observed
+    assignment counts as another permutation, so that p is never 0 (Phipson and Smyth, Statistical Applications in
+    Genetics and Molecular Biology 9, 2010). Permutations with exactly the observed difference count half, as in
     `flip_test`. Returns 1.0 for equal rates, and if a side has no cluster.
     """
     sides = [np.stack([np.asarray(x, np.int64), np.asarray(n, np.int64)]) for x, n in
@@ -158,7 +159,7 @@ def group_test(
     total = sum(side.sum(1) for side in sides)
 
     def distance(drawn: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Return the distance of the rates if B has these (records with the property, records), int64[..., 2]."""
+        """Return the distance of the rates if B has ``drawn``, int64[..., 2]: (records with the property, records)."""
         rest = total - drawn
         return np.asarray(np.abs(drawn[..., 0] / drawn[..., 1] - rest[..., 0] / rest[..., 1]))
 
@@ -178,7 +179,7 @@ def group_test(
 def difference_interval(a: Interval, rate_a: float, b: Interval, rate_b: float) -> Interval:
     """Return the interval of ``rate_b - rate_a``, -1..1, from the intervals of two independent rates.
 
-    Newcombe, Statistics in Medicine 17 (1998), method 10. The two intervals may come from `clustered`.
+    The method is method 10 of Newcombe, Statistics in Medicine 17 (1998). The intervals may come from `clustered`.
     """
     middle = rate_b - rate_a
     low = middle - math.hypot(rate_b - b.low, a.high - rate_a)
@@ -191,8 +192,8 @@ def student(freedom: int, confidence: float = CONFIDENCE) -> float:
     """Return t such that Student's distribution has the probability ``confidence`` between -t and t.
 
     ``freedom``: degrees of freedom, 1 or more. The formulas are from Abramowitz and Stegun, Handbook of Mathematical
-    Functions (1964): the sums 26.7.3 and 26.7.4 up to 100 degrees; above, the expansion 26.7.5, with an error below
-    1e-6.
+    Functions (1964). The sums 26.7.3 and 26.7.4 serve for up to 100 degrees. The expansion 26.7.5, with an error below
+    1e-6, serves for more.
     """
     if freedom > _EXACT:
         x, v = quantile(confidence), float(freedom)

@@ -1,4 +1,4 @@
-"""How many CPU cores this process may use."""
+"""Counts the CPU cores that this process may use."""
 
 import ctypes
 import os
@@ -6,14 +6,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-ROOT = Path("/")  # tests set another root
+ROOT = Path("/")  # root of the files of cgroups; tests set another root
 
 
 def usable_cores() -> int:
     """Return the number of logical cores that affinity and cgroups allow this process, at least 1."""
     try:
         cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on Linux
+    except AttributeError:  # The system is not Linux.
         return os.cpu_count() or 1
     return min(cores, _quota() or cores)
 
@@ -23,7 +23,7 @@ def physical_cores() -> int:
     if sys.platform == "darwin":
         return _mac_cores() or max(1, os.cpu_count() or 1)
     if not hasattr(os, "sched_getaffinity"):
-        return max(1, (os.cpu_count() or 2) // 2)  # Windows: most processors there have two threads for each core
+        return max(1, (os.cpu_count() or 2) // 2)  # On Windows, most processors have two threads per core.
     cores = set()
     for cpu in os.sched_getaffinity(0):
         try:
@@ -37,8 +37,8 @@ def physical_cores() -> int:
 def _quota() -> int | None:
     """Return the number of whole cores, at least 1, that the CPU quotas of cgroups allow; None without a quota.
 
-    A container limited to 2 of 64 cores still sees all 64. If it runs more threads than its quota, the kernel stops
-    the threads in every period. Each parent group may have a quota, too; the lowest quota applies.
+    A container limited to 2 of 64 cores still sees all 64. If it runs more threads than its quota allows, the kernel
+    stops the threads in every period. Parent groups may have quotas, too; the lowest quota applies.
     """
     quotas = [quota / period for quota, period in _quotas() if quota > 0 and period > 0]
     return max(1, int(min(quotas))) if quotas else None
@@ -57,9 +57,9 @@ def _quotas() -> Iterator[tuple[int, int]]:
         _, controllers, path = membership.split(":", 2)
         below = PurePosixPath(path.strip("/"))
         for group in (below, *below.parents):
-            if not controllers:  # version 2
+            if not controllers:  # cgroup v2
                 yield from _numbers(mounts / group / "cpu.max")
-            elif "cpu" in controllers.split(","):  # version 1
+            elif "cpu" in controllers.split(","):  # cgroup v1
                 folder = mounts / "cpu" / group
                 yield from _numbers(folder / "cpu.cfs_quota_us", folder / "cpu.cfs_period_us")
 
@@ -77,7 +77,7 @@ def _numbers(*files: Path) -> Iterator[tuple[int, int]]:
 
 
 def _mac_cores() -> int:
-    """Return the physical cores of a Mac, or its performance cores if it has two kinds; 0 if macOS does not report."""
+    """Return the number of physical cores of a Mac, or only of its performance cores; 0 if macOS does not report it."""
     for name in (b"hw.perflevel0.physicalcpu", b"hw.physicalcpu"):
         number, size = ctypes.c_int32(), ctypes.c_size_t(4)
         try:

@@ -20,29 +20,29 @@ from .signals import uninterrupted
 
 try:
     import fcntl
-except ImportError:  # Windows, where no process can remove an open file
+except ImportError:  # Windows needs no locks for open files: no process can remove them.
     fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-UNFINISHED = ".tmp"  # the suffix of files that are still being written
-# The prefix of unfinished files names the machine. A machine may not see the locks of other machines, so it only
-# removes its own files.
+UNFINISHED = ".tmp"  # suffix of files that are still being written
+# The prefix of unfinished files names the machine. A machine may not see the locks of other machines, so it removes
+# only its own files.
 _BEGINNING = f".lzs-{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-"
-_MOST = 1 << 30  # the most bytes of a file that is read as a whole
+_MOST = 1 << 30  # largest size, in bytes, of a file that is read as a whole
 _LOCK, _SOFT_LOCK = "lock", "lock-soft"
 LOCKS = frozenset((_LOCK, _SOFT_LOCK))  # names of the files that `locked` leaves in a folder
 
 
 def whole(path: str | Path) -> bytes:
-    """Return all bytes of a file. OSError if it cannot be read; LzsError if it is larger than 1 GiB."""
+    """Return all bytes of a file. Raises OSError if it cannot be read, LzsError if it is larger than 1 GiB."""
     with open(path, "rb") as file:
         return whole_of(file, path)
 
 
 def whole_of(stream: BinaryIO, name: object) -> bytes:
-    """Return all bytes of a stream, called ``name`` in errors. OSError; LzsError if it is larger than 1 GiB."""
+    """Return all bytes of a stream, called ``name`` in errors. Raises OSError, and LzsError for more than 1 GiB."""
     data = stream.read(_MOST + 1)
     if len(data) > _MOST:
         raise LzsError(f"{name} is larger than 1 GiB: split it, or give another file")
@@ -51,11 +51,11 @@ def whole_of(stream: BinaryIO, name: object) -> bytes:
 
 @contextmanager
 def replacing(path: str | Path, *, durable: bool = True) -> Iterator[BinaryIO]:
-    """Open a new file that replaces ``path`` when the block ends; if the block raises, ``path`` does not change.
+    """Open a new file that replaces ``path`` when the block ends. If the block raises, ``path`` does not change.
 
     A device or a pipe is written to directly. ``durable``: flush the new file to the disk before it replaces ``path``,
-    so that the content survives a power cut. LzsError, in one line, if the file cannot be written; other errors of the
-    block pass unchanged.
+    so that the content survives a power cut. If the file cannot be written, raises an LzsError of one line. Other
+    errors of the block pass unchanged.
     """
     with _reported(path):
         # A symbolic link stays a link: the file that it points to is replaced.
@@ -71,18 +71,18 @@ def replacing(path: str | Path, *, durable: bool = True) -> Iterator[BinaryIO]:
         with _opened(part, path) as file:
             yield file
             file.flush()
-            if durable:  # otherwise a full disk may be noticed only after the old file is gone
+            if durable:  # A full disk is noticed here, before the old file is gone.
                 with _reported(path):
                     os.fsync(file.fileno())
         take_place(part, target, path)
 
 
 def take_place(part: Path, target: Path, named: object = None) -> None:
-    """Rename an unfinished file to ``target``. If ``target`` exists, the new file gets its permissions.
+    """Rename an unfinished file to ``target``. If ``target`` exists, the file gets the permissions of ``target``.
 
     The new file also gets the owner and the group of ``target``, if this process may set them. If not, the new file
-    loses the set-user-ID and set-group-ID bits, which would run the file as another user or group. LzsError as in
-    `unfinished`.
+    loses the set-user-ID and set-group-ID bits, which would run the file as another user or group. If the file cannot
+    be renamed, an LzsError names ``named``, or else ``target``.
     """
     with _reported(target if named is None else named):
         if target.exists():
@@ -93,14 +93,14 @@ def take_place(part: Path, target: Path, named: object = None) -> None:
 def _copy_permissions(old: os.stat_result, part: Path) -> None:
     mode = stat.S_IMODE(old.st_mode)
     if hasattr(os, "chown"):
-        for owner in (old.st_uid, -1):  # without the right to set the owner, a user may still set one of several groups
+        for owner in (old.st_uid, -1):  # Who may not set the owner may still set the group.
             with suppress(OSError):
                 os.chown(part, owner, old.st_gid)
                 break
         new = part.stat()
         if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
             mode &= 0o777
-    with suppress(OSError):  # a file system without permissions
+    with suppress(OSError):  # The file system may have no permissions.
         part.chmod(mode)
 
 
@@ -109,7 +109,7 @@ def unfinished(target: Path, named: object = None) -> Iterator[Path]:
     """Yield the path of a new, empty file beside ``target``. If you do not rename the file, it is removed at the end.
 
     First, the leftovers of killed processes are removed from the folder. Only those who may read ``target`` may read
-    the file. LzsError if the file cannot be made; the message has ``named``, or else ``target``.
+    the file. If the file cannot be made, an LzsError names ``named``, or else ``target``.
     """
     with ExitStack() as stack:
         with _reported(target if named is None else named):
@@ -122,8 +122,8 @@ def unfinished(target: Path, named: object = None) -> Iterator[Path]:
 class TemporaryFolder:
     """A new folder ``path`` in the system's folder for temporary files, for this user only.
 
-    `close` removes the folder. So does the end of a ``with`` block, of this object, or of the process. The
-    leftovers of killed processes are removed when the next folder is made. LzsError if the folder cannot be made.
+    The folder is removed by `close`, or when the ``with`` block, this object or the process ends. The leftovers of
+    killed processes are removed when the next folder is made. Raises LzsError if the folder cannot be made.
     """
 
     path: Path
@@ -157,7 +157,7 @@ class TemporaryFolder:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the unfinished files and folders of killed processes from a folder. Live processes lock theirs."""
+    """Remove the unfinished files and folders of killed processes from a folder. Locked files and folders stay."""
     if fcntl is None:
         return
     with suppress(OSError), os.scandir(folder) as entries:
@@ -167,7 +167,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def _remove_if_left(entry: "os.DirEntry[str]") -> None:
-    with suppress(OSError):  # the entry is gone, or the file system has no locks
+    with suppress(OSError):  # The entry may be gone, or the file system may have no locks.
         if entry.is_symlink() or entry.stat(follow_symlinks=False).st_uid != os.geteuid():
             return
         with _locked_now(entry.path, wait=False):
@@ -175,20 +175,20 @@ def _remove_if_left(entry: "os.DirEntry[str]") -> None:
 
 
 def _remove(path: str | Path, owner: int) -> None:
-    if os.getpid() != owner:  # a forked process does not own the file
+    if os.getpid() != owner:  # This process was forked; its parent made the file.
         return
     if os.path.isdir(path):
         shutil.rmtree(path, ignore_errors=True)
     else:
-        with suppress(OSError):  # it was renamed, or another process removed it as a leftover
+        with suppress(OSError):  # The file may be renamed, or another process may have removed it as a leftover.
             os.unlink(path)
 
 
 @contextmanager
 def _held(folder: Path, make: Callable[[Path], None]) -> Iterator[Path]:
-    """Make an unfinished file or folder and hold a lock on it, which the system releases when the process ends.
+    """Make an unfinished file or folder and lock it. The system releases the lock when the process ends.
 
-    The file or folder is removed when the block ends. If Ctrl-C interrupts, it is removed when the process ends.
+    The file or folder is removed when the block ends. If Ctrl-C interrupts, it is removed when the process ends. Raises
     OSError if it cannot be made.
     """
     while True:
@@ -198,9 +198,9 @@ def _held(folder: Path, make: Callable[[Path], None]) -> Iterator[Path]:
                 make(path)
                 stack.callback(_remove, path, os.getpid())
                 if fcntl is not None:
-                    with suppress(OSError):  # a file system without locks
+                    with suppress(OSError):  # The file system may have no locks.
                         stack.enter_context(_locked_now(path, wait=True))
-                is_there = path.exists()  # another process may have removed it before it was locked
+                is_there = path.exists()  # Another process may have removed it before the lock.
             if is_there:
                 try:
                     yield path
@@ -212,8 +212,8 @@ def _held(folder: Path, make: Callable[[Path], None]) -> Iterator[Path]:
 
 @contextmanager
 def _locked_now(path: str | Path, *, wait: bool) -> Iterator[None]:
-    """Hold a lock on a file or folder. OSError if that fails, or, without ``wait``, if another process holds it."""
-    folder = os.path.isdir(path)  # some systems lock only files open for writing; a folder cannot be open for writing
+    """Lock a file or folder. Raises OSError if that fails. ``wait``: wait for another process that holds the lock."""
+    folder = os.path.isdir(path)  # Some systems lock a file only if it is open for writing.
     descriptor = os.open(path, (os.O_RDONLY if folder else os.O_RDWR) | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -270,7 +270,7 @@ def locked(folder: Path) -> Iterator[None]:
     """Make a folder if it does not exist, and keep other processes out of it until the block ends.
 
     On file systems without locks (Lustre and some NFS mounts), a file with the process's number serves as the lock.
-    LzsError if another process holds the lock, or if the folder cannot be written to.
+    Raises LzsError if another process holds the lock, or if the folder cannot be written to.
     """
     from filelock import Timeout
 
@@ -288,18 +288,18 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _lock(folder: Path) -> "BaseFileLock":
-    """Return a lock on the folder that this process now holds. Timeout if another process holds it."""
+    """Acquire and return the lock on a folder. Raises Timeout if another process holds it."""
     from filelock import FileLock, SoftFileLock, Timeout
 
     lock: BaseFileLock = FileLock(folder / _LOCK)
     try:
         with warnings.catch_warnings():
-            # filelock's own fallback would treat a lock file left by a file system with locks as held.
+            # The warning becomes an error: filelock's own fallback would take an old lock file for a held lock.
             warnings.filterwarnings("error", message="flock not supported")
             lock.acquire(timeout=0)
     except Timeout:
         raise
-    except (OSError, NotImplementedError, UserWarning):  # no locks on this file system, or no permission to write
+    except (OSError, NotImplementedError, UserWarning):  # The file system has no locks, or writing is not permitted.
         lock = SoftFileLock(folder / _SOFT_LOCK)
         lock.acquire(timeout=0)
     return lock

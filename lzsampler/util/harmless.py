@@ -1,11 +1,11 @@
-"""Untrusted text without the characters that control a terminal, a spreadsheet or the direction of a line."""
+"""Escapes characters of untrusted text that control a terminal, a spreadsheet or the direction of a line."""
 
 import json
 import unicodedata
 
-_JOINERS = frozenset("\u200c\u200d")  # Persian and Sinhala words and many emoji need them; they control nothing
+_JOINERS = frozenset("\u200c\u200d")  # Persian and Sinhala words and many emoji need these joiners.
 _CATEGORIES = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))  # controls, invisible characters, lone surrogates, line ends
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # the list of OWASP, under "CSV Injection"
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # characters that may begin a formula (OWASP, CSV Injection)
 
 
 def steers(character: str) -> bool:
@@ -14,7 +14,7 @@ def steers(character: str) -> bool:
 
 
 def harmless(text: str, keep: str = "") -> str:
-    r"""Return a text in which each character that `steers` is a JSON escape (\u001b). Characters in ``keep`` stay.
+    r"""Return a text in which JSON escapes (\u001b) replace characters that `steers` names, except those in ``keep``.
 
     If the text is JSON, its meaning does not change.
     """
@@ -26,8 +26,8 @@ def harmless(text: str, keep: str = "") -> str:
 def cell(text: str) -> str:
     """Return a text for a CSV cell that no spreadsheet takes for a formula and that does not control a terminal.
 
-    A text that may begin a formula gets an apostrophe before it. Line feeds and tabs stay; other controls become
-    escapes.
+    A text that may begin a formula gets an apostrophe before it. Line feeds and tabs stay. Other control characters
+    become escapes.
     """
     return ("'" if text.startswith(_FORMULA) else "") + harmless(text, "\n\t")
 

@@ -12,11 +12,11 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 class InUse:
-    """The use of an object by one thread at a time. A thread uses it within a ``with`` statement, which it may nest.
+    """The use of an object by one thread at a time. A thread uses the object within ``with``, which may be nested.
 
     ``what`` names the object, and ``instead`` says what each thread needs instead. If another thread tries to use the
-    object meanwhile, it gets an LzsError with both texts. Nothing here waits. ``also``: a second `InUse`, which each
-    later ``with`` enters, too.
+    object meanwhile, it gets an LzsError with both texts. No thread waits. ``also``: a second `InUse`, which each later
+    ``with`` enters, too.
     """
 
     also: "InUse | None" = None
@@ -24,8 +24,8 @@ class InUse:
     def __init__(self, what: str, instead: str) -> None:
         self._what, self._instead = what, instead
         self._lock = RLock()
-        self._entered: list[InUse | None] = []  # ``also`` in each ``with`` of the thread that has the lock
-        self._sharers: list[None] = []  # one element for each sharer, since list.append and pop are atomic
+        self._entered: list[InUse | None] = []  # value of ``also`` in each nested ``with``, outermost first
+        self._sharers: list[None] = []  # one element per sharer, because append and pop are atomic
         self._ends = False
         self._late: list[Callable[[], object]] = []
 
@@ -54,8 +54,8 @@ class InUse:
         return LzsError(f"{self._what} is in use by another thread: {self._instead}")
 
     def share(self) -> None:
-        """Begin to use the object's constant parts, in any thread, until `leave`; LzsError during `close`."""
-        self._sharers.append(None)  # before the check: `close` sets _ends before it looks at the sharers
+        """Begin to use the object's constant parts, in any thread, until `leave`. Raises LzsError during `close`."""
+        self._sharers.append(None)  # This comes before the check, as `close` sets _ends before it looks at _sharers.
         if self._ends:
             self._sharers.pop()
             raise LzsError(f"{self._what} is being closed by another thread: {self._instead}")
@@ -65,7 +65,7 @@ class InUse:
         self._sharers.pop()
 
     def close(self, free: Callable[[], object]) -> None:
-        """Call ``free``, which frees the object; LzsError while anything uses the object, even in this thread."""
+        """Call ``free``, which frees the object. Raises LzsError while any thread, even this one, uses the object."""
         with self:
             self._ends = True
             try:
@@ -76,7 +76,7 @@ class InUse:
                 self._ends = False
 
     def finish(self, end: Callable[[], object]) -> None:
-        """Call ``end``, which ends a use. If another thread uses the object, the call comes after that use."""
+        """Call ``end``, which ends a use. If another thread uses the object, ``end`` is called after that use."""
         if self._lock.acquire(blocking=False):
             try:
                 end()
@@ -84,12 +84,12 @@ class InUse:
                 self._lock.release()
         else:
             self._late.append(end)
-            self._catch_up()  # that thread may have left the object by now
+            self._catch_up()  # The other thread may have left the object by now.
 
     def _catch_up(self) -> None:
         while self._late and self._lock.acquire(blocking=False):
             try:
-                with suppress(Exception):  # the thread that called `finish` has continued and cannot get the error
+                with suppress(Exception):  # The caller of `finish` has continued, so it cannot get the error.
                     self._late.pop()()
             finally:
                 self._lock.release()
@@ -100,12 +100,12 @@ class Used(Protocol):
 
     @property
     def in_use(self) -> InUse:
-        """Who uses the object."""
+        """The `InUse` of the object."""
 
 
 @contextmanager
 def using(*objects: Used | None) -> Iterator[None]:
-    """Use objects within a ``with`` block; None is skipped. LzsError if another thread uses one of them."""
+    """Use objects within a ``with`` block; None is skipped. Raises LzsError if another thread uses one of them."""
     with ExitStack() as stack:
         for each in objects:
             if each is not None:
@@ -114,7 +114,7 @@ def using(*objects: Used | None) -> Iterator[None]:
 
 
 def one_thread(method: _Method) -> _Method:
-    """Let only one thread at a time call a method of its object (``in_use``)."""
+    """Decorate a method so that only one thread at a time can call it on an object with ``in_use``."""
 
     @wraps(method)
     def alone(self: Used, *arguments: Any, **keywords: Any) -> Any:
@@ -125,11 +125,11 @@ def one_thread(method: _Method) -> _Method:
 
 
 def any_thread(method: _Method) -> _Method:
-    """Let any number of threads call a method of its object (``in_use``) at the same time."""
+    """Decorate a method so that any number of threads can call it at a time on an object with ``in_use``."""
 
     @wraps(method)
     def shared(self: Used, *arguments: Any, **keywords: Any) -> Any:
-        in_use = self.in_use  # for both share and leave: while a model is being made, each access gives a new one
+        in_use = self.in_use  # read once, since the `in_use` of an unfinished model is always new
         in_use.share()
         try:
             return method(self, *arguments, **keywords)

@@ -1,4 +1,4 @@
-"""JSON in UTF-8 for places where further characters are special: lines, and script elements of HTML."""
+"""Writes JSON in UTF-8 for a line of a file or a script element of HTML, where further characters need escapes."""
 
 import json
 import re
@@ -8,13 +8,14 @@ from typing import Any
 from .files import replacing
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# Characters that begin or end something in HTML, and characters that JSON allows but line readers take for line ends.
+# `_JSON_HTML` has the special characters of HTML. Both tables have characters that JSON allows but line readers take
+# for line ends.
 _JSON_HTML = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\x7f\x85\u2028\u2029"}
 _JSON_LINE = {ord(c): f"\\u{ord(c):04x}" for c in "\x7f\x85\u2028\u2029"}
 
 
 def scalar(text: str) -> str:
-    """Return a text that UTF-8 can encode: lone surrogates become U+FFFD."""
+    """Return a text with U+FFFD in place of lone surrogates, so that UTF-8 can encode it."""
     return _SURROGATE.sub("\ufffd", text)
 
 
@@ -30,11 +31,11 @@ def json_line(value: Any) -> bytes:
 
 def _json(value: Any, escapes: dict[int, str]) -> bytes:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.translate(escapes).encode("utf-8", "backslashreplace")  # a lone surrogate becomes a JSON escape
+    return text.translate(escapes).encode("utf-8", "backslashreplace")  # Lone surrogates become JSON escapes.
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Write a value as JSON with one key a line. LzsError if the file cannot be written."""
+    """Write a value as JSON with one key per line. Raises LzsError if the file cannot be written."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1)
     with replacing(path) as file:
-        file.write(text.encode("utf-8", "backslashreplace") + b"\n")  # a lone surrogate becomes a JSON escape
+        file.write(text.encode("utf-8", "backslashreplace") + b"\n")  # Lone surrogates become JSON escapes.

@@ -10,15 +10,15 @@ def started_pool(n_threads: int) -> ThreadPoolExecutor:
     """Return a pool whose threads all run already.
 
     ThreadPoolExecutor starts a thread only when there is work for the thread. If a KeyboardInterrupt comes after the
-    start and before the executor records the thread, `shutdown` does not wait for the thread. Memory would then be
-    freed while the thread uses it.
+    start and before the executor records the thread, `shutdown` does not wait for the thread. The caller could then
+    free memory that the thread still uses.
     """
     pool = ThreadPoolExecutor(n_threads)
     together = Barrier(n_threads)
     with uninterrupted():
         try:
             wait([pool.submit(together.wait) for _ in range(n_threads)])
-        except RuntimeError:  # the system has no more threads; the running ones must stop waiting
+        except RuntimeError:  # The system has no more threads, and the running threads must stop waiting.
             together.abort()
             raise
     return pool

@@ -1,4 +1,4 @@
-"""Ctrl-C and the signals that end a process. Code that must not be interrupted defers these signals."""
+"""Handles Ctrl-C and the signals that end a process. Code that must not be interrupted can defer these signals."""
 
 import signal
 import threading
@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# The signals by which a system ends a process. SIGHUP exists on Unix only.
+# The signals by which a system ends a process. SIGHUP exists only on Unix.
 _ENDS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 class _State:
-    """The state of this process's signals; Python delivers signals to the main thread only."""
+    """The state of this process's signals. Python delivers signals only to the main thread."""
 
     def __init__(self) -> None:
         self.blocks = 0  # number of open `uninterrupted` blocks
         self.waiting = False  # whether a signal came in an `uninterrupted` block
-        self.ended_by = 0  # the number of the signal that asked this process to end
+        self.ended_by = 0  # number of the signal that asked this process to end, or 0
 
 
 _state = _State()
@@ -25,7 +25,8 @@ _state = _State()
 def end_by_signals() -> None:
     """Let SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl-C does, so that no unfinished files are left.
 
-    Call it in the main thread of a program. A signal that is ignored or already handled (nohup) stays so.
+    Call it in the main thread of a program. The function does not change a signal that is ignored, as by nohup, or that
+    already has a handler.
     """
     for number in _ENDS:
         if signal.getsignal(number) is signal.SIG_DFL:
@@ -38,13 +39,13 @@ def ended_by() -> int:
 
 
 def interrupt(number: int) -> None:
-    """Raise KeyboardInterrupt for a signal that code other than Python caught."""
+    """Raise KeyboardInterrupt for a signal that C code caught."""
     _note(number)
     raise KeyboardInterrupt
 
 
 def interrupting() -> tuple[int, ...]:
-    """Return the signals that raise KeyboardInterrupt in this thread: an empty tuple except in the main thread."""
+    """Return the signals that raise KeyboardInterrupt in this thread. Other threads than the main thread have none."""
     if threading.current_thread() is not threading.main_thread():
         return ()
     ours = (signal.default_int_handler, _interrupt)
@@ -55,14 +56,15 @@ def interrupting() -> tuple[int, ...]:
 def uninterrupted() -> Iterator[None]:
     """Defer Ctrl-C until the ``with`` block ends. Then raise KeyboardInterrupt, even in place of an error of the block.
 
-    The signals of `end_by_signals` are deferred, too. There are two reasons. If Ctrl-C raises in a Python callback that
-    C calls, such as the callback for llama.cpp's log, C loses the exception. And if other threads use memory, the
-    memory must stay until they end. Nothing changes in other threads, or in an application that handles SIGINT itself.
+    The signals of `end_by_signals` are deferred, too. Two kinds of code need this. If Ctrl-C raises in a Python
+    callback that C calls, such as the callback for llama.cpp's log, C loses the exception. If other threads use memory,
+    the memory must stay until they end. In other threads, and in an application that handles SIGINT itself, the block
+    has no effect.
     """
     if not interrupting():
         yield
         return
-    # A signal may come between any two lines here. Whatever it interrupts, the next signal must still raise.
+    # A signal may come between any two lines of this function. The next signal must still raise KeyboardInterrupt.
     replaces = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if replaces:
         signal.signal(signal.SIGINT, _interrupt)

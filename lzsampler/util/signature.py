@@ -1,4 +1,4 @@
-"""The signatures that `inspect`, notebooks and editors show for functions that take `Params` fields as keywords."""
+"""Makes signatures, which `inspect` and editors show, for functions that take fields of `Params` as keywords."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -8,14 +8,14 @@ from ..params import PRESETS, Params
 
 
 def keyword(name: str, annotation: Any, default: Any = ...) -> inspect.Parameter:
-    """Return a keyword-only parameter; a default of ``...`` means "set elsewhere"."""
+    """Return a keyword-only parameter. A default of ``...`` means that the default is set elsewhere."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def settings(names: Iterable[str], *, given: bool) -> list[inspect.Parameter]:
     """Return the parameters for some fields of `Params`.
 
-    ``given``: show the defaults of `Params` with the default penalty; otherwise show ``...``.
+    ``given``: whether to show each default, from ``PRESETS["default"]`` or else `Params`. Otherwise ``...`` is shown.
     """
     fields = inspect.signature(Params).parameters
     defaults = {name: PRESETS["default"].get(name, fields[name].default) for name in names}
@@ -23,7 +23,7 @@ def settings(names: Iterable[str], *, given: bool) -> list[inspect.Parameter]:
 
 
 def with_keywords(function: Callable[..., Any], more: Iterable[inspect.Parameter]) -> inspect.Signature:
-    """Return a function's signature with ``more`` in place of ``**keywords``; its own parameters take precedence."""
+    """Return a function's signature with ``more`` in place of ``**keywords``. Its own parameters are not replaced."""
     signature = inspect.signature(function)
     own = [parameter for parameter in signature.parameters.values() if parameter.kind != inspect.Parameter.VAR_KEYWORD]
     added = [parameter for parameter in more if parameter.name not in signature.parameters]

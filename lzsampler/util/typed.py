@@ -1,4 +1,4 @@
-"""Checks of values from a JSON file against types: a file from elsewhere may contain anything."""
+"""Checks whether values from a JSON file have the expected types, because a foreign file may contain anything."""
 
 import types
 from collections.abc import Mapping, Sequence
@@ -6,12 +6,12 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-_LARGEST = 2**63 - 1  # the limit of all numbers: no count or length is larger
+_LARGEST = 2**63 - 1  # largest magnitude of a number, which no count or length exceeds
 _T = TypeVar("_T")
 
 
 def checked(made: _T) -> _T:
-    """Return a dataclass or named tuple if its fields have the declared types; else raise TypeError."""
+    """Return ``made``, a dataclass or named tuple, if its fields have the declared types; else raise TypeError."""
     cls: Any = type(made)
     for name, hint in _hints(cls).items():
         if not is_of(getattr(made, name), hint):
@@ -20,16 +20,16 @@ def checked(made: _T) -> _T:
 
 
 def of(value: Any, hint: Any) -> Any:
-    """Return a value if it has a type, such as ``dict[str, int]``; else raise TypeError."""
+    """Return a value if it has the type ``hint``, such as ``dict[str, int]``; else raise TypeError."""
     if not is_of(value, hint):
         raise TypeError(f"a value is not {hint}")
     return value
 
 
 def is_of(value: object, hint: Any) -> bool:
-    """Return whether a value and its parts have a type. An int passes as a float; NaN or more than 64 bits fail.
+    """Return whether a value and its elements have a type. An int passes as a float. NaN and numbers over 64 bits fail.
 
-    It does not look at the fields of a dataclass; `checked` does.
+    The fields of a dataclass are not checked; `checked` does this.
     """
     origin, parts = get_origin(hint), get_args(hint)
     if hint is float:
@@ -53,6 +53,6 @@ def is_of(value: object, hint: Any) -> bool:
 
 @cache
 def _hints(cls: Any) -> dict[str, Any]:
-    """Return the types of a class's fields."""
+    """Return the types of the fields of a dataclass or named tuple."""
     made_of = {field.name for field in fields(cls)} if is_dataclass(cls) else set(getattr(cls, "_fields", ()))
     return {name: hint for name, hint in get_type_hints(cls).items() if name in made_of}

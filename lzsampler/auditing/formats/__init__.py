@@ -1,4 +1,4 @@
-"""All formats, in the order in which lzsampler tries them on a file: the most distinctive first."""
+"""Lists all formats in the order in which lzsampler tries them on a file, the most distinctive first."""
 
 from ..reading import slot
 from ..reading.format import Format
@@ -72,5 +72,5 @@ FORMATS: dict[str, str] = {
 
 
 def by_name(name: str) -> Format:
-    """Return the format of rows with this name."""
+    """Return the format with this name. The name must be of `ROW_FORMATS`."""
     return next(format for format in ROW_FORMATS if format.name == name)

@@ -1,6 +1,6 @@
 """Sessions of the agent Claude Code: `~/.claude/projects/*/*.jsonl`, and the output of `--output-format stream-json`.
 
-Each block of an answer (thinking, text, a tool call) is on a line of its own and becomes a record of its own.
+Each block of an answer (thinking, text, a tool call) is on a separate line and becomes a separate record.
 """
 
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ from ..reading.format import Format, Message, Source
 from ..reading.messages import groups, turn
 
 _SESSION = ("sessionId", "session_id")
-# Types of lines without a session, and the key that such a line has instead.
+# Types of lines that have no session id, and the key that such a line has instead.
 _OTHERS = {"summary": "leafUuid", "file-history-snapshot": "messageId"}
-_ANOTHER_MODEL = "<synthetic>"  # messages of the program itself, such as errors of the API
+_ANOTHER_MODEL = "<synthetic>"  # the `model` of messages that the program itself writes, such as errors of the API
 
 
 def matches(row: Any) -> bool:
@@ -23,7 +23,7 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield the model's text on a line; from a result line only if no answer came before it."""
+    """Yield the model's text on a line. The text of a result line is read only if no answer came before the line."""
     if not matches(row) and row["type"] != "stream_event":
         raise KeyError("sessionId")
     id = next((row[key] for key in _SESSION if isinstance(row.get(key), str)), None)

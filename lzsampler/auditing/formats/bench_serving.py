@@ -9,7 +9,7 @@ from ..reading.messages import groups
 
 
 def matches(row: Any) -> bool:
-    """Recognise a run by its array of texts, or by the summary that is saved if the texts are not."""
+    """Recognise a run by its array of texts. If the texts were not saved, recognise the run by its summary."""
     return isinstance(row, dict) and (
         "generated_texts" in row or {"total_output_tokens", "request_throughput"} <= row.keys()
     )

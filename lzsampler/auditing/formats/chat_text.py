@@ -1,7 +1,7 @@
 """Conversations in plain text or Markdown: `llm logs`, aider's `.aider.chat.history.md`, and copied chats.
 
-A copied chat has a heading, a bold word or a label for each speaker (`## User`, `**Assistant:**`, `User: ...`). It
-begins with the user or the system, or with one title before them. Only the model's text is read.
+A copied chat has a heading, a bold word or a label for each speaker (`## User`, `**Assistant:**`, `User: ...`). The
+first speaker is the user or the system. A title may stand before the first speaker. Only the model's text is read.
 """
 
 import re

@@ -28,7 +28,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
             told.update(groups({"finish_reason": details.get("type")}))
         if content["content_type"] in ("text", "multimodal_text"):
             text = text_of(content.get("parts")) or ""
-            if text or not about.get("is_visually_hidden_from_conversation"):  # empty ones come before tool calls
+            if text or not about.get("is_visually_hidden_from_conversation"):  # Hidden and empty: a tool call follows.
                 yield Message(text, None, id, told)
         elif content["content_type"] == "thoughts":
             thoughts = [thought.get("content") or "" for thought in content.get("thoughts") or ()]

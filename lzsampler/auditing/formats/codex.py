@@ -1,6 +1,6 @@
 """Sessions of Codex CLI: `~/.codex/sessions/**/rollout-*.jsonl`, and the output of `codex exec --json`.
 
-Reasoning is an item of its own and belongs to the answer or tool call that follows it.
+Reasoning is a separate item, and belongs to the answer or tool call that follows it.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield an answer with the reasoning before it, or reasoning that only led to a tool call."""
+    """Yield an answer with the reasoning before it, or reasoning that is followed by a tool call."""
     state = source.state
     if isinstance(row.get("msg"), dict):
         item = row["msg"]
@@ -50,7 +50,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
     elif row["type"] == "turn.completed":
         yield from finish(source)
     elif row["type"] in ("event_msg", "world_state", "compacted", "item.started", "item.updated"):
-        return  # repeats other lines, or is not yet complete
+        return  # The line repeats other lines, or is an incomplete item.
     elif kind == "reasoning":
         told, plain = content([{**part, "type": "reasoning"} for part in item.get("content") or ()])
         told = told or plain or content(item.get("summary"))[0] or item.get("text")

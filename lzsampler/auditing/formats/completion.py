@@ -1,7 +1,7 @@
 """Rows with a prompt and its answer under `completion`, `response`, `output` or a similar key, or with `text` alone.
 
-Many programs and most private scripts write such rows: data sets, deepeval (`actual_output`), LLaMA-Factory
-(`predict`), EvalPlus (`raw_solution`), LiveCodeBench (`output_list`), MT-Bench (`turns`), pipelines of transformers.
+Many data sets have such rows, and most private scripts write such rows. So do deepeval (`actual_output`), LLaMA-Factory
+(`predict`), EvalPlus (`raw_solution`), LiveCodeBench (`output_list`), MT-Bench (`turns`) and transformers pipelines.
 """
 
 import re
@@ -12,7 +12,8 @@ from typing import Any
 from ..reading.format import Format, Message, NoTextError, Source
 from ..reading.messages import groups, is_message, items, kind_of, name, turn, unfolded, written
 
-# Keys of an answer; the first one present is read. After them come keys that end like these, then the ambiguous _WEAK.
+# Keys of an answer. The first of these keys that a row has is read. If a row has none of them, keys with similar names
+# are tried (`_kind`), and then the ambiguous keys of _WEAK.
 STRONG = (
     "completion",
     "response",
@@ -41,13 +42,13 @@ _GIVEN = re.compile(
 )
 _PLURAL = re.compile(r"(?:s|s[_ ]?(?:text|list|str|string)|list)\Z")
 _CAMEL = re.compile("(?<=[a-z])(?=[A-Z])")
-_LONG = 80  # minimum characters of an answer whose only key is the name of a model
+_LONG = 80  # minimum length of each answer in an object {model: answer}
 _INSIDE = ("text", "generated_text", "turns", "choices")  # keys of the text in an answer that is an object
 
 
 @lru_cache(maxsize=4096)
 def _kind(key: str) -> str:
-    """Return "answer" or "reasoning" if a key ends like a usual key of an answer or of reasoning, else ""."""
+    """Return "answer" or "reasoning" if the name of a key is usual for an answer or for reasoning, else ""."""
     plain = _CAMEL.sub("_", key).lower()
     if _GIVEN.match(plain):
         return ""
@@ -55,12 +56,12 @@ def _kind(key: str) -> str:
 
 
 def holds_one(key: str) -> bool:
-    """Return whether a key should have a single text of an answer or of reasoning, and not a list."""
+    """Return whether the name of a key promises a single answer or reasoning, and not a list."""
     return (key in _WEAK or key in _REASONING or bool(_kind(key))) and not _PLURAL.search(key.lower())
 
 
 def strong(row: Mapping[str, Any]) -> str | None:
-    """Return the key of a row that is almost certainly an answer; None without one."""
+    """Return the key under which a row almost certainly has an answer; None without such a key."""
     for key in STRONG:
         if row.get(key) is not None:
             return key
@@ -72,7 +73,7 @@ def _key(row: Mapping[str, Any]) -> str | None:
 
 
 def matches(row: Any) -> bool:
-    """Recognise a row by a key of an answer, or a list by its first row."""
+    """Recognise a row by a key of an answer, and a list of rows by its first row."""
     if isinstance(row, list):
         return bool(row) and isinstance(row[0], dict) and isinstance(row[0].get("generated_text"), str | list)
     if not isinstance(row, dict):
@@ -84,7 +85,7 @@ def matches(row: Any) -> bool:
 
 
 def is_certain(row: Any) -> bool:
-    """Return whether a row has an answer of more than a word or two, under a key that is almost certain (`strong`)."""
+    """Return whether a row has an answer of more than two words under the key that `strong` returns."""
     if isinstance(row, list):
         return True
     key = strong(row)
@@ -94,7 +95,7 @@ def is_certain(row: Any) -> bool:
 
 
 def _is_readable(value: Any, depth: int = 4) -> bool:
-    """Return whether a value is a text, an object with a text, or a list of these."""
+    """Return whether a value is a text, an object with a text, or a list of texts or such objects."""
     if isinstance(value, str):
         return True
     if isinstance(value, dict) and _by_model(value):
@@ -120,7 +121,7 @@ def _inner(value: Mapping[str, Any]) -> str | None:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield the answer or answers, after older turns; a list of messages is read as a conversation."""
+    """Yield the answers of a row. If the row has a `history`, yield the answers in it first."""
     if isinstance(row, list):
         yield from answers(row, {}, None)
         return
@@ -133,18 +134,18 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
         reasoning = next((v for k, v in row.items() if _kind(k) == "reasoning" and isinstance(v, str)), None)
     history = row.get("history")
     if isinstance(history, list) and history and all(isinstance(pair, list) and len(pair) == 2 for pair in history):
-        for _, told in history:  # Alpaca's form: [[user, model], ...]
+        for _, told in history:  # Alpaca's history is [[user, model], ...].
             yield Message(told, None, id, found)
     yield from answers(row[key], found, id, reasoning)
 
 
 def answers(value: Any, found: Mapping[str, str], id: str | None, reasoning: str | None = None) -> Iterator[Message]:
-    """Yield the texts of an answer: a text, a message, an object with one of these, or a list of them."""
+    """Yield the texts of an answer. It may be a text, a message, an object with a text or message, or a list."""
     if isinstance(value, str):
         yield Message(value, reasoning, id, found)
     elif isinstance(value, list):
         if any(isinstance(item, dict) and item.get("type") in ("reasoning", "function_call") for item in value):
-            thoughts, told = items(value)  # of OpenAI's Responses
+            thoughts, told = items(value)  # The list is the output of OpenAI's Responses API.
             yield Message("".join(told), "".join(thoughts) or reasoning, id, found)
             return
         for one in value:

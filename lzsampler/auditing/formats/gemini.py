@@ -1,7 +1,7 @@
-"""Answers of Google's Gemini API, through google-genai or REST, streamed or not, and `contents` of Vertex AI.
+"""Answers of Google's Gemini API, through google-genai or REST, and of Vertex AI. Answers may be streamed.
 
-Lines of a batch have an answer under `response`. Pieces of a stream share one `responseId`, and only the last piece has
-a finish reason. `streamGenerateContent` returns an array of such pieces.
+In a batch, each line has an answer under `response`. The chunks of a streamed answer share one `responseId`, and only
+the last chunk has a finish reason. `streamGenerateContent` returns an array of chunks.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ _IDS = ("responseId", "response_id")
 
 
 def matches(row: Any) -> bool:
-    """Recognise an answer by its candidates, or, without any, by its prompt feedback."""
+    """Recognise an answer by its candidates. An answer without candidates is recognised by its prompt feedback."""
     if not isinstance(row, dict):
         return False
     candidates = row.get("candidates")
@@ -27,7 +27,7 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield every candidate, or add a piece of a stream to the earlier pieces."""
+    """Yield every complete candidate. Add a chunk of a stream to the earlier chunks."""
     if not matches(row):
         raise KeyError("candidates")
     id = next((row[key] for key in _IDS if isinstance(row.get(key), str)), None)
@@ -41,7 +41,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
         parts: Any = (candidate.get("content") or {}).get("parts") or []
         reasoning, answer = content(parts)
         if answer is None and reasoning is None and any(isinstance(part, Mapping) for part in parts):
-            continue  # a function call
+            continue  # The candidate only calls functions.
         made = Message(answer or "", reasoning, None, told, source.state.get("number"))
         key = (id, candidate.get("index") or 0)
         if before := open_.pop(key, None):

@@ -1,6 +1,7 @@
-"""Sessions of Gemini CLI: `~/.gemini/tmp/*/chats/session-*.json`; since 2026, .jsonl with a line for each message.
+"""Sessions of Gemini CLI, `~/.gemini/tmp/*/chats/session-*.json`. From 2026 on, sessions are .jsonl files with a line
+for each message.
 
-When a message grows, its line appears again with the same id. The last line counts.
+When a message grows, its line appears again with the same id. Only the last line with this id is read.
 """
 
 from collections.abc import Iterator
@@ -13,12 +14,12 @@ _SESSION = {"sessionId", "projectHash"}
 
 
 def matches(row: Any) -> bool:
-    """Recognise a session by its project, and a message by a type that only this program uses."""
+    """Recognise a session by its project, and a message by the type "gemini"."""
     return isinstance(row, dict) and (row.keys() >= _SESSION or (row.get("type") == "gemini" and "content" in row))
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield the answers of a whole session; keep the answer of a line until the end of the file."""
+    """Yield the answers of a whole session. If the row is one line of a session, keep its answer for `finish`."""
     if row.keys() >= _SESSION:
         source.state["id"] = str(row["sessionId"])
         if "messages" in row:
@@ -37,7 +38,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
 
 
 def finish(source: Source) -> Iterator[Message]:
-    """Yield the answers of all lines."""
+    """Yield the answers that `messages` kept."""
     yield from source.state.pop("open", {}).values()
 
 

@@ -1,4 +1,4 @@
-"""Logs of inspect-ai: .json with all samples, or .eval, a zip with a file for each sample."""
+"""Logs of inspect-ai. A log is a .json file with all samples, or an .eval file (a zip with a file for each sample)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,14 +19,14 @@ def matches(row: Any) -> bool:
 
 
 def head(file: str, row: Any) -> dict[str, str]:
-    """Return the task, the model and the settings of a log, or of a log's header (`header.json` of an .eval)."""
+    """Return the task, the model and the settings of a log. ``row``: the log, or `header.json` of an .eval."""
     about = row.get("eval") or {}
     settings = (row.get("plan") or {}).get("config") or about.get("model_generate_config") or {}
     return groups({**settings, "model": about.get("model"), "task": about.get("task")})
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield the generated messages of each sample, without those of its input; without any, the output's choices."""
+    """Yield the generated messages of each sample. If there are none, yield the choices of the sample's output."""
     whole = "samples" in row
     for i, sample in enumerate(row["samples"] or () if whole else [row]):
         yield from _sample(sample, source, i if whole else None)

@@ -1,11 +1,11 @@
-"""Stories saved by KoboldAI Lite: `actions`, in which the texts of the user and the model alternate."""
+"""Stories saved by KoboldAI Lite. In the list `actions`, the texts of the user and the model alternate."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from ..reading.format import ONE_CHAT, Format, Message, Source
 
-_INPUT, _OUTPUT = "{{[INPUT]}}", "{{[OUTPUT]}}"  # the marks of turns in its instruct mode
+_INPUT, _OUTPUT = "{{[INPUT]}}", "{{[OUTPUT]}}"  # In instruct mode, these tags begin the user's and the model's text.
 
 
 def matches(row: Any) -> bool:
@@ -14,7 +14,7 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield every answer; in a story without marks, every text after the prompt."""
+    """Yield every answer. In a story without tags, yield every text after the prompt."""
     if not matches(row):
         raise KeyError("actions")
     for i, action in enumerate(row["actions"]):

@@ -1,4 +1,4 @@
-"""`details_<task>_<date>.parquet` of lighteval: texts and reasonings of `model_response`."""
+"""`details_<task>_<date>.parquet` of lighteval. `model_response` has the texts and the reasonings."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ def matches(row: Any) -> bool:
 
 
 def head(file: str, row: Any) -> dict[str, str]:
-    """Return the task, from the file's name, and the model, from `details/<model>/<date>/`."""
+    """Return the task from the file's name, and the model from the folder `details/<model>/<date>/`."""
     path = PurePath(file)
     told = _NAME.match(path.name)
     found = {"task": told["task"]} if told else {}

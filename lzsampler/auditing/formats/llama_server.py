@@ -15,11 +15,11 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield the answer; `stop_type` is its finish reason. KeyError for a row without content."""
+    """Yield the answer, with `stop_type` as its finish reason. KeyError for a row without content."""
     if "content" not in row:
         raise KeyError("content")
     found = groups({**row, "finish_reason": row.get("stop_type")}, source.by)
-    if row.get("stopped_limit") is True:  # older servers have a key for each reason instead of stop_type
+    if row.get("stopped_limit") is True:  # Older servers have no stop_type, but a key for each finish reason.
         found["finish_reason"] = "length"
     made = written(row, found, name(row))
     if made is not None:

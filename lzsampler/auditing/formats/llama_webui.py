@@ -1,6 +1,6 @@
-"""Exports of llama.cpp's web UI: sessions in the STS format (JSONL, or a zip of several), and its older JSON.
+"""Exports of llama.cpp's web UI: sessions in the STS format (JSONL, or a zip of JSONL files), and older JSON.
 
-The messages of a session form a tree. The model wrote every answer in it, including the ones that were regenerated.
+The messages of a session form a tree. All answers of the tree are read, since the user may have regenerated an answer.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Any
 from ..reading.format import Format, Message, Source
 from ..reading.messages import cut_out, groups, name, turn
 
-# Marks that the web UI itself put into texts for some months of 2026: reasoning, and tool calls with their results.
+# For some months of 2026, the web UI put such tags around reasoning, and around tool calls with their results.
 _MARK = re.compile("<<<(reasoning_content_start|AGENTIC_TOOL_CALL_START)>>>")
 _ENDS = {
     "reasoning_content_start": re.compile("<<<reasoning_content_end>>>"),
@@ -19,7 +19,7 @@ _ENDS = {
 
 
 def matches(row: Any) -> bool:
-    """Recognise a session by the type of its first line, and the older form by `conv`."""
+    """Recognise a session by the type of its first line, and an older conversation by `conv`."""
     if not isinstance(row, dict):
         return False
     if row.get("type") == "session":

@@ -1,8 +1,7 @@
 """`samples_<task>_<date>.jsonl` of lm-eval --log_samples.
 
-With several filters (gsm8k has two), the file contains every answer once for each filter; only the first filter's
-answers are read. If `think_end_token` is set, lm-eval removes a closed block of reasoning before it saves. An unclosed
-block stays.
+If a task has several filters (gsm8k has two), the file contains every answer once for each filter. Only the rows of the
+first filter are read. If `think_end_token` is set, lm-eval saves only reasoning that was never closed.
 """
 
 import re
@@ -14,7 +13,7 @@ from ..reading.format import Format, Message, NoTextError, Source
 from ..reading.messages import groups
 
 _NAME = re.compile(r"samples_(?P<task>.+?)(?:_\d{4}-\d\d-\d\dT[\d.:-]+)?\.jsonl")
-_NO_ANSWER = "nothing was generated: the file holds log-likelihoods of given answers"
+_NO_ANSWER = "nothing was generated: the file contains log-likelihoods of given answers"
 
 
 def matches(row: Any) -> bool:
@@ -23,7 +22,7 @@ def matches(row: Any) -> bool:
 
 
 def head(file: str, row: Any) -> dict[str, str]:
-    """Return the task and the model, from the file's name and folder, and the first filter."""
+    """Return the task from the file's name, the model from its folder, and the first filter."""
     if not list(_texts(row["resps"])):
         raise NoTextError(_NO_ANSWER)
     path = PurePath(file)
@@ -37,7 +36,7 @@ def head(file: str, row: Any) -> dict[str, str]:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield every response of a document. Rows of other filters than the first repeat it and yield nothing."""
+    """Yield every response to a document. Rows of other filters repeat the first filter's rows and yield nothing."""
     responses = list(_texts(row["resps"]))
     head = dict(source.head)
     if head.pop("filter", None) and str(row["filter"]) != source.head["filter"]:
@@ -51,7 +50,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
 
 
 def _settings(arguments: Any) -> dict[str, Any]:
-    """Return the settings of generation: `gen_args_0.arg_1`, or `[[prompt, settings]]` in older files."""
+    """Return the generation settings. They are `gen_args_0.arg_1`, or in older files `[[prompt, settings]]`."""
     if isinstance(arguments, dict):
         arguments = next(iter(arguments.values()), None)
         settings = arguments.get("arg_1") if isinstance(arguments, dict) else None
@@ -62,7 +61,7 @@ def _settings(arguments: Any) -> dict[str, Any]:
 
 
 def _texts(responses: Any) -> Iterator[str]:
-    """Yield the texts of [[text, ...], ...]; log-likelihoods are pairs, one level below."""
+    """Yield the texts of [[text, ...], ...]. Log-likelihoods, which have a pair in place of each text, are left out."""
     if not isinstance(responses, list):
         raise TypeError("resps is not a list")
     for response in responses:

@@ -8,7 +8,7 @@ from ..reading.messages import MODEL, content, finished, groups, scalar
 
 
 def matches(row: Any) -> bool:
-    """Recognise a conversation by messages with versions."""
+    """Recognise a conversation by the versions of its messages."""
     messages = row.get("messages") if isinstance(row, dict) else None
     if not isinstance(messages, list):
         return False
@@ -18,7 +18,7 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield every version of every answer; its thinking steps become one text of reasoning."""
+    """Yield every version of every answer. The thinking steps of a version become one text of reasoning."""
     found = groups(row, source.by)
     for message in row["messages"]:
         for version in message["versions"]:
@@ -33,7 +33,7 @@ def _version(version: Any, found: dict[str, str]) -> Message:
     parts: dict[bool, list[str]] = {True: [], False: []}
     told = {**found, **groups({"model": (version.get("senderInfo") or {}).get("senderName")})}
     for step in version["steps"]:
-        if step.get("type") != "contentBlock":  # statuses, tool calls
+        if step.get("type") != "contentBlock":  # The step is a status or a tool call.
             continue
         thinking = (step.get("style") or {}).get("type") == "thinking"
         reasoning, answer = content(step["content"])

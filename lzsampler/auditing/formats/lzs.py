@@ -1,4 +1,4 @@
-"""The transcripts of lzsampler itself, written by `lzs generate --save` (docs/transcript.md)."""
+"""Transcripts that `lzs generate --save` or `lzs eval` wrote (docs/transcript.md)."""
 
 import json
 from collections.abc import Iterator
@@ -15,20 +15,20 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield the last message: earlier messages of the assistant are part of the prompt.
+    """Yield the last message. Earlier messages of the assistant are part of the prompt.
 
-    A transcript of `lzs eval` has its kind, setting, task, prompt and seed under `eval`. Its id consists of prompt,
-    setting and seed, which identify it, so that two evaluations can be compared. All texts of a prompt count as one
-    conversation. Texts of the same prompt and seed are counterparts under any setting.
+    A transcript of `lzs eval` has its kind, setting, task, prompt and seed under `eval`. The id consists of prompt,
+    setting and seed. Two evaluations are compared by this id. All texts of a prompt count as one conversation. Texts of
+    the same prompt and seed under different settings are counterparts (`Message.counterpart`).
 
-    A conversation (`lzs generate -cnv`) has a transcript for each of its answers; the answers are its turns.
+    A conversation of `lzs generate -cnv` has a transcript for each answer, and the answers are its turns.
     """
     if row.get("finish_reason") == "failed":
         raise NoTextError(f"the request failed: {row['error']}")
     ours = row.get("eval", {})
     found = groups({**row["settings"], **row, **ours, "model": row["model"]["name"]}, source.by)
     id = f"{ours['prompt']}, {ours['setting']}, seed {ours['seed']}" if ours else name(row)
-    is_turn = not ours and "prompt" not in row  # with "prompt", the model continues a text
+    is_turn = not ours and "prompt" not in row  # With a "prompt", the model continues a text.
     made = written(row["messages"][-1], found, id, is_turn=is_turn)
     if made is None:
         return
@@ -40,9 +40,9 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
 
 
 def _conversation(said: list[Any], id: str | None, state: dict[str, Any]) -> str:
-    """Return the id of the first transcript of a conversation, given all messages ``said`` up to this answer.
+    """Return the id of the first transcript of a conversation. ``said``: all messages of the current transcript.
 
-    A transcript continues an earlier transcript if it begins with all messages of the earlier one, followed by only a
+    A transcript continues an earlier transcript if its messages are those of the earlier transcript, followed by a
     question and an answer.
     """
     conversations: dict[bytes, str] = state.setdefault("conversations", {})

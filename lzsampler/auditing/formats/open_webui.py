@@ -1,7 +1,7 @@
 """Exports of Open WebUI: chats with a tree of messages.
 
-Newer exports have the model's text as items of an `output`, and only the answer in `content`. In older ones, `<details
-type="reasoning">` contains reasoning. The `<details>` of tools and of the code interpreter are left out.
+In newer exports, `output` has the reasoning and the answer as items. In older exports, reasoning is in `content`, in
+`<details type="reasoning">`. The `<details>` of tools and of the code interpreter are left out.
 """
 
 import html
@@ -12,8 +12,8 @@ from typing import Any
 from ..reading.format import Format, Message, Source
 from ..reading.messages import cut_out, groups, items, name, turn
 
-# The details as its middleware writes them: with quoted lines, which newer versions escape, and without an end while
-# the model still thinks. Results of tools are in the attributes, escaped.
+# Open WebUI's middleware writes these details. Each line inside is quoted. Some versions also escape the line. If the
+# model was still thinking, the end tag is missing. The attributes contain the escaped results of tools.
 _DETAILS = re.compile(r'<details type="(reasoning|tool_calls|code_interpreter)"[^<>]*>\s*<summary>[^<>]*</summary>\n?')
 _ENDS = dict.fromkeys(("reasoning", "tool_calls", "code_interpreter"), re.compile("\n?</details>\n?"))
 _QUOTE = re.compile(r"^> ?", re.M)
@@ -25,7 +25,7 @@ def _history(row: Any) -> Any:
 
 
 def matches(row: Any) -> bool:
-    """Recognise a chat by its history, under `chat` or, in old exports, at the top level."""
+    """Recognise a chat by its `history`, which is under `chat` or, in old exports, at the top level."""
     if not isinstance(row, dict):
         return False
     history = _history(row)

@@ -1,4 +1,4 @@
-"""Conversations: `messages` of {"role", "content"} or similar; one a row, a bare list, or one message a row."""
+"""Conversations of messages {"role", "content"} or similar. A row is a conversation or a single message."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -32,7 +32,10 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield every message of the model. If the last is not the model's, yield an answer beside it."""
+    """Yield every message of the model.
+
+    If the last message is not the model's and the row has an answer under another key, yield only this answer.
+    """
     if isinstance(row, list):
         yield from turns(row, {}, None)
         return

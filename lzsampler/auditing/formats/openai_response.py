@@ -1,6 +1,6 @@
-"""Answers of an OpenAI-compatible server: chat and text completions, Responses, Batch output lines; ollama's answers.
+"""Answers of OpenAI-compatible servers and of ollama: chat and text completions, the Responses API, and Batch output.
 
-The body may be the row itself, under `response.body` (Batch of OpenAI, vLLM and Together), or under `response`.
+The row is the answer, or has the answer under `response.body` (Batch of OpenAI, vLLM and Together) or `response`.
 """
 
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ def _body(row: dict[str, Any]) -> Any:
 
 
 def _has_turns(choices: list[Any]) -> bool:
-    """Return whether choices have the form of MT-Bench."""
+    """Return whether choices have the form of MT-Bench. They are then not from a server."""
     return bool(choices) and isinstance(choices[0], dict) and "turns" in choices[0]
 
 
 def matches(row: Any) -> bool:
-    """Recognise an answer by `choices`, Responses' `output` or ollama's `message`; a failure by its `custom_id`."""
+    """Recognise an answer by `choices`, `output` or ollama's `message`, and a failed request by its `custom_id`."""
     if not isinstance(row, dict):
         return False
     body = _body(row)
@@ -51,7 +51,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
         return
     for choice in body.get("choices", [body]):
         if "delta" in choice:
-            raise NoTextError("it is a piece of a stream: read the file with --format stream")
+            raise NoTextError("it is a chunk of a stream: read the file with --format stream")
         told = {**found, **groups({"finish_reason": choice.get("finish_reason")})}
         message = choice.get("message")
         made = Message(choice["text"], None, id, told) if message is None else written(message, told, id)

@@ -1,6 +1,6 @@
-"""Spans with a model's messages by OpenTelemetry's conventions for generative AI, OpenLLMetry or OpenInference.
+"""Spans of OpenTelemetry, OpenLLMetry or OpenInference that have a model's messages.
 
-Spans may have the form that the SDK prints (`attributes`: an object) or the form of collectors (`resourceSpans`).
+Spans may have the form that the SDK prints (`attributes` is an object) or the form of collectors (`resourceSpans`).
 """
 
 import json
@@ -20,7 +20,7 @@ _WHOLE = ("gen_ai.output.messages", "gen_ai.completion", "ai.response.text")
 _MODELS = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.model.id")
 _REASONS = ("gen_ai.response.finish_reasons", "ai.response.finishReason")
 _EVENTS = {"gen_ai.choice", "gen_ai.content.completion", "gen_ai.client.inference.operation.details"}
-# Spans around those of the model, which repeat the model's messages.
+# Operations and kinds of spans that enclose the model's spans and repeat the model's messages.
 _AROUND = {
     "invoke_agent",
     "create_agent",
@@ -45,7 +45,7 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield the model's messages of every span; nothing for spans of other kinds."""
+    """Yield the model's messages of every span. Spans without such messages yield nothing."""
     if not matches(row):
         raise KeyError("attributes")
     for resource in row.get("resourceSpans") or ():
@@ -85,7 +85,7 @@ def _span(span: Any, source: Source) -> Iterator[Message]:
 
 
 def _attributes(given: Any) -> dict[str, Any]:
-    if isinstance(given, list):  # OTLP: [{"key", "value": {"stringValue"}}]
+    if isinstance(given, list):  # OTLP has [{"key", "value": {"stringValue"}}].
         return {pair["key"]: _plain(pair.get("value")) for pair in given}
     return dict(given or {})
 
@@ -113,7 +113,7 @@ def _messages(about: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield message
         if value:
             return
-    message = about.get("message") or about.get("gen_ai.event.content")  # of an event
+    message = about.get("message") or about.get("gen_ai.event.content")  # keys of events
     if isinstance(message, str) and message[:1] == "{":
         message = json.loads(message)
     if isinstance(message, dict):

@@ -9,12 +9,12 @@ HELP = "the whole file is one answer (.txt, .md)"
 
 
 def decoded(data: bytes) -> str:
-    """Return the text of a file in UTF-8, or in UTF-16 with a byte-order mark; invalid bytes become U+FFFD."""
+    """Decode UTF-8, or UTF-16 with a byte-order mark. Invalid bytes become U+FFFD."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16", "replace")
     return data.decode("utf-8", "replace").removeprefix("\ufeff")
 
 
 def message(data: bytes) -> Message:
-    """Return the only message of a file."""
+    """Return the text of a file as one message."""
     return Message(decoded(data))

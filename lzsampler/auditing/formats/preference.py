@@ -1,6 +1,7 @@
-"""Pairs of answers to the same prompt: DPO data sets, OpenAI's preference fine-tuning, arenas of two models.
+"""Pairs of answers to the same prompt: DPO data sets, OpenAI's preference fine-tuning, and votes between two models in
+an arena.
 
-A model wrote both answers, and each is a record. `--by side` tells them apart.
+Models wrote both answers, so each answer becomes a record. With `--by side`, the two answers are in different groups.
 """
 
 import re
@@ -24,7 +25,7 @@ PAIRS = (
     ("output_1", "output_2"),
 )
 _MODELS = {"a": "model_a", "b": "model_b"}
-# A conversation in one text, as in Anthropic's HH-RLHF.
+# The label of a speaker in a conversation that is stored as one text, as in Anthropic's HH-RLHF.
 _SPEAKER = re.compile(r"(?:\A|\n\n)(Human|Assistant): ?")
 
 
@@ -40,7 +41,7 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield the answers of both sides; if they are conversations, every message of the model."""
+    """Yield the answers of both sides. If a side is a conversation, yield every message of the model."""
     pair = _pair(row)
     if pair is None:
         raise TypeError("the row has no pair of answers")
@@ -53,4 +54,4 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
         yield from answers(value, told, id)
 
 
-FORMAT = Format("preference", "pairs of answers: chosen and rejected, two models of an arena", matches, messages)
+FORMAT = Format("preference", "pairs of answers: chosen and rejected, or of two models", matches, messages)

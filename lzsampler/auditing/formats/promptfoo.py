@@ -1,6 +1,7 @@
-"""Tables of promptfoo, `eval -o results.csv`: a column `[provider] prompt` for each prompt and model.
+"""Tables that promptfoo writes by `eval -o results.csv`, with a column `[provider] prompt` for each prompt and model.
 
-Its .json, .jsonl, .yaml and .xml files have an answer under `response.output` of each result; `completion` reads those.
+The .json, .jsonl, .yaml and .xml files of promptfoo have an answer under `response.output` of each result. The format
+`completion` reads such files.
 """
 
 import re
@@ -10,12 +11,12 @@ from typing import Any
 from ..reading.format import Format, Message, Source
 
 COLUMN = re.compile(r"\[(?P<model>[^\]]+)\] ")
-_STATE = re.compile(r"\A\[(?:PASS|FAIL|ERROR)\]\s*")  # before the answers, in older versions
+_STATE = re.compile(r"\A\[(?:PASS|FAIL|ERROR)\]\s*")  # In older versions, the result of the test precedes an answer.
 _OTHERS = {"Status", "Score", "Grader Reason", "Named Scores"}
 
 
 def matches(row: Any) -> bool:
-    """Recognise a row by a column of answers and another known column, or by a test's mark before an answer."""
+    """Recognise a row by a column of answers and another known column, or by a test's result before an answer."""
     if not isinstance(row, dict):
         return False
     columns = [value for key, value in row.items() if COLUMN.match(key) and isinstance(value, str)]

@@ -1,4 +1,4 @@
-"""Conversations in ShareGPT's form: `conversations` of {"from", "value"}, or the list alone."""
+"""Conversations in ShareGPT's form: `conversations` of messages {"from", "value"}, or a list of such messages."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,7 @@ from ..reading.format import Format, Message, Source
 from ..reading.messages import groups, name, turn, turns
 
 _KEYS = ("conversations", "conversation")
-_PAIRS = (("human", "assistant"), ("input", "output"), ("user", "assistant"))  # turns of some data sets
+_PAIRS = (("human", "assistant"), ("input", "output"), ("user", "assistant"))  # keys of question and answer
 
 
 def matches(row: Any) -> bool:

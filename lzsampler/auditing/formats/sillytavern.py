@@ -1,4 +1,4 @@
-"""Chats of SillyTavern: JSONL with a header line, then a message with its swipes on each line."""
+"""Chats of SillyTavern: JSONL with a header line, then a line for each message. Swipes are versions of a message."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,21 +6,22 @@ from typing import Any
 from ..reading.format import ONE_CHAT, Format, Message, Source
 from ..reading.messages import groups
 
-_HEADER = {"user_name", "character_name", "chat_metadata"}  # keys of the first line; one is enough
+_HEADER = {"user_name", "character_name", "chat_metadata"}  # A header has at least one of these keys.
 
 
 def matches(row: Any) -> bool:
-    """Recognise a chat by its header, or by a message if the header is damaged."""
+    """Recognise a chat by its header. If the header is damaged, recognise the chat by a message."""
     if not isinstance(row, dict):
         return False
     return {"user_name", "character_name"} <= row.keys() or {"is_user", "mes"} <= row.keys()
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield a message of the character with all its swipes.
+    """Yield all swipes of a message of the character.
 
-    Three kinds of text are not the model's: the card's greeting, notes of the system, and text that the user gave a
-    character by a command (its `api` is "manual"). `is_system` also marks messages that are hidden from the prompt.
+    The greeting of the character's card and the system's notes are not from the model. Texts that the user wrote for a
+    character by a command (`api` is "manual") are not from the model either. `is_system` alone does not show that the
+    system wrote a message: it also marks messages hidden from the prompt.
     """
     if "mes" not in row:
         if not row.keys() & _HEADER:

@@ -1,8 +1,8 @@
-"""Streams: joins the pieces of an answer. Each piece is on a line or in a server-sent event.
+"""Joins the chunks of streamed answers. Each chunk is on a line or in a server-sent event.
 
-These programs write them: `curl` (server-sent events, or ollama's NDJSON, which streams by default), and clients that
-log every chunk (openai, llama_cpp.server, vLLM). The module also reads the events of Responses, Anthropic, Cohere,
-llama-server's /completion, text-generation-inference and the AI SDK.
+`curl` saves such streams, and some clients log every chunk (openai, llama_cpp.server, vLLM). The module reads the
+streams of OpenAI-compatible servers, ollama, OpenAI's Responses, Anthropic, Cohere, llama-server's /completion,
+text-generation-inference and the AI SDK.
 """
 
 from collections.abc import Iterator
@@ -24,13 +24,13 @@ _ANTHROPIC = {
 }
 _COHERE = {"message-start", "content-start", "content-delta", "content-end", "message-end"}
 _AI_SDK = {"start", "text-start", "text-delta", "text-end", "reasoning-start", "reasoning-delta", "reasoning-end"}
-_REMEMBERED = 1000  # the most finished answers that are remembered: some servers send more after an end
+_REMEMBERED = 1000  # maximum number of finished answers that are remembered (`_chunk`)
 _LAST = ("response.completed", "response.incomplete", "response.failed")
 
 
 @dataclass
 class _Answer:
-    """One answer, with the pieces read so far."""
+    """One answer, with the texts of the chunks read so far."""
 
     id: str | None
     number: int
@@ -48,7 +48,7 @@ class _Answer:
 
 
 def _kind(row: Any) -> str:
-    """Return the program whose stream contains the row; "" if there is none."""
+    """Return the kind of stream to which a row belongs; "" if a row is not part of a stream."""
     if not isinstance(row, dict):
         return ""
     choices, kind = row.get("choices"), row.get("type")
@@ -76,25 +76,26 @@ def _kind(row: Any) -> str:
 
 
 def matches(row: Any) -> bool:
-    """Recognise a piece of an answer by its program's form."""
+    """Recognise a chunk of an answer by its kind. The last chunk of a stream may have the form of a whole answer."""
     kind = _kind(row)
     return bool(kind) and not (kind in ("ollama", "llama-server") and row.get("done", row.get("stop")))
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Add a piece to its answer. Yield each answer that the piece ends."""
+    """Add a chunk to its answer. Yield each answer that the chunk ends."""
     kind = _kind(row)
     open_: dict[Any, _Answer] = source.state.setdefault("open", {})
     if kind == "" and isinstance(row, dict) and row.get("object") == "text_completion":
-        kind = "text" if any(key[0] == row.get("id") for key in open_) else ""  # the last piece has a finish reason
+        # The last chunk of a text completion has a finish reason, so `_kind` does not recognise it.
+        kind = "text" if any(key[0] == row.get("id") for key in open_) else ""
     if kind in ("chunk", "text"):
         yield from _chunk(row, source, open_)
-    elif kind == "" and openai_response.matches(row):  # an answer that was not streamed, among streamed ones
+    elif kind == "" and openai_response.matches(row):  # This answer was not streamed.
         yield from openai_response.messages(row, source)
     elif kind == "":
         if isinstance(row, dict) and row.get("error"):
             raise NoTextError(f"the request failed: {str(row['error'])[:200]}")
-        raise TypeError("it is not a piece of a stream")
+        raise TypeError("it is not a chunk of a stream")
     else:
         yield from _EVENTS[kind](row, source, open_)
 
@@ -121,7 +122,7 @@ def _ended(open_: dict[Any, _Answer], key: Any) -> Iterator[Message]:
 
 
 def _add(answer: _Answer, piece: Any) -> None:
-    """Add the text and the reasoning of a delta or message."""
+    """Add the text and the reasoning of a delta or message to an answer."""
     if any(piece.get(key) for key in ("tool_calls", "function_call")):
         answer.calls = True
     inside, text = content(piece.get("content"))
@@ -134,7 +135,9 @@ def _chunk(row: Any, source: Source, open_: dict[Any, _Answer]) -> Iterator[Mess
     for choice in row["choices"]:
         key = (row.get("id"), choice.get("index", 0))
         delta = choice.get("delta")
-        if key in finished:  # some servers send more after the end; a new answer has a role or a text
+        # Some servers send further chunks after the chunk with the finish reason. A new answer with the same id has a
+        # role or a text.
+        if key in finished:
             if not (choice.get("text") or (isinstance(delta, dict) and any(delta.get(k) for k in ("role", "content")))):
                 continue
             del finished[key]
@@ -169,7 +172,7 @@ def _ollama(row: Any, source: Source, open_: dict[Any, _Answer]) -> Iterator[Mes
 def _anthropic(row: Any, source: Source, open_: dict[Any, _Answer]) -> Iterator[Message]:
     kind = row["type"]
     if kind == "message_start":
-        yield from _ended(open_, "anthropic")  # the previous answer was cut off
+        yield from _ended(open_, "anthropic")  # If the previous answer has not ended, it was cut off.
         _of(open_, "anthropic", row["message"], source)
     elif kind == "message_stop":
         yield from _ended(open_, "anthropic")
@@ -259,7 +262,7 @@ _EVENTS = {
 
 FORMAT = Format(
     "stream",
-    "streams of OpenAI-compatible servers, ollama and others: pieces, joined",
+    "streams of OpenAI-compatible servers, ollama and others; chunks are joined",
     matches,
     messages,
     cut=False,

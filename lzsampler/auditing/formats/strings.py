@@ -1,4 +1,4 @@
-"""Bare texts: JSON Lines or arrays of texts, or one object of {prompt: answer}."""
+"""Texts without keys, as JSON Lines or arrays, and objects {prompt: answer}."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from ..reading.format import Format, Message, Source
 from ..reading.messages import kind_of
 
-_LONG = 80  # minimum characters of answers on average; names and settings are shorter
+_LONG = 80  # minimum mean length of the answers in an object; names and settings are shorter
 
 
 def matches(row: Any) -> bool:
@@ -18,7 +18,7 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield every text; in an object, the id of a text is its key."""
+    """Yield every text. In an object, the key of a text is its id."""
     if isinstance(row, str):
         yield Message(row)
         return
@@ -28,4 +28,6 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
         yield Message(text, None, key, number=i)
 
 
-FORMAT = Format("strings", "texts alone, in an array or one a line; {prompt: answer}", matches, messages, whole=True)
+FORMAT = Format(
+    "strings", "texts without keys: an array, one per line, {prompt: answer}", matches, messages, whole=True
+)

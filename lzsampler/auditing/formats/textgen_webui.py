@@ -1,20 +1,20 @@
-"""Chats of text-generation-webui: `internal`, pairs of [user, model] (`visible` has the same pairs as HTML)."""
+"""Chats of text-generation-webui: pairs [user, model] under `internal`. `visible` has the same pairs as HTML."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from ..reading.format import ONE_CHAT, Format, Message, Source
 
-_GREETING = "<|BEGIN-VISIBLE-CHAT|>"  # in the user's place, before the greeting of the character's card
+_GREETING = "<|BEGIN-VISIBLE-CHAT|>"  # the user's text in the pair with the greeting of the character's card
 
 
 def matches(row: Any) -> bool:
-    """Recognise a chat by its two histories, in either spelling."""
+    """Recognise a chat by its two histories, whose keys are `internal` and `visible`, or `data` and `data_visible`."""
     return isinstance(row, dict) and ({"internal", "visible"} <= row.keys() or {"data", "data_visible"} <= row.keys())
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield every answer with all its saved versions, without the greeting, which is not the model's."""
+    """Yield all saved versions of every answer. The model did not write the greeting."""
     about = row.get("metadata") or {}
     for i, (user, answer) in enumerate(row["internal"] if "internal" in row else row["data"]):
         if user == _GREETING:

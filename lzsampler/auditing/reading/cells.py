@@ -1,4 +1,4 @@
-"""Cells of tables (CSV, SQLite): decides whether a cell has a model's text, or JSON that contains it."""
+"""Decides whether a cell of a table (CSV, SQLite) is a text, or JSON that a program wrote around the text."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,9 +10,9 @@ from .decode import unpacked
 from .messages import CONTENT, PART_TYPES, is_conversation, is_known_role, is_message, role_of, unfolded
 
 _TEXTS = {"content", *CONTENT, *(side for pair in PAIRS for side in pair)}
-# Keys in the choices or candidates of an API. The choices of a question in a model's answer lack all of these keys.
+# Keys of a choice or candidate in an API's answer. If a model writes a quiz as JSON, its choices lack these keys.
 _OF_CHOICES = {"message", "finish_reason", "finishReason", "content"}
-# Keys around choices that have only a text; around a list of choices in a model's answer there are other keys, too.
+# Keys of an API's answer whose choices have only a text. JSON that a model wrote has other keys beside its choices.
 _OF_COMPLETIONS = {"id", "object", "created", "model", "choices", "usage", "system_fingerprint"}
 _PART_KEYS = {
     "text",
@@ -20,15 +20,15 @@ _PART_KEYS = {
     "thoughtSignature",
     "reasoningContent",
     "generated_text",
-}  # keys of parts without a type
-_OF_APIS = ({"model", "response", "done"}, {"text", "finish_reason"})  # Ollama, Cohere
+}  # keys of parts of a content, if the parts have no type
+_OF_APIS = ({"model", "response", "done"}, {"text", "finish_reason"})  # keys of answers of Ollama and of Cohere
 
 
 def value_of(column: str, cell: Any) -> Any:
-    """Return the value in a cell, written as JSON or as Python prints a list. Otherwise return the cell's text.
+    """Return the parsed value of a cell that contains JSON or a printed Python list. Otherwise return the cell.
 
-    In a column of answers or contents, JSON is taken as the model's own text. The exceptions are the forms that
-    programs write there: messages, parts of a content, or an answer of an API.
+    In a column of answers or contents, JSON usually is the model's text and is returned unparsed. Only the forms that
+    programs write are parsed: messages, parts of a content, or an answer of an API.
     """
     found = unpacked(cell)
     if found is cell or not (column in _TEXTS or holds_one(column) or COLUMN.match(column)):

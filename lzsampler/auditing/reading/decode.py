@@ -1,4 +1,4 @@
-"""The bytes of a file: plain or compressed, line by line or as a whole, and JSON from them."""
+"""Reads the bytes of a file, plain or compressed, line by line or as a whole, and parses JSON."""
 
 import ast
 import codecs
@@ -32,17 +32,17 @@ def _library_of_zstd() -> Any:
 
 ZSTD = _library_of_zstd()
 
-MAX_LINE = 512 << 20  # bytes; a longer line is skipped to bound memory
-MAX_DOCUMENT = 2 << 30  # bytes of a file that can only be read as a whole
+MAX_LINE = 512 << 20  # maximum size of a line in bytes; longer lines are skipped to bound memory
+MAX_DOCUMENT = 2 << 30  # maximum size, in bytes, of a file that can only be read as a whole
 BUFFER = 1 << 20
-_LONG = 16 << 20  # bytes of a long JSON text
+_LONG = 16 << 20  # bytes; longer JSON texts are parsed with less memory and more time
 
-Stream = Any  # an io.BufferedReader; only some versions of typeshed make it generic
+Stream = Any  # an io.BufferedReader, which only some versions of typeshed make generic
 
-# The exceptions of reading a damaged stream.
+# The exceptions that a damaged stream may raise.
 STREAM_ERRORS = (OSError, EOFError, zlib.error, *(() if ZSTD is None else (ZSTD.ZstdError,)))
 
-# The exceptions of zipfile for damaged names, sizes, offsets and methods, besides its own; RuntimeError: encrypted.
+# The exceptions that a damaged zip may raise. RuntimeError means that the zip is encrypted.
 ZIP_ERRORS = (
     zipfile.BadZipFile,
     RuntimeError,
@@ -55,32 +55,33 @@ ZIP_ERRORS = (
     *STREAM_ERRORS,
 )
 
-_ZIP_ZSTD, _ZIP_HEADER, _ENCRYPTED = 93, 30, 1  # APPNOTE of PKWARE 6.3.10: 4.4.5, 4.3.7, 4.4.4
-_WINDOW_LOG = 31  # the maximum, to read files of `zstd --ultra --long=31` too
+_ZIP_ZSTD, _ZIP_HEADER, _ENCRYPTED = 93, 30, 1  # PKWARE's APPNOTE 6.3.10, sections 4.4.5, 4.3.7 and 4.4.4
+_WINDOW_LOG = 31  # zstd's maximum, which files of `zstd --ultra --long=31` need
 _BETWEEN = re.compile(r"[\s,]*")
-_NESTED = re.compile(r"\s*[\[{]")  # the beginning of JSON, or of a list as Python prints it
-_BETWEEN_ROWS = re.compile(r"\}\n\s*\{")  # of objects as numpy prints them; inside texts, line ends are escaped
-_LITERAL = 8 << 20  # most characters of a text that Python's own parser gets
+_NESTED = re.compile(r"\s*[\[{]")  # the beginning of a list or object, in JSON or as Python prints it
+_BETWEEN_ROWS = re.compile(r"\}\n\s*\{")  # numpy prints a line end, without a comma, between two objects
+_LITERAL = 8 << 20  # maximum length of a text, in characters, for ast.literal_eval
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class JsonError(ValueError):
-    """The bytes are not JSON; the message says why."""
+    """The bytes are not JSON. The message says why."""
 
 
 def loads(data: bytes) -> Any:
-    """Return the value of a JSON text, parsed by orjson if it is installed. `JsonError` if it is not JSON.
+    """Return the value of a JSON text, parsed by orjson if it is installed. `JsonError` if the text is not JSON.
 
-    If orjson refuses a text, the standard library parses it: lone surrogates and invalid UTF-8 become U+FFFD, and
-    control characters in strings, NaN and Infinity are accepted.
+    If orjson refuses a text, the standard library parses the text. Lone surrogates and invalid UTF-8 then become
+    U+FFFD, and control characters in strings, NaN and Infinity are accepted.
     """
     fast = _orjson()
-    # orjson copies its input. For a long text memory matters more: its bytes are freed before they are parsed.
+    # orjson copies its input. For a long text, the standard library needs less memory, since the bytes are freed before
+    # it parses.
     if fast is not None and not (len(data) > _LONG and data.isascii()):
         try:
             return fast(data)
         except ValueError:
-            pass  # the slow way reads it, or reports the fault
+            pass  # The standard library parses the text, or says what is wrong.
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")
     del data
     try:
@@ -91,12 +92,12 @@ def loads(data: bytes) -> Any:
         raise JsonError(f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos}{cut}") from None
     except RecursionError:
         raise JsonError("not read: it is nested too deeply") from None
-    except ValueError:  # Python refuses such numbers
+    except ValueError:  # Python refuses numbers of thousands of digits.
         raise JsonError("not read: it has a number of thousands of digits") from None
 
 
 def unpacked(text: Any) -> Any:
-    """Return the list or object in a text, as JSON or as Python prints it; return any other value unchanged."""
+    """Parse a text that contains a list or object, as JSON or as Python prints it. Return any other value unchanged."""
     if not isinstance(text, str) or not _NESTED.match(text):
         return text
     try:
@@ -112,9 +113,10 @@ def unpacked(text: Any) -> Any:
 
 
 def elements(data: bytes) -> tuple[list[Any], str]:
-    """Return the elements of a JSON array up to a damaged place, and a description of the damage ("" without one).
+    """Return the elements of a JSON array up to the first damage, and a description of the damage ("" without damage).
 
-    If the text is not an array, it is the only element. `JsonError` if not even the first element can be parsed.
+    A value that is not an array is returned as the only element. A text of several values in sequence is read like an
+    array. `JsonError` if a text that is not an array is damaged in its first two values.
     """
     try:
         value = loads(data)
@@ -125,10 +127,10 @@ def elements(data: bytes) -> tuple[list[Any], str]:
         decoder, at = json.JSONDecoder(strict=False), int(text.startswith("["))
         with contextlib.suppress(ValueError, RecursionError):
             while at < len(text):
-                at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr] # it also matches an empty text
+                at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr] # The pattern matches everywhere.
                 value, at = decoder.raw_decode(text, at)
                 found.append(_without_surrogates(value))
-        if not text.startswith("["):  # several values in sequence, each over several lines
+        if not text.startswith("["):  # The text may be several values in sequence.
             if len(found) < 2:
                 raise
             said = counted(len(found), "value before it was", "values before it were")
@@ -168,7 +170,7 @@ def compression(data: bytes) -> str:
 
 @contextlib.contextmanager
 def opened(path: str, packed: str) -> Iterator[Stream]:
-    """Open a file with the packing that `compression` returned. MissingExtra if a library for it is not installed."""
+    """Open a file and unpack it. ``packed``: the result of `compression`. MissingExtra if a library is missing."""
     with open(path, "rb", BUFFER) as file:
         if not packed:
             yield file
@@ -180,10 +182,10 @@ def opened(path: str, packed: str) -> Iterator[Stream]:
 
 @contextlib.contextmanager
 def member(archive: zipfile.ZipFile, name: str) -> Iterator[Stream]:
-    """Open a file of a zip; raises what zipfile raises.
+    """Open a file of a zip. Raises `ZIP_ERRORS`.
 
-    In logs of inspect-ai, the files are packed by zstd in several frames. Python's zipfile supports zstd from 3.14 on,
-    and reads only the first frame.
+    In logs of inspect-ai, the files are packed by zstd in several frames. Python's zipfile supports zstd only since
+    3.14, and reads only the first frame.
     """
     info = archive.getinfo(name)
     if info.compress_type != _ZIP_ZSTD:
@@ -197,21 +199,21 @@ def member(archive: zipfile.ZipFile, name: str) -> Iterator[Stream]:
             header = file.read(_ZIP_HEADER)
             if len(header) < _ZIP_HEADER or not header.startswith(b"PK\x03\x04"):
                 raise zipfile.BadZipFile(f"Bad magic number for file header of {name!r}")
-            file.seek(sum(struct.unpack("<HH", header[-4:])), io.SEEK_CUR)  # name and extra field
+            file.seek(sum(struct.unpack("<HH", header[-4:])), io.SEEK_CUR)  # skips the name and the extra field
             unpacked = _zstd(_Part(file, info.compress_size))
             with unpacked, io.BufferedReader(_Checked(unpacked, info), BUFFER) as stream:
                 yield stream
 
 
 def buffered(stream: Any) -> Stream:
-    """Return a stream of gzip or zipfile with a buffer that C code reads."""
+    """Return a stream of gzip or zipfile with a buffer, which makes `readline` fast."""
     return io.BufferedReader(_Piecewise(stream), BUFFER)
 
 
 class _Piecewise(io.RawIOBase):
-    """A stream that returns all bytes before damage, and only then raises. A large read of gzip would lose the bytes.
+    """A stream that returns all bytes before damage, and only then raises. A large read of gzip would lose these bytes.
 
-    A line that is cut off by damage gets a line end, since `readline` would lose the line if it raised.
+    If damage cuts off a line, the stream adds a line end. Otherwise `readline` would raise and lose the line.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -225,7 +227,7 @@ class _Piecewise(io.RawIOBase):
         try:
             piece = self._next(len(buffer))
         except Exception as error:
-            self._damage = error  # kept, since after an error the stream may report its end
+            self._damage = error  # The error is kept, since further reads may report the end of the stream.
             if self._ends_line:
                 raise
             piece = b"\n"
@@ -261,14 +263,14 @@ def _gzip(file: Any) -> Any:
 
 
 def _zstd(file: Any) -> Any:
-    """Return the unpacked bytes of zstd frames as a stream. MissingExtra if the library is not installed."""
+    """Return the unpacked bytes of zstd frames as a stream. MissingExtra if backports.zstd is missing."""
     if ZSTD is None:
         raise missing("files packed by zstd need backports.zstd", "backports.zstd")
     return ZSTD.ZstdFile(file, options={ZSTD.DecompressionParameter.window_log_max: _WINDOW_LOG})
 
 
 class _Part:
-    """The next ``size`` bytes of a file."""
+    """A stream of the next ``size`` bytes of a file."""
 
     def __init__(self, file: IO[bytes], size: int) -> None:
         self._file, self._left = file, size
@@ -280,7 +282,7 @@ class _Part:
 
 
 class _Checked(_Piecewise):
-    """The stream of a file in a zip, with a check of the file's checksum."""
+    """A stream of an unpacked file of a zip. At the end, the file's checksum is checked."""
 
     def __init__(self, stream: Any, info: zipfile.ZipInfo) -> None:
         super().__init__(stream)
@@ -295,7 +297,10 @@ class _Checked(_Piecewise):
 
 
 def lines(stream: Stream, size: int | None = None) -> Iterator[bytes | None]:
-    """Yield the lines of the next ``size`` bytes (None: all), with their ends; None for a line above `MAX_LINE`."""
+    """Yield the lines of the next ``size`` bytes, or of all bytes if ``size`` is None, with their line ends.
+
+    For a line longer than `MAX_LINE`, None is yielded.
+    """
     while size is None or size > 0:
         line: bytes | None = stream.readline(MAX_LINE)
         if not line:
@@ -310,12 +315,12 @@ def lines(stream: Stream, size: int | None = None) -> Iterator[bytes | None]:
         if size is not None:
             size -= n
         held = [line]
-        del line  # up to hundreds of megabytes: only the caller decides how long to keep it
+        del line  # The line may have hundreds of megabytes, so only the caller may keep it.
         yield held.pop()
 
 
 def whole(stream: Stream) -> tuple[bytes, str]:
-    """Return the readable bytes of a stream, and the reason if it ended early, else ""."""
+    """Return the readable bytes of a stream, and the reason why the stream ended early ("" if it did not)."""
     pieces: list[bytes] = []
     n = 0
     try:
@@ -325,14 +330,14 @@ def whole(stream: Stream) -> tuple[bytes, str]:
             if n > MAX_DOCUMENT:
                 return b"".join(pieces), f"it is longer than {MAX_DOCUMENT >> 30} GiB: save it as JSONL"
     except STREAM_ERRORS as error:
-        if pieces[-1:] == [b"\n"]:  # the line end that `_Piecewise` adds
+        if pieces[-1:] == [b"\n"]:  # `_Piecewise` has added this line end.
             pieces.pop()
         return b"".join(pieces), stream_reason(error)
     return b"".join(pieces), ""
 
 
 def stream_reason(error: BaseException) -> str:
-    """Return what is wrong with a stream, in a few words."""
+    """Return an error message for an exception of `STREAM_ERRORS`."""
     if isinstance(error, EOFError):
         return "the compressed stream is cut off here; what came before it was read"
     if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):

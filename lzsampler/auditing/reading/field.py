@@ -1,4 +1,4 @@
-"""The format of `--field`: the texts at a given path, in any JSON, JSONL, CSV, Parquet or database."""
+"""The format of `--field`: reads the texts at a given path, in any JSON, JSONL, CSV, Parquet or database."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,13 +21,13 @@ def _anything(row: Any) -> bool:
 
 
 def _messages(field: str, path: Path) -> Callable[[Any, Source], Iterator[Message]]:
-    elements = path[1:] if path[0] is None else path  # in [*].text, the elements are the rows
+    elements = path[1:] if path[0] is None else path  # In the path [*].text, [*] stands for the rows.
 
     def messages(row: Any, source: Source) -> Iterator[Message]:
         found = _found(row, elements) or _found(row, path)
         if not found:
             if any(values(row, anything(steps)) for steps in (elements, path)):
-                return  # a condition of the path excludes the row
+                return  # A condition of the path excludes the row.
             raise NoTextError(f"there is nothing at {field}")
         told, id = (groups(row, source.by), name(row)) if isinstance(row, dict) else ({}, None)
         for i, (value, beside) in enumerate(found):
@@ -45,7 +45,10 @@ def _messages(field: str, path: Path) -> Callable[[Any, Source], Iterator[Messag
 
 
 def _found(row: Any, path: Path) -> list[tuple[Any, str | None]]:
-    """Return the values at a path, each with the reasoning beside it, or None."""
+    """Return (value, reasoning or None) for each value at a path.
+
+    The reasoning is under another key of the object that contains the value.
+    """
     key = path[-1] if path else None
     if not isinstance(key, str) or key in REASONING:
         return [(value, None) for value in values(row, path)]

@@ -1,8 +1,8 @@
-"""The interface between a format and the code that reads files: rows in, messages out.
+"""The interface of a format, which yields the model's messages in a row.
 
 A row is one JSON value: a line of JSONL, an element of a JSON array, any other JSON file as a whole, or a row of a
-Parquet file. A format tells whether a row belongs to it, and yields the model's messages in the row. It may assume that
-a row is well formed: an exception makes the row a `BadRecord`.
+Parquet file. A format tells whether a row belongs to the format, and yields the model's messages in the row. A format
+may assume that a row is well formed, since an exception makes the row a `BadRecord`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,20 +12,21 @@ from typing import Any, NamedTuple
 _NO_GROUPS: Mapping[str, str] = {}
 
 
-ONE_CHAT = "chat"  # the conversation of all messages in a file with only one conversation
+ONE_CHAT = "chat"  # `Message.conversation` in a file that has only one conversation
 
 
 class Message(NamedTuple):
-    """One message that a model wrote, as a format yields it. None stands for a missing text.
+    """One message that a model wrote, as a format yields it.
 
-    If ``reasoning`` is None, it may still be inside ``answer``, between `<think>` and `</think>`. ``id`` is None if the
-    row has no id. If the row is a whole file, ``number`` replaces the number of the row. ``conversation``: a name that
-    dependent messages of a file share. If it is None, the id is the name, or without an id the number. ``counterpart``:
-    a name of the prompt and seed of a text of an evaluation, the same under all settings; None for other messages.
+    ``answer`` and ``reasoning``: the texts, or None. If ``reasoning`` is None, ``answer`` may still contain reasoning
+    between `<think>` and `</think>`. ``id``: the id of the row, or None. ``number``: if the row is a whole file, the
+    number that replaces the row's number. ``conversation``: a name that dependent messages of a file share. If it is
+    None, messages with the same id are dependent. ``counterpart``: the prompt and seed of a text of `lzs eval`, which
+    are the same under all settings; None for other messages.
 
-    ``is_turn``: whether the message is a turn of a conversation, and not one of several answers. ``calls``: the object
-    that contains the message's tool calls; None without calls. A message that only calls tools has neither answer nor
-    reasoning.
+    ``is_turn``: whether the message is a turn of a conversation, and not one of several answers to a prompt. ``calls``:
+    the object that contains the message's tool calls; None without calls. A message that only calls tools has neither
+    answer nor reasoning.
     """
 
     answer: str | None
@@ -41,12 +42,12 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """The file that rows come from. ``head``: what the file's first row says about all rows (`Format.head`).
+    """The file that rows come from. ``head``: the groups that the file's first row gives to all rows (`Format.head`).
 
-    ``by``: further keys of a row to return as groups. ``packed``: whether the file is compressed or inside a zip. The
-    rows of such a file are not lines of the file. ``state``: data of the format, kept until the end of the file, or of
-    the stream in a file. If the format has ``finish``, ``state["number"]`` is the number of the current row. ``turns``:
-    whether tool calls are needed. ``mixed``: whether rows of other formats are read, too.
+    ``by``: further keys of a row to return as groups. ``packed``: whether the file is compressed or inside a zip. Its
+    rows are then not lines of the file on the disk. ``state``: data that the format keeps until the end of the file, or
+    of a stream in the file. If the format has ``finish``, ``state["number"]`` is the number of the current row.
+    ``turns``: whether tool calls are needed. ``mixed``: whether rows of other formats are read, too.
     """
 
     file: str
@@ -64,21 +65,21 @@ def _no_head(file: str, row: Any) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Format:
-    """One format. ``name``: for `--format`. ``help``: one line.
+    """One format. ``name``: the name for `--format`. ``help``: a description in one line.
 
-    ``matches``: whether a row is in this format, by its keys. ``messages``: yields the model's messages in a row.
-    ``head``: returns what every shard must know, from the file's name and first row; it raises `NoTextError` if the
-    file contains no generated text. ``columns``: the columns to read of a Parquet file, with dots for fields of
-    structs.
+    ``matches``: tells from the keys of a row whether the row is in this format. ``messages``: yields the model's
+    messages in a row. ``head``: returns, from the file's name and first row, groups that hold for all rows. It raises
+    `NoTextError` if the file contains no generated text. ``columns``: the columns of a Parquet file that are read. A
+    dot leads to a field of a struct.
 
-    ``cut``: whether rows are independent of earlier rows, so that a file of lines may be cut into shards. ``session``:
-    whether messages with the same id anywhere in a file belong to one conversation. ``finish``: for a format that joins
-    rows, yields what is left at the end of the file. Messages of such a format have the numbers of the rows in which
-    they begin.
+    ``cut``: whether rows are independent of earlier rows. A file of such lines may be cut into shards. ``session``:
+    whether messages with the same id anywhere in a file belong to one conversation. ``finish``: if the format joins
+    several rows to one message, yields the messages that are unfinished at the end of the file. In such a format, the
+    number of a message is the number of the row in which the message begins.
 
-    ``is_certain``: whether a row that matches would also match inside another object, which may contain anything; None
-    means always. ``whole``: whether the format never matches inside another object, and matches an object only if it is
-    the whole file.
+    ``is_certain``: tells whether a row that matches is surely in this format, even inside an object of unknown form. If
+    it is None, every row that matches is in this format. ``whole``: if true, values inside rows are never in this
+    format, and an object is in this format only if the object is the whole file.
     """
 
     name: str
@@ -95,4 +96,4 @@ class Format:
 
 
 class NoTextError(ValueError):
-    """A row or file has no text of a model; the message says what it contains instead."""
+    """A row or file has no text of a model. The message says what it contains instead."""

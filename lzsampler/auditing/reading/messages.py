@@ -1,4 +1,4 @@
-"""Code that the formats share: texts of a content, messages of a conversation, groups and names of a row."""
+"""Code that the formats share. It finds the texts in a message, the messages in a conversation, and a row's groups."""
 
 import json
 import re
@@ -9,16 +9,16 @@ from typing import Any
 from .format import Message, NoTextError
 from .path import Path, parse, values
 
-# The model's names in `role`, `from`, `sender` and similar keys.
+# Names of the model in `role`, `from`, `sender` and similar keys, in lower case.
 MODEL = {"assistant", "gpt", "model", "chatgpt", "bot", "ai", "gemini", "llm", "aimessage", "aimessagechunk"}
 _OTHERS = {"user", "human", "system", "tool", "function", "developer", "humanmessage", "systemmessage", "toolmessage"}
-# Keys of the role, after `role` and `from`.
+# Keys that contain the role if a message has neither `role` nor `from`.
 _ROLES = ("sender", "speaker", "author", "author_role", "type")
 # Keys under which another object may contain a message.
 _INSIDE = ("message", "data", "kwargs", "info")
-# Keys of the text, after `content`.
+# Keys that contain the text if a message has no `content`.
 CONTENT = ("value", "parts", "text", "body", "utterance")
-# Keys of reasoning beside the content, the most reliable first.
+# Keys of a message that contain reasoning, the most reliable first.
 REASONING = (
     "reasoning_content",
     "reasoning",
@@ -29,12 +29,14 @@ REASONING = (
     "thoughts",  # Gemini CLI
 )
 _CALLS = ("tool_calls", "toolCalls", "function_call")
-# The types of parts and items that are calls, and the keys of their arguments.
+# Types of parts and items that are tool calls.
 _CALL_TYPES = {
     *("tool_use", "tool_call", "tool-call", "toolCall", "function_call", "tool", "server_tool_use", "mcp_tool_call"),
     *("local_shell_call", "custom_tool_call", "web_search_call", "tool_search_call", "command_execution"),
 }
+# Keys that contain the arguments of a tool call.
 _ARGUMENTS = ("arguments", "args", "input", "parameters", "action", "command", "query")
+# Keys that contain the id of a row. The first of these keys that a row has is used.
 NAME_KEYS = (
     "custom_id",
     "id",
@@ -49,7 +51,7 @@ NAME_KEYS = (
     "key",
     "sessionId",
 )
-# Keys of a conversation in a row, the most common first.
+# Keys of a row that contain a conversation, the most common first.
 CONVERSATIONS = (
     "messages",
     "conversations",
@@ -65,7 +67,7 @@ CONVERSATIONS = (
     "contents",
 )
 _ID = (str, int)
-# The types of parts that are reasoning.
+# Types of parts that are reasoning.
 _THOUGHTS = {
     "reasoning",
     "thinking",
@@ -77,15 +79,16 @@ _THOUGHTS = {
     "reasoning.summary",
 }
 _TEXT_TYPES = {"text", "output_text", "input_text", "multimodal_text"}
-# Keys of parts without a type and without text, in lower case: Gemini's, then Bedrock's.
+# Keys of parts that have neither a type nor text, in lower case without underscores: Gemini's, then Bedrock's.
 _UNTYPED = {
     *("inlinedata", "filedata", "functioncall", "functionresponse", "executablecode", "codeexecutionresult"),
     *("toolcall", "toolresponse", "thoughtsignature"),
     *("image", "document", "video", "audio", "tooluse", "toolresult", "guardcontent", "cachepoint", "searchresult"),
 }
 PART_TYPES = {*_TEXT_TYPES, *_THOUGHTS, *_CALL_TYPES, "refusal"}
-_SETTINGS_OF_REASONING = ("auto", "concise", "detailed")  # kinds of summary that a request may ask for
-_NO_TEXT = {  # of a content that is one object; in a list of parts, only the text types have text
+_SETTINGS_OF_REASONING = ("auto", "concise", "detailed")  # values of the setting `reasoning.summary` in a request
+# Types without text, if the content is a single object. In a list of parts, all types but `_TEXT_TYPES` have no text.
+_NO_TEXT = {
     *("image", "image_url", "input_image", "audio", "input_audio", "video", "video_url", "file", "input_file"),
     *("document", "redacted_thinking", "tool_result", "model_editable_context", "reasoning_recap"),
 }
@@ -121,8 +124,8 @@ SETTINGS_KEYS = (
     "meta_info",
 )
 _GROUP_OF = {key: group for group, keys in _GROUPS.items() for key in keys} | dict.fromkeys(SETTINGS_KEYS, "")
-GROUP_KEYS = tuple(_GROUP_OF)  # with NAME_KEYS, all keys that are read beside the messages
-# A program's name of a finish reason, and the name in OpenAI's interface.
+GROUP_KEYS = tuple(_GROUP_OF)  # all keys of a row that `groups` reads
+# Finish reasons of various programs, and the name of each in OpenAI's interface.
 _FINISHED = {
     "limit": "length",  # llama-server
     "max_tokens": "length",
@@ -144,15 +147,18 @@ _FINISHED = {
 
 
 def text_of(value: Any) -> str | None:
-    """Return a text, which may be a list of texts or parts; None if there is no text. TypeError for other types."""
+    """Return the text of a content: a string, or a list of strings or parts. None if there is no text.
+
+    TypeError for other types.
+    """
     return content(value)[1]
 
 
 def content(value: Any) -> tuple[str | None, str | None]:
-    """Return (reasoning, answer) of a message's content: a text, or parts of the kinds that the various APIs have.
+    """Return (reasoning, answer) of a message's content: a text, or the parts that the various APIs use.
 
-    Images, tool calls and other parts without text are left out; in a list that has texts, unknown parts are left out,
-    too. TypeError for any other type, and if all parts are unknown, since their text may be anywhere.
+    Images, tool calls and other parts without text are left out. Unknown parts are left out if any part has text.
+    TypeError for other types, and for a content of only unknown parts, whose text may be anywhere.
     """
     if value is None or isinstance(value, str):
         return None, value
@@ -172,7 +178,7 @@ def content(value: Any) -> tuple[str | None, str | None]:
             raise TypeError(f"a part of the content is {kind_of(part)}")
         kind = part.get("type") or part.get("content_type")
         text = part.get("text")
-        untyped = kind is None and text is None and isinstance(part.get("thinking"), str)  # a piece of Cohere's streams
+        untyped = kind is None and text is None and isinstance(part.get("thinking"), str)  # a part of Cohere's streams
         if kind in _THOUGHTS or part.get("thought") is True or untyped:
             told = next((part[key] for key in _THOUGHT_TEXTS if part.get(key)), None)
             told = text_of(part.get("summary")) if told is None else text_of(told)
@@ -207,14 +213,14 @@ def _is_without_text(part: Mapping[str, Any], kind: Any) -> bool:
     """Return whether a part is empty, or whether its keys or its type ``kind`` show that it has no text."""
     if _is_call(part) or (isinstance(kind, str) and kind not in _TEXT_TYPES):
         return True
-    if "text" in part:  # the text is empty
+    if "text" in part:  # The text is not a string, since `content` has handled strings.
         return True
     there = [str(key).replace("_", "").lower() for key in part if part[key] and key not in ("type", "content_type")]
     return not there or any(key in _UNTYPED for key in there)
 
 
 def items(output: Any) -> tuple[list[str], list[str]]:
-    """Return (reasonings, answers) of the items in the output of a Response, without tool calls."""
+    """Return (reasonings, answers) of the ``output`` items of an answer of OpenAI's Responses API."""
     reasoning: list[str] = []
     answer: list[str] = []
     for item in output:
@@ -228,9 +234,10 @@ def items(output: Any) -> tuple[list[str], list[str]]:
 
 
 def cut_out(text: str, begin: re.Pattern[str], ends: Mapping[str, re.Pattern[str]]) -> tuple[str, dict[str, list[str]]]:
-    """Return a text without its blocks, and the blocks by kind: from a match of ``begin`` to a match of ``ends[kind]``.
+    """Return a text without its blocks, and the contents of the blocks by kind.
 
-    The kind is the first group of the match. A block without an end extends to the end of the text.
+    A block begins with a match of ``begin``, whose first group is the block's kind. It ends with a match of
+    ``ends[kind]``, or else at the end of the text.
     """
     left: list[str] = []
     blocks: dict[str, list[str]] = {kind: [] for kind in ends}
@@ -245,7 +252,7 @@ def cut_out(text: str, begin: re.Pattern[str], ends: Mapping[str, re.Pattern[str
 
 
 def role_of(message: Mapping[str, Any]) -> str | None:
-    """Return the role of a message's author, in the words of its program; None if the message does not have it."""
+    """Return the role of a message's author, such as "assistant" or "gpt". None if the message names no role."""
     role: Any = message.get("role") or message.get("from")
     if isinstance(role, str):
         return role
@@ -263,12 +270,12 @@ def role_of(message: Mapping[str, Any]) -> str | None:
 
 
 def is_known_role(role: str | None) -> bool:
-    """Return whether a role is a known one, of the model or of another side."""
+    """Return whether a role is a known name of the model, the user, the system or a tool."""
     return role is not None and (role.lower() in MODEL or role.lower() in _OTHERS)
 
 
 def unfolded(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the message inside another object: under `message`, `data` or `kwargs`, or beside its `info`."""
+    """Return the message inside an object (`_INSIDE`). Return the object itself if it is the message."""
     if "role" in message or "from" in message:
         return message
     for key in _INSIDE:
@@ -288,7 +295,7 @@ def unfolded(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def is_message(value: Any) -> bool:
-    """Return whether a value has the form of a message: an author and a content."""
+    """Return whether a value is an object with the role of an author and a content."""
     if not isinstance(value, Mapping):
         return False
     message = unfolded(value)
@@ -296,49 +303,49 @@ def is_message(value: Any) -> bool:
 
 
 def is_conversation(value: Any) -> bool:
-    """Return whether a value is a list of messages, judged by its first two."""
+    """Return whether a value is a list whose first two elements are messages."""
     return isinstance(value, list) and bool(value) and all(is_message(message) for message in value[:2])
 
 
 def conversation_key(row: Mapping[str, Any]) -> str | None:
-    """Return the key of the conversation in a row; None without one."""
+    """Return the key of a row that contains a conversation; None if there is no such key."""
     return next((key for key in CONVERSATIONS if is_conversation(row.get(key))), None)
 
 
 def is_model(message: Any) -> bool:
-    """Return whether the model wrote a message of a conversation, {"role", "content"} or {"from", "value"}.
-
-    TypeError if it is not an object.
-    """
-    if type(message) is not dict and not isinstance(message, Mapping):  # the first test is fast
+    """Return whether the model wrote a message of a conversation. TypeError if the message is not an object."""
+    if type(message) is not dict and not isinstance(message, Mapping):  # The first test is fast.
         raise TypeError(f"a message is {kind_of(message)}, not an object")
     role = message.get("role") or message.get("from") or role_of(message)
     return role == "assistant" or (role != "user" and str(role).lower() in MODEL)
 
 
 def turn(message: Any, groups: Mapping[str, str], id: str | None = None) -> Message | None:
-    """Return the model's text in a message, or only its tool calls; None if somebody else wrote the message."""
+    """Return a message of a conversation as a turn of the model; None if somebody else wrote the message."""
     return written(message, groups, id, is_turn=True) if is_model(message) else None
 
 
 def reasoning_beside(message: Any) -> str | None:
-    """Return the reasoning that a message or part has beside its content; None without any."""
+    """Return the reasoning under a key of ``message`` other than its content; None without reasoning."""
     for key in REASONING:
         if value := message.get(key):
-            if isinstance(value, Mapping):  # it may also contain settings
+            if isinstance(value, Mapping):  # The object may contain a text, or settings of a request.
                 value = next((value[inside] for inside in (*_THOUGHT_TEXTS, "summary") if value.get(inside)), None)
                 if value in _SETTINGS_OF_REASONING:
                     continue
             try:
                 told, plain = content(value)
-            except TypeError:  # encrypted, or of unknown form: the answer counts without it
+            except TypeError:  # Reasoning that is encrypted or of unknown form is left out.
                 continue
             return told or plain
     return None
 
 
 def written(message: Any, groups: Mapping[str, str], id: str | None = None, *, is_turn: bool = False) -> Message | None:
-    """Return the text of a message with any role; None if it only calls tools and is not a turn of a conversation."""
+    """Return a message with any role as a `Message`.
+
+    A message that only calls tools becomes a `Message` without text if ``is_turn`` is true, and None otherwise.
+    """
     value = message.get("content")
     if not value:
         value = next((message[key] for key in CONTENT if message.get(key) and not _is_part(message, key)), value)
@@ -346,14 +353,14 @@ def written(message: Any, groups: Mapping[str, str], id: str | None = None, *, i
     reasoning = reasoning_beside(message) or inside
     has_calls = bool(message.get("tool_calls") or message.get("toolCalls") or message.get("function_call"))
     if not answer and not reasoning and (has_calls or (answer is None and isinstance(value, list | dict) and value)):
-        return Message(None, None, id, groups, is_turn=True, calls=message) if is_turn else None  # calls, an image
+        return Message(None, None, id, groups, is_turn=True, calls=message) if is_turn else None
     told = "" if answer is None and reasoning is None else answer
     calls = message if has_calls or isinstance(value, list) else None
     return Message(told, reasoning, id, groups, is_turn=is_turn, calls=calls)
 
 
 def calls_of(message: Any) -> str:
-    """Return the tool calls of a message as lines of the form name(arguments), without their ids."""
+    """Return the tool calls of a message, without their ids, as lines of the form name(arguments)."""
     if not isinstance(message, Mapping):
         return ""
     calls: list[Any] = []
@@ -373,7 +380,6 @@ def _is_call(part: Any) -> bool:
 
 
 def _call(call: Any) -> str:
-    """Return a tool call as name(arguments)."""
     for key in ("function", "functionCall", "state"):
         if isinstance(call, Mapping) and isinstance(inside := call.get(key), Mapping):
             call = {**call, **inside}
@@ -385,14 +391,15 @@ def _call(call: Any) -> str:
 
 
 def _is_part(message: Mapping[str, Any], key: str) -> bool:
-    """Return whether the value at a key is something other than content, for example the body of a request."""
+    """Return whether the value under a key of `CONTENT` is not content, for example the body of a request."""
     return key == "body" and not isinstance(message[key], str)
 
 
 def turns(conversation: Any, groups: Mapping[str, str], id: str | None) -> Iterator[Message]:
-    """Yield the model's messages in a conversation. TypeError if it is not a list, NoTextError if there are none.
+    """Yield the model's messages in a conversation.
 
-    A message may have a model of its own, and answers to it as its children.
+    A message may have its own ``model``, and its ``children`` are messages that answer it. TypeError if the
+    conversation is not a list, NoTextError if no message is the model's.
     """
     if not isinstance(conversation, list):
         raise TypeError(f"the conversation is {kind_of(conversation)}")
@@ -411,11 +418,11 @@ def turns(conversation: Any, groups: Mapping[str, str], id: str | None) -> Itera
 
 
 def _flat(conversation: list[Any]) -> Iterator[Any]:
-    """Yield the messages of a conversation, unfolded if they are inside objects; children follow their parent."""
+    """Yield the messages of a conversation, each unfolded (`unfolded`) and followed by its children."""
     waiting = conversation[::-1]
     while waiting:
         message = waiting.pop()
-        if type(message) is not dict and not isinstance(message, Mapping):  # the first test is fast
+        if type(message) is not dict and not isinstance(message, Mapping):  # The first test is fast.
             yield message
             continue
         yield unfolded(message)
@@ -434,10 +441,10 @@ def name(row: Mapping[str, Any]) -> str | None:
 
 
 def groups(row: Mapping[str, Any], by: tuple[str, ...] = ()) -> dict[str, str]:
-    """Return the groups of a row, from its own keys or else from its settings.
+    """Return the groups of a row, such as model and temperature, from its own keys or else from its settings.
 
-    A key that equals the name of the group takes precedence over other spellings. ``by``: further keys to return, or
-    paths to nested keys, such as "eval.kind".
+    If a row has several keys for a group, the key with the group's name takes precedence. ``by``: further keys to
+    return, or paths to nested keys, such as "eval.kind".
     """
     found: dict[str, str] = {}
     deeper: list[dict[str, Any]] = []
@@ -469,7 +476,7 @@ def groups(row: Mapping[str, Any], by: tuple[str, ...] = ()) -> dict[str, str]:
 
 @lru_cache(maxsize=64)
 def _nested(key: str) -> Path | None:
-    """Return the path to a nested key; None for a plain key, and for text that is not a path."""
+    """Return the path to a nested key; None for a plain key and for a text that is not a path."""
     try:
         path = parse(key)
     except ValueError:
@@ -478,13 +485,13 @@ def _nested(key: str) -> Path | None:
 
 
 def finished(reason: str) -> str:
-    """Return the name that a finish reason has in OpenAI's interface. Return any other reason unchanged."""
+    """Return the name of a finish reason in OpenAI's interface. An unknown reason is returned unchanged."""
     return _FINISHED.get(reason, reason)
 
 
 def scalar(value: Any) -> str | None:
-    """Return a value as the name of a group; None if it is not a scalar."""
-    if type(value) is str:  # first for speed: every key of every row comes here
+    """Return a scalar as a string, for `--by`; None for "" and for values that are not scalars."""
+    if type(value) is str:  # This is the most frequent case, so it is tested first.
         return value or None
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -496,6 +503,6 @@ def scalar(value: Any) -> str | None:
 
 
 def kind_of(value: Any) -> str:
-    """Return the kind of a JSON value with its article, for errors."""
+    """Return the type of a JSON value with its article, for error messages."""
     names = {dict: "an object", list: "a list", str: "a text", int: "a number", float: "a number", bool: "a boolean"}
     return "null" if value is None else names.get(type(value), type(value).__name__)

@@ -1,4 +1,4 @@
-"""Rows inside other objects: `{"results": [rows]}`, `{"key": ..., "response": row}`, or any other wrapping."""
+"""Finds rows inside other objects: `{"results": [rows]}`, `{"key": ..., "response": row}`, or any other object."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -8,8 +8,8 @@ from typing import Any
 from .format import Format, Message, NoTextError, Source
 from .messages import groups, name
 
-_DEPTH, _LOOKED_AT = 5, 300  # most levels of keys, most values that are examined
-# Keys of a model's input or of the description of a run; a model wrote nothing under them.
+_DEPTH, _LOOKED_AT = 5, 300  # maximum depth of the examined values, and maximum number of them
+# Keys of a model's input or of the description of a run. A model wrote nothing under these keys.
 _GIVEN = {
     "request", "requests", "input", "inputs", "prompt", "prompts", "question", "questions", "system", "tools",
     "tool_calls", "usage", "config", "configs", "settings", "args", "arguments", "metadata", "modelinput",
@@ -17,14 +17,14 @@ _GIVEN = {
     "target", "label", "labels", "schema", "parameters", "body", "docs", "doc", "dataset", "metrics", "scores",
     "logprobs", "gradingresult", "adapter_spec", "environment",
 }  # fmt: skip
-# Lists under these keys are taken as rows, even with little other evidence.
+# A list under one of these keys is taken as rows, even if `Format.is_certain` denies it.
 _ROWS = {
     "results", "data", "rows", "items", "records", "samples", "examples", "entries", "instances", "responses",
     "outputs", "generations", "completions", "predictions", "answers", "train", "test", "validation", "logs",
     "runs", "spans", "events", "observations", "traces",
 }  # fmt: skip
 
-Path = tuple[str | None, ...]  # keys; None for all elements of a list, or all values of an object of rows
+Path = tuple[str | None, ...]  # steps: a key, or None for all elements of a list or all values of an object
 
 
 def shown(path: Path) -> str:
@@ -35,7 +35,7 @@ def shown(path: Path) -> str:
 def places(row: Any) -> Iterator[tuple[Path, Any, bool]]:
     """Yield (path, value, whether the value is in a list of rows) for the values inside a row, the outermost first.
 
-    The first elements of a list stand for all.
+    Only the first three elements of a list are examined.
     """
     waiting: deque[tuple[Path, Any, bool]] = deque([((), row, False)])
     looked_at = 0
@@ -61,9 +61,9 @@ def places(row: Any) -> Iterator[tuple[Path, Any, bool]]:
 
 
 def _is_table(value: dict[str, Any]) -> bool:
-    """Return whether the values of an object are rows of one form, so that the keys are the names of the rows."""
+    """Return whether the values of an object are rows with the same keys, or lists of such rows."""
     rows = list(value.values())
-    if len(rows) > 1 and all(isinstance(row, list) and row for row in rows[:5]):  # lists of rows, by model or task
+    if len(rows) > 1 and all(isinstance(row, list) and row for row in rows[:5]):
         rows = [row[0] for row in rows[:5]]
     if len(rows) < 2 or not all(isinstance(row, dict) and row for row in rows[:5]):
         return False
@@ -71,7 +71,7 @@ def _is_table(value: dict[str, Any]) -> bool:
 
 
 def inside(row: Any, path: Path) -> list[tuple[Any, Mapping[str, Any]]]:
-    """Return the values at a path, each with the nearest object around it."""
+    """Return the values at a path, each with the innermost object that contains it."""
     found: list[tuple[Any, Mapping[str, Any]]] = [(row, {})]
     for step in path:
         deeper: list[tuple[Any, Mapping[str, Any]]] = []
@@ -88,7 +88,7 @@ def inside(row: Any, path: Path) -> list[tuple[Any, Mapping[str, Any]]]:
 
 
 def within(format: Format, path: Path) -> Format:
-    """Return a format whose rows are at a path inside a file's rows."""
+    """Return a format that reads the rows at a path inside each row of a file."""
 
     def matches(row: Any) -> bool:
         return any(format.matches(value) for value, _ in inside(row, path))
@@ -130,7 +130,7 @@ def within(format: Format, path: Path) -> Format:
 
 
 def _failure(row: Any) -> str | None:
-    """Return the error message of a row that failed; None if it has no message."""
+    """Return the error message in a row of a failed request; None if the row has no error message."""
     waiting = deque([(row, 0)])
     while waiting:
         value, depth = waiting.popleft()

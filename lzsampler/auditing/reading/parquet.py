@@ -1,4 +1,4 @@
-"""Parquet files: their row groups, and their rows as plain objects."""
+"""Reads the rows of Parquet and Arrow files as plain objects."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from typing import Any
 from ...errors import missing
 from .sniff import ROWS
 
-_BATCH = 4 << 20  # unpacked bytes that become rows in one step
+_BATCH = 4 << 20  # number of unpacked bytes that become rows in one step
 _MAX_ROWS = 4096
 
 
@@ -26,7 +26,10 @@ def _opened(path: str) -> Iterator[Any]:
 
 
 def opening(path: str) -> tuple[list[tuple[int, int]], list[Any]]:
-    """Return (rows, unpacked bytes) of every row group, and the first rows. OSError for a damaged or empty file."""
+    """Return (number of rows, unpacked bytes) of every row group, and the first rows of the file.
+
+    OSError for a damaged or empty file.
+    """
     with _opened(path) as file:
         about = file.metadata
         groups = [about.row_group(i) for i in range(about.num_row_groups)]
@@ -41,16 +44,15 @@ def opening(path: str) -> tuple[list[tuple[int, int]], list[Any]]:
 def _value(column: Any, i: int) -> Any:
     try:
         return column[i].as_py()
-    except (ValueError, OverflowError):  # text that is not UTF-8, or a time out of Python's range
+    except (ValueError, OverflowError):  # The text is not UTF-8, or the time is out of Python's range.
         return None
 
 
 def rows(path: str, start: int, end: int, wanted: tuple[str, ...] = (), about: tuple[str, ...] = ()) -> Iterator[Any]:
     """Yield the rows of row groups start..end-1 as objects, or an exception for a bad row.
 
-    If the file has one of the ``wanted`` columns, only these and the ``about`` columns, which describe a row, are read;
-    else all columns are. OSError for a damaged file. It needs memory for a page of every column and some megabytes of
-    rows.
+    If the file has one of the ``wanted`` columns, only the ``wanted`` and the ``about`` columns are read. Otherwise all
+    columns are read. Memory: a page of every column and some megabytes of rows. OSError for a damaged file.
     """
     with _opened(path) as file:
         names = set(file.schema_arrow.names)
@@ -76,7 +78,10 @@ def _objects(batch: Any) -> Iterator[Any]:
 
 
 def arrow_rows(path: str) -> Iterator[Any]:
-    """Yield the rows of an Arrow file, as written by `save_to_disk` of the library datasets. OSError if damaged."""
+    """Yield the rows of an Arrow file, such as `save_to_disk` of Hugging Face datasets writes.
+
+    OSError for a damaged file.
+    """
     try:
         import pyarrow
         import pyarrow.ipc

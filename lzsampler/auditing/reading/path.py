@@ -1,4 +1,4 @@
-"""Paths into JSON for `--field`: `output.text`, `choices[*].message.content`, `messages[role=assistant].content`."""
+"""Paths of `--field`: `output.text`, `choices[*].message.content`, `messages[role=assistant].content`."""
 
 import re
 from typing import Any, NamedTuple
@@ -8,13 +8,13 @@ from .decode import unpacked
 
 
 class Where(NamedTuple):
-    """A step to the objects whose key has a given value: elements of a list, or an object itself."""
+    """A condition: the step selects the objects (alone or in a list) that have ``value`` under ``key``."""
 
     key: str
-    value: str | None  # None: any value
+    value: str | None  # None means any value
 
 
-Path = tuple[str | int | Where | None, ...]  # keys, indexes, None for all elements, conditions
+Path = tuple[str | int | Where | None, ...]  # steps: a key, an index, a condition, or None for all elements
 
 _STEP = re.compile(
     r"""\.?(?P<key>[^.\[\]"']+)|\[(?P<index>-?\d+)\]|\[(?P<all>\*)\]|\[(?P<quote>["'])(?P<odd>.+?)(?P=quote)\]"""
@@ -23,7 +23,7 @@ _STEP = re.compile(
 
 
 def parse(text: str) -> Path:
-    """Return the steps of a path. ValueError, with the character's number, if the text is not a path."""
+    """Return the steps of a path. If the text is not a path, ValueError names the position of the fault."""
     steps: list[str | int | Where | None] = []
     at = 0
     while at < len(text):
@@ -45,7 +45,7 @@ def parse(text: str) -> Path:
 
 
 def values(row: Any, path: Path) -> list[Any]:
-    """Return all values at a path in a row, in order; an empty list if a step fails. Steps enter texts of JSON, too."""
+    """Return all values at a path in a row, in order; [] if there are none. JSON inside texts is parsed on the way."""
     found = [row]
     for step in path:
         found = list(map(unpacked, found))
@@ -62,7 +62,7 @@ def values(row: Any, path: Path) -> list[Any]:
 
 
 def anything(path: Path) -> Path:
-    """Return a path without its conditions."""
+    """Return a path whose conditions accept any value."""
     return tuple(Where(step.key, None) if isinstance(step, Where) else step for step in path)
 
 

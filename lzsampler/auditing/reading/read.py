@@ -28,8 +28,8 @@ def read(shard: Shard) -> Iterator[Read]:
     """Yield the records of a shard, and a `BadRecord` for every unreadable part, in the order of the file.
 
     If a line, row or element has several messages of the model, they become records with the same number and different
-    ids. A `FileRead`, which names the format, comes before the first record of a file. A damaged file ends with a
-    `BadRecord`, and so does a file that needs a library that is not installed.
+    ids. A `FileRead`, which names the format, comes before the first record of a file. If a file is damaged, or needs a
+    library that is not installed, a `BadRecord` is the last item.
     """
     n = 0
     try:
@@ -42,7 +42,7 @@ def read(shard: Shard) -> Iterator[Read]:
         yield BadRecord(shard.file, 0, str(error))
     else:
         if not n and shard.container != "zip" and shard.is_whole:
-            yield BadRecord(shard.file, 0, f"it was read as {shard.described}, and holds no text of a model")
+            yield BadRecord(shard.file, 0, f"it was read as {shard.described}, and contains no text of a model")
 
 
 def _read(shard: Shard) -> Iterator[Read]:
@@ -110,12 +110,12 @@ def _lines(shard: Shard, stream: Any) -> Iterator[Read]:
             if not line:
                 continue
             held = [line]
-            del line  # frees the line, so that its texts are not in memory twice
+            del line  # Otherwise the texts of the line would be in memory twice.
             try:
                 row = loads(held.pop())
             except JsonError as error:
                 if _is_damaged(stream):
-                    number -= 1  # the damage is in this line
+                    number -= 1  # The error is reported below, for this line.
                 else:
                     yield BadRecord(shard.file, number + 1, str(error))
                 continue
@@ -141,7 +141,7 @@ def _changed(shard: Shard, stream: Any) -> str:
 
 
 def _rows(shard: Shard, rows: Iterator[tuple[int, Any]]) -> Iterator[Read]:
-    """Yield the records of rows that already are objects. ``rows``: (line, row); the line is 0 if there is none."""
+    """Yield the records of rows that already are objects. ``rows``: (number of the line or 0, row or exception)."""
     format, source, number = shard.row_format, _source(shard), -1
     try:
         for number, (line, row) in enumerate(rows):
@@ -158,7 +158,7 @@ def _rows(shard: Shard, rows: Iterator[tuple[int, Any]]) -> Iterator[Read]:
 
 
 def _finished(format: Format, source: Source) -> Iterator[Read]:
-    """Yield the records that a format that joins rows has kept to the end."""
+    """Yield the records of `Format.finish`, at the end of a file."""
     if format.finish is None:
         return
     try:
@@ -168,7 +168,6 @@ def _finished(format: Format, source: Source) -> Iterator[Read]:
 
 
 def _is_at_end(stream: Any) -> bool:
-    """Return whether the file ends here; if so after the first line, that line is the whole file."""
     try:
         return not stream.peek(1)
     except decode.STREAM_ERRORS:
@@ -176,7 +175,7 @@ def _is_at_end(stream: Any) -> bool:
 
 
 def _is_damaged(stream: Any) -> bool:
-    """Return whether the rest of a file is unreadable, after a line that may be cut off."""
+    """Return whether the rest of a file is unreadable. The last line that was read may then be cut off."""
     try:
         stream.peek(1)
     except decode.ZIP_ERRORS:
@@ -215,7 +214,7 @@ def _parquet(shard: Shard) -> Iterator[Read]:
     rows = parquet.rows(shard.path or shard.file, shard.start, shard.end, format.columns, about)
     number = shard.first - 1
     try:
-        for number, row in enumerate(rows, shard.first):  # the number is used below if the loop ends early
+        for number, row in enumerate(rows, shard.first):
             where = f"row {number}: "
             if isinstance(row, Exception):
                 yield BadRecord(shard.file, 0, f"{where}{row}")
@@ -232,7 +231,7 @@ def _zip(shard: Shard) -> Iterator[Read]:
             times = Counter(info.filename for info in archive.infolist() if not info.is_dir())
             names = set(times)
             head: Shard | None = None
-            if any(name.startswith("samples/") for name in names):  # a log of inspect-ai
+            if any(name.startswith("samples/") for name in names):  # The zip is a log of inspect-ai.
                 head = _eval_head(shard, archive, names)
                 yield FileRead(shard.file, head.described)
                 names = {name for name in names if name.startswith("samples/") and name.endswith(".json")}
@@ -268,7 +267,10 @@ def _why_not(name: str) -> str:
 
 
 def _member(shard: Shard, archive: zipfile.ZipFile, name: str, head: Shard | None, number: int) -> Iterator[Read]:
-    """Yield the records of a file in a zip, or of a sample of a log. The samples of a log count as one file."""
+    """Yield the records of a file in a zip. ``head``: if the zip is a log of inspect-ai, the shard of the log.
+
+    In a log, each file is a sample, and all samples count as one file.
+    """
     file = f"{shard.file}/{name}"
     try:
         if head is not None:
@@ -290,7 +292,7 @@ def _member(shard: Shard, archive: zipfile.ZipFile, name: str, head: Shard | Non
 
 
 def _recognised_member(shard: Shard, file: str, first: bytes) -> Shard:
-    # Packed as "zip", since the sizes of the archive do not tell where a member ends.
+    # The packing "zip" means that `start` and `end` are not used. Both are unknown for a file in a zip.
     inner = replace(shard, file=file, path="", packed="zip", start=0, end=0, container="text", format=TEXT)
     kept, name = container(first), file.lower()
     if shard.format == TEXT:
@@ -313,7 +315,7 @@ def _recognised_member(shard: Shard, file: str, first: bytes) -> Shard:
 
 
 def _eval_head(shard: Shard, archive: zipfile.ZipFile, names: set[str]) -> Shard:
-    """Return the shard of an .eval, with as much of its header as was written."""
+    """Return the shard of a log of inspect-ai. An unfinished log has only a part of the header."""
     about: Any = {}
     for name in ("header.json", "_journal/start.json"):
         if name in names:
@@ -329,7 +331,7 @@ def _eval_head(shard: Shard, archive: zipfile.ZipFile, names: set[str]) -> Shard
 def _slot(shard: Shard) -> Iterator[Read]:
     if shard.tokenizer is None:
         yield BadRecord(
-            shard.file, 0, "a slot holds tokens, not text: give the model that wrote it with --tokenizer MODEL.gguf"
+            shard.file, 0, "a slot contains tokens, not text: give the model that wrote it with --tokenizer MODEL.gguf"
         )
         return
     try:
@@ -351,7 +353,7 @@ def _source(shard: Shard) -> Source:
 def records_of(
     format: Format, row: Any, source: Source, number: int, line: int, where: str, is_file: bool
 ) -> Iterator[Read]:
-    """Yield the records of a row. ``line``: from 1, 0 for none. ``is_file``: whether the row is the whole file."""
+    """Yield the records of a row. ``line``: number of the line, or 0. ``is_file``: whether the row is a whole file."""
     if format.finish is not None:
         source.state["number"] = number
     reason = ""
@@ -381,12 +383,12 @@ def records_of(
 def _head(format: Format, file: str, row: Any) -> dict[str, str]:
     try:
         return format.head(file, row)
-    except _MALFORMED:  # the file has no head of this format
+    except _MALFORMED:
         return {}
 
 
 def _other_format(format: Format, row: Any) -> Format | None:
-    """Return another format that a row has; None if it has the format of its file, or an unknown one."""
+    """Return a row's format if it differs from ``format``, the format of the file. None if it is equal or unknown."""
     if format.matches(row):
         return None
     for other in ROW_FORMATS:
@@ -396,7 +398,7 @@ def _other_format(format: Format, row: Any) -> Format | None:
 
 
 def _said_of(error: Exception) -> str:
-    """Return an error's message about a row, without Python's own wording."""
+    """Return what is wrong with a row, for users who do not know Python."""
     if isinstance(error, KeyError):
         return f"there is no {error}"
     if isinstance(error, IndexError):
@@ -432,7 +434,10 @@ def _made(
 
 
 def _turn(record: Record, message: Message, format: Format, number: int) -> Record:
-    """Return a record as a turn of its conversation. In a session, the id names the conversation; otherwise the row."""
+    """Return a record as a turn of its conversation (`Record.turn_of`).
+
+    In a format with `Format.session`, the message names the conversation. Otherwise each row is a conversation.
+    """
     of = message.conversation or message.id or str(record.number)
     return replace(record, turn_of=of if format.session else f"{number}: {message.id}", calls=calls_of(message.calls))
 

@@ -1,4 +1,4 @@
-"""`find`: makes shards from paths. A shard is a piece of a file, which `read` can read in any process."""
+"""`find`: finds files and cuts them into shards. A shard is a part of a file, which `read` can read in any process."""
 
 import contextlib
 import errno
@@ -22,23 +22,23 @@ from .format import Format, NoTextError
 from .nested import Path, shown, within
 from .sniff import LONGEST, ROWS, WINDOW, Container, UnknownFormatError, choose, container, first_rows
 
-# The suffixes of the files that are read in a folder. A file that the user names may have any suffix.
+# In a folder, only files with a suffix of _TEXTS or _DATA are read. A file that the user names may have any suffix.
 _TEXTS = (".txt", ".md")
 # Suffixes of files that often contain other data. In a folder, such a file is skipped if its format is unknown.
 _OFTEN_OTHERS = (".csv", ".tsv", ".yaml", ".yml", ".xml", ".db", ".sqlite", ".sqlite3")
-_AIDER = ".aider.chat.history.md"  # a hidden file that is still read
+_AIDER = ".aider.chat.history.md"  # aider's history, which is read although it is a hidden file
 _DATA = (
     *(".jsonl", ".ndjson", ".json", ".parquet", ".zip", ".eval", ".traj", ".sse"),
     *(".csv", ".tsv", ".yaml", ".yml", ".xml", ".arrow", ".db", ".sqlite", ".sqlite3"),
 )
 _ENDS: dict[Container, tuple[str, ...]] = {"csv": (".csv", ".tsv"), "yaml": (".yaml", ".yml"), "xml": (".xml",)}
 _LINES = (".jsonl", ".ndjson")
-_PARTLY = 4 << 20  # bytes of a document that may be parsed in part; more would take seconds
-_TABLE_ROWS = 1000  # most rows of a table in which the format is searched
+_PARTLY = 4 << 20  # maximum number of bytes of a document that are parsed in part; more bytes would take seconds
+_TABLE_ROWS = 1000  # maximum number of rows of a table that are read to recognise the format
 _PACKED = (".gz", ".zst")
 # The files that `lzs eval` keeps in its folder beside the transcripts.
 _EVALUATION = frozenset(("run.json", "results.json", "timings.jsonl", "judge.jsonl", "costs.jsonl"))
-# Keys that identify summary.json and the table of loops, which an audit may have written into the folder.
+# Keys that identify summary.json and the table of loops, which an earlier audit may have written into the folder.
 _RESULTS = ({"loop_rate", "literal_rate", "interval"}, {"rule", "period", "copies", "unit", "wasted_tokens"})
 
 
@@ -48,17 +48,19 @@ class OwnResultError(NoTextError):
 
 @dataclass(frozen=True)
 class Shard:
-    """A piece of a file, as plain data that can be pickled.
+    """A part of a file, as plain data that can be pickled.
 
-    ``start``, ``end``: bytes of a file of lines, row groups of a Parquet file, or all bytes of another file. ``first``:
-    the number of the piece's first line or row, from 0. ``size``: the bytes of the piece in the progress; the sizes of
-    all pieces add up to the sizes of the files. ``is_last``: whether the file ends with this piece. ``path``: where the
-    bytes are, if not in ``file``. ``packed``: "", "gz", "zst", "utf-16" or "zip".
+    ``start`` and ``end``: the range of the shard, in bytes of a file of lines or in row groups of a Parquet file. Other
+    files have only one shard. ``first``: the number of the shard's first line or row, from 0. ``size``: the bytes that
+    the shard adds to the progress. The sizes of a file's shards add up to the size of the file. ``is_last``: whether
+    the shard is the last of its file. ``path``: the file to open, if it is not ``file``. ``packed``: "", "gz", "zst",
+    "utf-16" or "zip".
 
-    ``format``: "" if each file of a zip has its own, detected format. ``detected``: whether the format was detected in
-    the first rows, so that other rows may have other formats. ``field``: the path of `--field`, or None. ``inside``:
-    the path of the format's rows inside the file's rows; empty if both are the same. ``head``: what the file's first
-    row says about all rows. ``by``: further groups. ``turns``: whether tool calls are read, too.
+    ``format``: the name of the format; "" for a zip whose files have different formats, which `read` detects.
+    ``detected``: whether the format was detected from the first rows. Other rows may then have other formats.
+    ``field``: the path of `--field`, or None. ``inside``: the path of the format's rows inside the file's rows; empty
+    if both are the same. ``head``: `Source.head` as pairs. ``by``: further keys to return as groups. ``turns``: whether
+    tool calls are read, too.
     """
 
     file: str
@@ -92,7 +94,7 @@ class Shard:
 
     @property
     def described(self) -> str:
-        """The name of the format or field, with the path of the rows if they are nested."""
+        """The name of the format or field. If the rows are nested, their path follows."""
         named = f"field {self.field}" if self.field is not None else self.format
         return f"{named} at {shown(self.inside)}" if self.inside else named
 
@@ -112,16 +114,16 @@ def find(
     """Return the shards of files, folders, patterns and "-" (standard input), and what cannot be read.
 
     Shards are in the order of ``paths``, and within a folder in the order of names. If a file occurs twice, it is read
-    once. In folders, lzsampler reads slots of llama-server and the files with the suffixes of docs/formats.md. It skips
-    hidden files, README files and the tables of `lzs eval`, and appends the skipped files to ``passed``.
+    once. In folders, lzsampler reads slots of llama-server and the files with a suffix that docs/formats.md lists.
+    Hidden files, README files and the tables of `lzs eval` are skipped. The skipped files are appended to ``passed``.
 
-    ``format``: one of `FORMATS`; None detects it for each file. ``field``: the path of the texts in any JSON, instead
-    of a format. ``by``: keys of a row that become groups, besides model, temperature, task, finish_reason and seed.
-    ``tokenizer``: a GGUF file for formats that contain tokens. ``shard_bytes``: a file of lines, or of Parquet, is cut
-    at the first end of a line or row group after this size. ``turns``: whether to read tool calls, too. ``stdin``: the
-    file for "-", a copy of standard input.
+    ``format``: one of `FORMATS`; if it is None, the format of each file is detected. ``field``: the path of the texts
+    in any JSON, instead of a format. ``by``: keys of a row that become groups, besides model, temperature, task,
+    finish_reason and seed. ``tokenizer``: a GGUF file for formats that contain tokens. ``shard_bytes``: the size after
+    which a file of lines or a Parquet file is cut, at the next end of a line or row group. ``turns``: whether to read
+    tool calls, too. ``stdin``: the path of a file with the content of standard input.
 
-    Raises ValueError for an unknown format or a bad path.
+    Raises ValueError for an unknown format, or if ``field`` is not a path.
     """
     tokenizer, stdin = (None if path is None else os.fspath(path) for path in (tokenizer, stdin))
     asked = _Asked(format, field, tuple(by), tokenizer, shard_bytes, stdin)
@@ -140,7 +142,7 @@ def find(
         except (UnknownFormatError, tables.TableError) as error:
             often_others = not file.named and _inner_name(file.name).endswith(_OFTEN_OTHERS)
             if often_others:
-                others.append(BadRecord(file.name, 0, f"{PurePath(file.name).suffix} files that hold no known format"))
+                others.append(BadRecord(file.name, 0, f"{PurePath(file.name).suffix} files in no known format"))
             else:
                 bad.append(BadRecord(file.name, 0, str(error)))
         except OwnResultError as error:
@@ -178,7 +180,7 @@ class _Asked:
         return self.format is None and self.field is None
 
     def formats(self) -> tuple[Format, ...]:
-        """Return the formats that a file's rows may have."""
+        """Return the formats from which the format of a file is chosen."""
         if self.field is not None:
             return (format_of(self.field),)
         return ROW_FORMATS if self.format is None else (by_name(self.format),)
@@ -186,7 +188,10 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _File:
-    """A file. ``named``: whether the user named it, and not its folder. ``passed``: why it is skipped, or ""."""
+    """A file.
+
+    ``named``: whether the user named the file, and not its folder. ``passed``: why the file is skipped, or "".
+    """
 
     name: str
     path: str
@@ -232,7 +237,7 @@ def _expanded(given: str, asked: _Asked) -> Iterator[_File | BadRecord]:
 
 
 def _printable(name: str) -> str:
-    """Return a name as text that any encoding can represent; bytes that are not UTF-8 become U+FFFD."""
+    """Return a name with U+FFFD in place of bytes that are not UTF-8."""
     return os.fsencode(name).decode("utf-8", "replace")
 
 
@@ -362,9 +367,9 @@ def _shards(file: _File, asked: _Asked) -> Iterator[Shard]:
 
 
 def _recognised_rows(file: _File, whole: Shard, head: bytes, asked: _Asked) -> Shard:
-    """Return the shard of a file of rows with its format. Read further if the first bytes are not enough.
+    """Recognise the format of a file of rows, and return its shard. ``head``: the first bytes of the file.
 
-    A first row may be long, such as a prompt of megabytes before the answer, or the header of a log.
+    If the first bytes are not enough, more bytes are read: a row may begin with a prompt of megabytes.
     """
     kept, formats = whole.container, asked.formats()
     more = len(head) >= WINDOW
@@ -375,7 +380,7 @@ def _recognised_rows(file: _File, whole: Shard, head: bytes, asked: _Asked) -> S
         except (UnknownFormatError, tables.TableError):
             if not more:
                 raise
-    if kept == "lines" and not complete:  # the first row alone is enough, unless the row is damaged
+    if kept == "lines" and not complete:  # One undamaged row is enough.
         with (
             contextlib.suppress(decode.JsonError, UnknownFormatError, *decode.STREAM_ERRORS),
             decode.opened(file.path, whole.packed) as stream,
@@ -400,10 +405,10 @@ def _first_row(stream: decode.Stream) -> list[Any]:
 
 
 def table_rows(kept: Container, head: bytes, name: str, whole: bool) -> list[Any]:
-    """Return a file's first rows, from its first bytes. ``whole``: whether these are all of its bytes."""
+    """Return a file's first rows. ``head``: its first bytes. ``whole``: whether ``head`` is the whole file."""
     if kept == "csv":
         rows: list[Any] = []
-        bad: list[Any] = []  # used to detect the format if no row is good
+        bad: list[Any] = []  # If no row is good, the format is detected from the bad rows.
         try:
             for _, row in islice(tables.csv_rows(io.BytesIO(head), name.lower()), _TABLE_ROWS):
                 if not isinstance(row, tables.TableError):
@@ -413,7 +418,7 @@ def table_rows(kept: Container, head: bytes, name: str, whole: bool) -> list[Any
         except tables.TableError:
             if not rows:
                 raise
-        return sorted(rows or bad, key=len, reverse=True)[:ROWS]  # rows with more cells show more of the format
+        return sorted(rows or bad, key=len, reverse=True)[:ROWS]  # Rows with many cells tell most about the format.
     if kept in ("yaml", "xml"):
         if not whole:
             raise UnknownFormatError("it is too long")
@@ -458,7 +463,7 @@ def _container(file: _File, head: bytes, asked: _Asked) -> Container:
         return kept_text(head) if asked.nothing else "transcript"
     if kept is not None:
         return kept
-    if b"\n{" in head and name.endswith(_LINES):  # the first line is damaged
+    if b"\n{" in head and name.endswith(_LINES):  # The first line is damaged.
         return "lines"
     for table, ends in _ENDS.items():
         if name.endswith(ends) and head.strip():
@@ -471,16 +476,16 @@ def _container(file: _File, head: bytes, asked: _Asked) -> Container:
 
 
 def kept_text(head: bytes) -> Container:
-    """Return what a text file contains: events of a server, a conversation, promptfoo's YAML, or one text."""
+    """Return the container of a text file: events of a server, a conversation, promptfoo's YAML, or one text."""
     if container(head) == "events":
         return "events"
-    if head.startswith(b"evalId: "):  # written by promptfoo under any name
+    if head.startswith(b"evalId: "):  # Promptfoo writes YAML to files of any name.
         return "yaml"
     return "transcript" if chat_text.matches(head.decode("utf-8", "ignore").removeprefix("\ufeff")) else "text"
 
 
 def recognised(shard: Shard, rows: list[Any], formats: tuple[Format, ...]) -> Shard:
-    """Return a shard with its format, one of ``formats``, and its head, from the first rows.
+    """Choose one of ``formats`` for a shard by its first rows. Return the shard with its format and head.
 
     Raises `UnknownFormatError` and `NoTextError`.
     """
@@ -503,7 +508,7 @@ def recognised(shard: Shard, rows: list[Any], formats: tuple[Format, ...]) -> Sh
 
 
 def _byte_ranges(shard: Shard, shard_bytes: int) -> Iterator[Shard]:
-    """Cut a file of lines at the first line end after each ``shard_bytes`` bytes, and count the lines."""
+    """Cut a file of lines into shards. A shard ends at the first line end after ``shard_bytes`` bytes."""
     if shard.end <= shard_bytes:
         yield shard
         return
@@ -526,7 +531,7 @@ def _byte_ranges(shard: Shard, shard_bytes: int) -> Iterator[Shard]:
 
 
 def _row_groups(shard: Shard, asked: _Asked) -> Iterator[Shard]:
-    """Cut a Parquet file between row groups, into shards of about ``shard_bytes`` unpacked bytes."""
+    """Cut a Parquet file into shards of whole row groups, with about ``shard_bytes`` unpacked bytes each."""
     groups, opening = parquet.opening(shard.path or shard.file)
     shard = recognised(shard, opening, asked.formats())
     columns, names = shard.row_format.columns, list(opening[0])

@@ -1,8 +1,7 @@
-"""Slots saved by llama-server (`--slot-save-path`): the tokens of a conversation, including its prompt.
+"""Reads slots saved by llama-server (`--slot-save-path`): the tokens of a conversation, including its prompt.
 
-The layout (little-endian) is u32 magic 0x67677371, u32 version, u32 number of tokens, int32 tokens. After them comes
-the KV cache, which is not read (`llama_state_seq_save_file` of llama.cpp). The file does not show where the prompt
-ends.
+The layout (`llama_state_seq_save_file` of llama.cpp, little-endian) is u32 magic 0x67677371, u32 version, u32 number of
+tokens, int32 tokens. The KV cache, which follows, is not read. The file does not show where the prompt ends.
 """
 
 import struct
@@ -22,7 +21,7 @@ _HEADER = struct.Struct("<4sII")
 
 
 def tokens(path: str) -> npt.NDArray[np.int32]:
-    """Return the tokens of a slot file, int32[n]. ValueError, with the reason, if it is damaged."""
+    """Return the tokens of a slot file, int32[n]. If the file is damaged, ValueError says how."""
     with open(path, "rb") as file:
         header = file.read(_HEADER.size)
         if len(header) < _HEADER.size or not header.startswith(SLOT_MAGIC):
@@ -35,7 +34,7 @@ def tokens(path: str) -> npt.NDArray[np.int32]:
 
 
 def text(tokens: npt.NDArray[np.int32], tokenizer: str) -> str:
-    """Return the text of tokens, with special tokens by name. ValueError for a token outside the vocabulary."""
+    """Return the text of tokens, with the names of special tokens. ValueError for a token outside the vocabulary."""
     try:
         return str(vocabulary_of(tokenizer).detokenize(tokens))
     except ValueError as error:

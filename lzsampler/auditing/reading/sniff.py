@@ -1,4 +1,4 @@
-"""What a file is, from its first bytes: how its rows are stored, and their format."""
+"""Recognises from the first bytes of a file how its rows are stored (its container) and in which format."""
 
 import codecs
 import json
@@ -25,24 +25,24 @@ Container = Literal[
     "slot",
 ]
 
-WINDOW = 1 << 18  # bytes at the beginning of a file that are read first
-LONGEST = 64 << 20  # bytes of a first row or document that are read if WINDOW is not enough
+WINDOW = 1 << 18  # number of bytes at the beginning of a file that are read first
+LONGEST = 64 << 20  # maximum number of bytes that are read to recognise a file
 SLOT_MAGIC = b"qsgg"  # "ggsq" as a little-endian number
 _SQLITE, _ARROW = b"SQLite format 3\0", b"ARROW1\0\0"
-_ARROW_STREAM = b"\xff\xff\xff\xff"  # the beginning of a message of Arrow's IPC format
+_ARROW_STREAM = b"\xff\xff\xff\xff"  # first bytes of a message of Arrow's IPC format
 _EVENT = re.compile(rb"\s*(?:(?:event|id|retry)?:[^\n]*\n\s*)*data: ?[\[{]")  # server-sent events whose data are JSON
-ROWS = 5  # first rows that are examined
+ROWS = 5  # maximum number of first rows that are examined
 _DEPTH = 500
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s"{}\[\],:]+', re.S)
-_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")  # a cut-off escape
+_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")  # an incomplete escape at the end of a text
 
 
 class UnknownFormatError(ValueError):
-    """A file has no known format; the message says why and what to do."""
+    """A file has no known format. The message says why and what to do."""
 
 
 def container(head: bytes) -> Container | None:
-    """Return how a file stores its rows; None if it may be plain text or blank."""
+    """Return how a file stores its rows. None if the file may be plain text or blank."""
     if head.startswith(SLOT_MAGIC):
         return "slot"
     if head.startswith(b"PAR1"):
@@ -73,7 +73,7 @@ def _is_lines(head: bytes) -> bool:
         return len(rows) > 1 and _parses(rows[0]) and rows[1].startswith((b"[", b"{"))
     if len(rows) == 1 or _parses(rows[0]):
         return True
-    # The first row is damaged, or begins an indented object, of which no single line is an object.
+    # The first row is damaged, or the file is one indented object, in which no line is an object by itself.
     return any(row.startswith(b"{") and len(row) > 2 and _parses(row) for row in rows[1:])
 
 
@@ -85,7 +85,7 @@ def _parses(line: bytes) -> bool:
 
 
 def first_rows(head: bytes, kept: Container) -> list[Any]:
-    """Return the first rows of a JSON file that its first bytes contain, the last one perhaps in part."""
+    """Return the first rows of a JSON file from its first bytes ``head``. The last row may be incomplete."""
     if kept == "document":
         try:
             value = partial(head.decode("utf-8", "ignore").removeprefix("\ufeff"))
@@ -109,16 +109,16 @@ def first_rows(head: bytes, kept: Container) -> list[Any]:
 
 
 def partial(text: str) -> Any:
-    """Return the value of a JSON text up to the place where it is cut off; None if that part is not JSON.
+    """Return the value of a JSON text that may be cut off at its end. None if the text is not JSON.
 
-    RecursionError if it is nested too deeply.
+    RecursionError if the text is nested too deeply.
     """
     closing: list[str] = []
     at = end = 0
     before = ""
     while at < len(text):
         found = _TOKEN.search(text, at)
-        if found is None or '"' in text[at : found.start()]:  # a cut-off string
+        if found is None or '"' in text[at : found.start()]:  # The text ends inside a string.
             quote = text.find('"', at)
             if quote >= 0 and (before == ":" or closing[-1:] == ["]"]):
                 text = _ESCAPE.sub("", text) + '"'
@@ -146,9 +146,10 @@ def partial(text: str) -> Any:
 
 
 def choose(rows: list[Any], formats: tuple[Format, ...]) -> tuple[Format, Path, Any]:
-    """Return the first format that matches one of the first rows, the path of its rows inside that row, and the row.
+    """Return (format, path, row): the first format that matches a row, or a value at a path inside a row.
 
-    Whole rows are tried before the values inside rows. `UnknownFormatError` if no format matches.
+    Whole rows are tried before the values inside rows; for a whole row the path is (). `UnknownFormatError` if no
+    format matches.
     """
     for row in rows:
         for format in formats:

@@ -1,7 +1,8 @@
-"""SQLite databases: reads the rows of programs that store their chats in a database.
+"""Reads SQLite databases in which programs store their chats.
 
-`llm` has `logs.db`, OpenCode has `opencode.db`, Open WebUI has `webui.db`. In the databases of other programs, tables
-with a column of answers are read. lzsampler opens a database only for reading, and can do so while its program runs.
+The databases of llm (`logs.db`), OpenCode (`opencode.db`) and Open WebUI (`webui.db`) are known. In the databases of
+other programs, tables with a column of answers are read. A database is opened only for reading, and its program may be
+running.
 """
 
 import os
@@ -18,7 +19,7 @@ from .sniff import ROWS, UnknownFormatError
 
 
 class Query(NamedTuple):
-    """Which rows of a database are read. ``tables``: (table, column) pairs that must all exist."""
+    """A query for the rows of a program's database. ``tables``: (table, column) pairs that must all exist."""
 
     program: str
     tables: tuple[tuple[str, str], ...]
@@ -26,7 +27,8 @@ class Query(NamedTuple):
     parsed: tuple[str, ...] = ()  # columns that contain JSON
 
 
-# Rows in the form of one of the line formats. The first query whose tables exist runs, and others of the same program.
+# Each query returns rows in one of `ROW_FORMATS`. The first query whose tables exist decides the program. All queries
+# of this program whose tables exist are run.
 _QUERIES = (
     Query(
         "llm",
@@ -62,8 +64,10 @@ _QUERIES = (
 
 
 def rows(path: str) -> Iterator[Any]:
-    """Yield the rows of a database as objects. OSError, with the reason, if it cannot be read;
-    `UnknownFormatError` if no table contains answers."""
+    """Yield the rows of a database as objects.
+
+    If the database cannot be read, OSError says why. `UnknownFormatError` if no table contains answers.
+    """
     try:
         with closing(_opened(path)) as database:
             yield from _rows(database)
@@ -79,18 +83,18 @@ def _opened(path: str) -> sqlite3.Connection:
         database.execute("select name from sqlite_master limit 1").fetchall()
     except sqlite3.Error as error:
         database.close()
-        # Readers of some databases share a further file, which cannot be created on a read-only medium. Nobody writes
-        # to a read-only medium, so locks can be ignored. But if a log was left beside the database, it has rows, too.
+        # Some databases can be read only with a second file. This file cannot be created on a read-only medium. Nobody
+        # writes to such a medium, so locks can be ignored. But a log beside the database may contain rows.
         if not any(said in str(error) for said in ("unable to open", "readonly")):
             raise
         for log in (f"{path}-wal", f"{path}-journal"):
             if os.path.exists(log) and os.path.getsize(log):
                 raise OSError(
                     f"part of it is in {os.path.basename(log)}, which cannot be read here: copy both files to a folder "
-                    "that can be written to, and open the copy once with its own program"
+                    "that can be written to, and open the copy once with the program that made it"
                 ) from None
         database = sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True)
-    database.execute("pragma trusted_schema = off")  # so that the file cannot call functions with side effects
+    database.execute("pragma trusted_schema = off")  # The file must not call functions with side effects.
     if hasattr(database, "setlimit"):  # since Python 3.11
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_LINE)
     database.row_factory = sqlite3.Row
@@ -103,7 +107,7 @@ def _rows(database: sqlite3.Connection) -> Iterator[Any]:
     for (table,) in database.execute("select name from sqlite_master where type = 'table' order by name").fetchall():
         try:
             columns[table] = [row[1] for row in database.execute(f"pragma table_info({_quoted(table)})")]
-        except sqlite3.Error:  # a virtual table whose module is missing
+        except sqlite3.Error:  # The table is virtual, and its module is missing.
             continue
     program = ""
     for query in _QUERIES:
@@ -137,9 +141,9 @@ def _quoted(name: str) -> str:
 
 
 def _object(row: sqlite3.Row, query: Query | None = None) -> dict[str, Any]:
-    """Return a row as an object. JSON in it is parsed, in the columns that the query names, or else by `value_of`.
+    """Return a row as an object, without values of bytes.
 
-    Columns of bytes are left out.
+    If there is a query, JSON is parsed in the columns that the query names. Otherwise `value_of` parses JSON.
     """
     found: dict[str, Any] = {}
     for key in row.keys():  # noqa: SIM118 (it is not a mapping)

@@ -1,4 +1,4 @@
-"""Rows of CSV, YAML and XML, as plain objects."""
+"""Reads the rows of CSV, YAML and XML files as plain objects."""
 
 import csv
 import itertools
@@ -11,18 +11,18 @@ from ...errors import missing
 from .cells import value_of
 from .decode import ZIP_ERRORS
 
-_LONGEST = 1 << 30  # characters of a cell
-_LIMIT = threading.Lock()  # held while the csv module's limit is changed, since the whole process shares this limit
-_ALIASED = 10_000  # a YAML file may have this many values more than bytes, through its aliases
-_DIGITS = 4300  # the most digits of a number, since Python's conversion takes quadratic time
-_ENDED = "unexpected end of data"  # what the csv module says of a quote that is never closed
+_LONGEST = 1 << 30  # maximum length of a cell in characters
+_LIMIT = threading.Lock()  # protects the csv module's limit on cells, which the whole process shares
+_ALIASED = 10_000  # With aliases, a YAML file may have up to this many more values than bytes.
+_DIGITS = 4300  # maximum number of digits of a number; Python's conversion takes quadratic time
+_ENDED = "unexpected end of data"  # the csv module's message for a quote that is never closed
 _ODD_QUOTES = re.compile(r'(?<!")(?:"")*"(?!")')
 
 _T = TypeVar("_T")
 
 
 class TableError(ValueError):
-    """A table or a row cannot be read; the message says why. ``row``: the cells of a bad row that fit the header."""
+    """A table or a row cannot be read. The message says why. ``row``: the cells of a bad row that fit the header."""
 
     def __init__(self, message: str, row: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -30,15 +30,15 @@ class TableError(ValueError):
 
 
 def csv_rows(stream: Any, name: str) -> Iterator[tuple[int, Any]]:
-    """Yield (line, row) of a CSV file with a header, from the second line on. cells.py reads the cells.
+    """Yield (number of the line, row) for each row after the header of a CSV file. `value_of` reads the cells.
 
-    If a quote is not closed, or only by a quote of another cell, the rows after it are in doubt. A `TableError` follows
-    these rows. It has the line of the quote, and says how the lines after the quote were read.
+    If a quote is not closed, or is closed only by a quote of another cell, the rows after the quote are uncertain. A
+    `TableError` follows these rows. It has the line of the quote, and says how the rows were read.
     """
     text = (line.decode("utf-8", "replace") for line in stream)
     first = next(text, "").removeprefix("\ufeff")
     delimiter = "\t" if name.endswith(".tsv") else max(",;\t", key=first.count)
-    kept: list[str] = []  # the lines of the row that is being read
+    kept: list[str] = []  # lines of the current row
 
     damage: list[Exception] = []
 
@@ -47,7 +47,7 @@ def csv_rows(stream: Any, name: str) -> Iterator[tuple[int, Any]]:
             for line in itertools.chain([first], text):
                 kept.append(line)
                 yield line
-        except ZIP_ERRORS as error:  # damage in a compressed file; the row that is being read ends here
+        except ZIP_ERRORS as error:  # The compressed file is damaged, so the current row ends here.
             damage.append(error)
 
     reader = csv.reader(lines(), delimiter=delimiter, strict=True)
@@ -80,15 +80,15 @@ def csv_rows(stream: Any, name: str) -> Iterator[tuple[int, Any]]:
 def _in_doubt(
     kept: list[str], cells: list[str], line: int, header: list[str], delimiter: str, *, ended: bool
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the rows of lines in which a cell of several lines does not end as it should.
+    """Yield the rows of lines that begin with a cell whose quote is not properly closed.
 
-    Perhaps the cell's quote is an ordinary character, and the lines after it are rows. Or the file is cut off, or its
-    quotes are wrong.
+    If at least half of the lines after the quote have as many cells as the header, the quote is taken as closed in its
+    line. Otherwise the lines are one row.
 
-    ``kept``: the lines. ``line``: the number of the first of these lines. ``cells``: the first row if all lines are
-    read as they stand. ``ended``: whether the cell extends to the end of the file.
+    ``kept``: the lines. ``line``: the number of the first line. ``cells``: the cells if the lines are one row.
+    ``ended``: whether the cell extends to the end of the file.
     """
-    # After the quote that opens the cell, quotes come only in pairs. Each pair stands for one quote in the cell's text.
+    # In the cell, each quote of the text is written as a pair. The last line with an unpaired quote opens the cell.
     before_end = kept if ended else kept[:-1]
     opens = next((i for i in reversed(range(len(before_end))) if _ODD_QUOTES.search(kept[i])), 0)
     rest = kept[opens + 1 :]
@@ -97,8 +97,8 @@ def _in_doubt(
     if len(header) > 1 and others and 2 * sum(len(row) == len(header) for _, row in others) >= len(others):
         yield line, _row(header, _lenient(kept[: opens + 1], delimiter, line)[0][1], delimiter)
         yield from ((at, _row(header, row, delimiter)) for at, row in others)
-        after = f"what comes after it (rows: {len(others):,}, bytes: {n_bytes:,})"
-        done = f"{after} was read as if it were closed in its line"
+        after = f"what follows (rows: {len(others):,}, bytes: {n_bytes:,})"
+        done = f"{after} was read as if the quote were closed in its line"
     else:
         yield line, _row(header, cells, delimiter)
         end = "the end of the file" if ended else "the next quote"
@@ -107,7 +107,7 @@ def _in_doubt(
 
 
 def _read(read: Callable[[], _T]) -> _T:
-    """Return what a reader of the csv module reads. Long cells are allowed; then the module's limit is restored."""
+    """Call ``read`` while the csv module allows long cells, and return the result."""
     with _LIMIT:
         before = csv.field_size_limit(_LONGEST)
         try:
@@ -117,9 +117,9 @@ def _read(read: Callable[[], _T]) -> _T:
 
 
 def _lenient(lines: list[str], delimiter: str, line: int) -> list[tuple[int, list[str]]]:
-    """Return the rows of some lines, each after the number of its last line. Any character may follow a quote.
+    """Return (number of the last line, cells) for each row of some lines. Any character may follow a quote.
 
-    ``line``: the number of the first of the lines.
+    ``line``: the number of the first line.
     """
     reader = csv.reader(lines, delimiter=delimiter)
     try:
@@ -129,10 +129,10 @@ def _lenient(lines: list[str], delimiter: str, line: int) -> list[tuple[int, lis
 
 
 def _row(header: list[str], cells: list[str], delimiter: str) -> dict[str, Any] | TableError:
-    """Return a row as an object. If the row ends early, the object has only the row's cells.
+    """Return a row as an object. If the row has fewer cells than the header, the last keys are missing.
 
-    `TableError` if the row has text in more cells than the header has columns. Then some text contains the delimiter,
-    and where it ends is unknown.
+    If the row has more cells with text than the header has columns, some text must contain the delimiter. A
+    `TableError` is then returned, since it is unknown where this text ends.
     """
     row = {key: value_of(key, cell) for key, cell in zip(header, cells, strict=False)}
     if not any(cell.strip() for cell in cells[len(header) :]):
@@ -142,7 +142,10 @@ def _row(header: list[str], cells: list[str], delimiter: str) -> dict[str, Any] 
 
 
 def yaml_rows(data: bytes) -> list[Any]:
-    """Return the objects of a YAML file: its documents, or the elements of its list. MissingExtra without PyYAML."""
+    """Return the objects of a YAML file: its documents or, if the file is one list, the elements of the list.
+
+    MissingExtra if PyYAML is not installed.
+    """
     try:
         import yaml
     except ImportError as error:
@@ -157,7 +160,8 @@ def yaml_rows(data: bytes) -> list[Any]:
             rows.append(loader.construct_document(document))
     except TableError:
         raise
-    # The last three exceptions: values that do not fit their tag, such as !!bool, and numbers too large for a float.
+    # LookupError and AttributeError come from values that do not fit their tag, such as !!bool. OverflowError comes
+    # from numbers too large for a float.
     except (yaml.YAMLError, ValueError, RecursionError, TypeError, LookupError, AttributeError, OverflowError) as error:
         raise TableError(f"not YAML: {' '.join(str(error).split())[:200]}") from None
     rows = _named(rows[0] if len(rows) == 1 and isinstance(rows[0], list) else rows)
@@ -170,8 +174,8 @@ def yaml_rows(data: bytes) -> list[Any]:
 def _size(node: Any, most: int, known: dict[int, int]) -> int:
     """Return how many values a YAML node has. The values of an alias count each time that the alias is used.
 
-    A text counts as one value, and one more for every 100 characters. `TableError` for more than ``most`` values. It is
-    raised before any value is made, since a few lines of aliases can stand for more values than any memory holds. A
+    A text counts as one value, plus one for every 100 characters. `TableError` for more than ``most`` values. The error
+    is raised before any value is made, since a few lines of aliases can stand for more values than fit into memory. A
     file without aliases has fewer values than bytes.
     """
     if isinstance(node.value, str):
@@ -181,7 +185,7 @@ def _size(node: Any, most: int, known: dict[int, int]) -> int:
     elif id(node) in known:
         size = known[id(node)]
         if size == 0:
-            raise TableError("a value of its YAML holds itself")
+            raise TableError("a value of its YAML contains itself")
     else:
         known[id(node)] = 0
         size = 1
@@ -195,7 +199,7 @@ def _size(node: Any, most: int, known: dict[int, int]) -> int:
 
 
 def _named(value: Any) -> Any:
-    """Return a value in which all keys are texts, as in JSON. In YAML, the keys `on` and 5 are no texts."""
+    """Return a value in which all keys are strings, as in JSON. In YAML, keys such as `on` and 5 are not strings."""
     if isinstance(value, list):
         return [_named(inside) for inside in value]
     if isinstance(value, dict):
@@ -206,7 +210,8 @@ def _named(value: Any) -> Any:
 def xml_rows(data: bytes) -> list[Any]:
     """Return the root of an XML file as an object. Elements that occur several times become lists.
 
-    MissingExtra without defusedxml. It refuses document types, whose entities can expand without limit or name files.
+    Document types are refused, since their entities can expand without limit or name files. MissingExtra if defusedxml
+    is not installed.
     """
     try:
         from defusedxml import DefusedXmlException, ElementTree
@@ -216,7 +221,8 @@ def xml_rows(data: bytes) -> list[Any]:
         root = _element(ElementTree.fromstring(data, forbid_dtd=True))
     except DefusedXmlException:
         raise TableError("it is XML with a document type, which is not read") from None
-    except (ElementTree.ParseError, RecursionError, ValueError, LookupError) as error:  # an encoding that is not known
+    # An unknown encoding raises LookupError.
+    except (ElementTree.ParseError, RecursionError, ValueError, LookupError) as error:
         raise TableError(f"not XML: {error}") from None
     if not isinstance(root, dict):
         raise TableError("it has no objects")

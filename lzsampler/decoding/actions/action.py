@@ -1,4 +1,4 @@
-"""`LoopAction`: an action on a loop. It gets a `LoopingText` and returns a `Decision`; `ActionTaken` records it."""
+"""`LoopAction`: what lzsampler does about a loop. An action gets a `LoopingText` and returns a `Decision`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,12 +14,12 @@ class LoopingText:
     """A text at the token that completes a loop.
 
     ``tokens``: the text so far. A place is a number of tokens from the beginning of the text. ``copy``: where the
-    second copy of the loop begins. ``line``: where the first line in the second copy begins, or else its first
-    sentence. ``word``: where the first word of this line or sentence begins. If no line or sentence begins in the copy,
-    ``line`` and ``word`` equal ``copy``. ``room``: the most tokens that the text can have. ``whole`` takes a place and
-    returns the first place, from the given place on, that is not inside a character. ``closing`` takes a place and
-    returns the tokens that end the thinking at this place. If the text is not thinking there, ``closing`` returns no
-    tokens. ``spell`` returns the tokens that continue the text with some words.
+    second copy of the loop begins. ``line``: where the first line in the second copy begins, or else the first
+    sentence in it. ``word``: where the first word of this line or sentence begins. If no line or sentence begins in the
+    copy, ``line`` and ``word`` equal ``copy``. ``room``: the most tokens that the text can have. ``whole`` takes a
+    place and returns the first place, from the given place on, that is not inside a character. ``closing`` takes a
+    place and returns the tokens that end the thinking at this place. Outside of the thinking, ``closing`` returns no
+    tokens. ``spell`` takes a str and returns its tokens as a continuation of the text.
     """
 
     tokens: Sequence[int]
@@ -32,7 +32,7 @@ class LoopingText:
     spell: Callable[[str], Sequence[int]]
 
     def cut_at(self, place: int) -> int:
-        """Return how many tokens stay if the text is cut at a place: at least one, and whole characters only."""
+        """Return how many tokens stay if the text is cut at a place: at least one, and no half characters."""
         return min(len(self.tokens), self.whole(max(1, place)))
 
 
@@ -51,13 +51,15 @@ class Decision:
 
 @dataclass(frozen=True)
 class Draw:
-    """How to draw the next token instead of by the text's own settings: among the ``top_k`` likeliest tokens."""
+    """How the next token is drawn after an action: at another ``temperature``, among the ``top_k`` likeliest tokens."""
 
     temperature: float
     top_k: int
 
     def params(self, params: Params) -> Params:
-        """Return the settings with this draw. Temperature comes before truncation, which would otherwise leave only the
+        """Return the given settings with this temperature and this top-k.
+
+        The temperature is applied before the truncation. A truncation before the temperature would leave only the
         token that continues the loop.
         """
         top_k = min(params.top_k or self.top_k, self.top_k)
@@ -66,14 +68,14 @@ class Draw:
 
 @dataclass(frozen=True)
 class ActionTaken:
-    """The record of an action on a loop, in `Generation.actions`. Places and counts refer to the text at the time of
-    the action.
+    """The record of an action on a loop, in `Generation.actions`. Places and counts are in tokens of the text at the
+    time of the action.
 
     ``name``: the action's name, or "stop" if the policy's action could do nothing more. ``at``: how many tokens the
     text had. ``found``: the `Loop` or `Stuck`. ``keep``: how many tokens stayed. ``cut``: the tokens that were removed.
     ``forbidden``: the tokens that the sampler could not pick after the cut, the newest last. ``written``: tokens that
-    lzsampler wrote instead of the model. ``until``: how many tokens the text had when a changed draw ended; None if the
-    text ended first.
+    lzsampler wrote instead of the model. ``until``: how many tokens the text had when the action stopped changing the
+    draws; None if the text ended first.
     """
 
     name: str
@@ -134,15 +136,15 @@ class LoopAction:
         self.forbids = False
 
     def decide(self, text: LoopingText) -> Decision | None:
-        """Return what to do about a loop; None if the action can do nothing, which ends the text."""
+        """Return what to do about a loop; None if the action can do nothing. The text then ends."""
         return None
 
     def follow(self, tokens: Sequence[int]) -> bool:
-        """Take the next token of the text while `draws` is set; return False to end the text."""
+        """Adapt `draws` to the newest token while `draws` is set; return False to end the text."""
         return True
 
     def forbidden(self, tokens: Sequence[int]) -> tuple[int, ...]:
-        """Return the tokens that may not follow the tokens of a text."""
+        """Return the tokens that may not come next in a text with these ``tokens``."""
         return ()
 
     @classmethod

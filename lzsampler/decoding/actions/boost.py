@@ -7,13 +7,13 @@ from .action import ActionTaken, Decision, Draw, LoopAction, LoopingText
 # A boost ends after this many consecutive new tokens. A token is new if the n-gram that it completes did not occur
 # before.
 _NEW_TOKENS, _NGRAM = 16, 4
-_LONGEST = 256  # tokens; if a boost takes longer, the text ends
-_COLDEST, _WARMER, _HOTTEST = 1.0, 0.25, 4.0  # temperatures: the lowest, the step for each repeated token, the highest
-_TOP_K = 40  # so that even the hottest draw takes a plausible word
+_LONGEST = 256  # the most tokens of a boost; the text ends if the boost has not ended by then
+_COLDEST, _WARMER, _HOTTEST = 1.0, 0.25, 4.0  # lowest temperature, step for each repeated token, highest temperature
+_TOP_K = 40  # so few that a draw at the highest temperature still gives a plausible word
 
 
 class Boost(LoopAction):
-    """Raises the temperature until the text no longer repeats. It removes no text.
+    """Raises the temperature until the text no longer repeats, and removes no text.
 
     The temperature rises to 1.0, or stays at the temperature of the settings if that is higher. Each token that repeats
     adds 0.25, up to 4.0; a new token resets the temperature. The draw is among the 40 likeliest tokens. The boost ends
@@ -34,7 +34,7 @@ class Boost(LoopAction):
         self._seen: set[tuple[int, ...]] = set()
 
     def decide(self, text: LoopingText) -> Decision:
-        """Begin to draw at the higher temperature."""
+        """Begin to draw at a higher temperature."""
         tokens = text.tokens
         self._n = self._new = 0
         self._seen = {tuple(tokens[i : i + _NGRAM]) for i in range(len(tokens) - _NGRAM + 1)}
@@ -42,7 +42,7 @@ class Boost(LoopAction):
         return Decision(len(tokens))
 
     def follow(self, tokens: Sequence[int]) -> bool:
-        """Take the next token of the text; return False to end the text after too many tokens."""
+        """Adapt the temperature to the newest token; return False to end the text after too many tokens."""
         assert self.draws is not None
         ngram = tuple(tokens[-_NGRAM:])
         self._n += 1

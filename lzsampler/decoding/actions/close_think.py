@@ -6,11 +6,12 @@ from .action import ActionTaken, Decision, LoopAction, LoopingText
 class CloseThink(LoopAction):
     """Cuts the text where a line or sentence begins in the second copy, and writes the mark that ends the thinking.
 
-    It acts only once in a text, because after a mark without visible text the text would still look like thinking.
+    Acts only once in a text. If the mark's tokens have no text, the text still looks like thinking after the mark, and
+    the action would act again.
     """
 
     name = "close-think"
-    help = "cuts the text there too, and ends the thinking, so that the model answers"
+    help = "cuts the text where a line begins in the second copy, and ends the thinking, so that the model answers"
     goes_on = True
     cuts = True
     writes = True
@@ -21,7 +22,7 @@ class CloseThink(LoopAction):
         self._closed = False
 
     def decide(self, text: LoopingText) -> Decision | None:
-        """Return the cut and the closing mark; None if the text is not thinking, or if the mark does not fit."""
+        """Return the cut and the closing mark; None outside of the thinking, or if the mark does not fit."""
         keep = text.cut_at(text.line)
         written = () if self._closed else tuple(text.closing(keep))
         if not written or keep + len(written) >= text.room:

@@ -4,7 +4,7 @@ from .action import LoopAction
 
 
 class Off(LoopAction):
-    """Does nothing."""
+    """Does nothing about loops."""
 
     name = "off"
     help = "does nothing"

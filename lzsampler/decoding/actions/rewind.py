@@ -1,16 +1,17 @@
-"""`Rewind`: lzsampler takes the text back into the second copy and continues it with another word."""
+"""`Rewind`: lzsampler cuts the text within the second copy of the loop and continues it with another word."""
 
 from collections.abc import Sequence
 
 from .action import ActionTaken, Decision, LoopAction, LoopingText
 
-_CONTEXT = 8  # after the same 8 tokens the word stays forbidden, or the loop would return one copy later
+_CONTEXT = 8  # the word stays forbidden after the same 8 tokens, because the loop might return in the next copy
 
 
 class Rewind(LoopAction):
-    """Cuts the text before the first word of the first line, or else sentence, that begins in the second copy.
+    """Cuts the text before the first word of the first line that begins in the second copy, and forbids that word.
 
-    The text continues without that word. The word stays forbidden wherever the same 8 tokens precede it.
+    If no line begins there, the first sentence takes the place of the line. The word stays forbidden wherever the
+    same 8 tokens precede it.
     """
 
     name = "rewind"
@@ -34,7 +35,7 @@ class Rewind(LoopAction):
         return Decision(keep, forbidden=self.forbidden(before))
 
     def forbidden(self, tokens: Sequence[int]) -> tuple[int, ...]:
-        """Return the tokens that may not follow the tokens of a text."""
+        """Return the tokens that may not come next in a text with these ``tokens``."""
         return tuple(self._refused.get(_context(tokens), ())) if self._refused else ()
 
     @classmethod

@@ -10,7 +10,7 @@ class Stop(LoopAction):
     help = "ends the text"
 
     def decide(self, text: LoopingText) -> Decision:
-        """Return that the text ends and keeps all tokens."""
+        """Return the decision to end the text and to keep all tokens."""
         return Decision(len(text.tokens), end=True)
 
     @classmethod

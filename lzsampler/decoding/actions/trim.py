@@ -12,7 +12,7 @@ class Trim(LoopAction):
     cuts = True
 
     def decide(self, text: LoopingText) -> Decision:
-        """Return that the text ends before the second copy."""
+        """Return the decision to end the text before the second copy."""
         return Decision(text.cut_at(text.copy), end=True)
 
     @classmethod
