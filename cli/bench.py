@@ -42,7 +42,7 @@ def bench(options: BenchOptions) -> None:
     tokens per second are measured with LZ. Sampling without LZ, with LZ and by llama.cpp alternate at every token.
 
     With --four, lzs compares four configurations: the model as it is, in MXFP4, with a draft, and with both. They
-    alternate, and each writes as many texts as --rounds says.
+    alternate for --rounds texts each.
     """
     params = params_from(options.sampling)
     check_options(options)

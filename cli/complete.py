@@ -7,7 +7,7 @@ from .help import GroupedCommand
 SHELLS = ("bash", "zsh", "fish")
 
 _COMPLETION_EPILOG = """\b
-To complete in every new shell, add the line of your shell to its start-up file:
+To complete in every new shell, add this line to the start-up file of yours:
   bash  ~/.bashrc                   eval "$(lzs completion bash)"
   zsh   ~/.zshrc, after compinit    eval "$(lzs completion zsh)"
   fish  ~/.config/fish/config.fish  lzs completion fish | source"""

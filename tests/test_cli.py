@@ -281,7 +281,7 @@ def test_help_is_complete_and_light() -> None:
         "Sampling:",
         "LZ penalty:",
         "What to do about a loop (",
-        "(default: 0.3, or that",
+        "(default: 0.3, or the",
         "(default: 512)",
     ):
         assert part in " ".join(done.stdout.split())

@@ -38,7 +38,7 @@ def terminal_table(summary: Summary, width: int, *, color: bool = False) -> str:
         parts += ["", *_table(summary, width)]
     if summary.worst:
         title = Text("Worst loops", "bold")
-        title.append(": the largest loop of each record; the period above belongs to its first loop", "not bold dim")
+        title.append(": the largest loop of each record (the period above: the first)", "not bold dim")
         parts += ["", title, *_worst(summary.worst, width)]
     if summary.turn_conversations:
         parts += ["", *_turns(summary, width)]

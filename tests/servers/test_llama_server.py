@@ -79,7 +79,7 @@ def test_the_openai_client(start: Servers, smollm2: Path) -> None:
     text = ask(extra_body={"cache_prompt": False}).choices[0].message.content
     pieces = [chunk.choices[0].delta.content or "" for chunk in ask(stream=True) if chunk.choices]
     assert "".join(pieces) == text
-    schema = {
+    schema: dict[str, Any] = {
         "type": "object",
         "properties": {"colours": {"type": "array", "items": {"type": "string"}, "maxItems": 4}},
     }
@@ -139,7 +139,7 @@ def test_a_chain_without_dry_says_so_at_the_end(start: Servers, smollm2: Path) -
 def test_lzs_generate_writes_the_same_text(start: Servers, smollm2: Path) -> None:
     import llama_cpp
 
-    from lzsampler import Model, Params, generate
+    from lzsampler import GenerationConfig, Model, Params, generate
 
     llama_version = getattr(llama_cpp.llama_cpp._lib, "llama_version", None)
     server = start("-m", smollm2, "-np", "1", "-c", "2048", "-b", "512", "-fa", "off", "-t", "1", settings=DEFAULT)
@@ -148,5 +148,6 @@ def test_lzs_generate_writes_the_same_text(start: Servers, smollm2: Path) -> Non
     assert llama_version is not None
     with Model(smollm2, n_ctx=2048, n_threads=1) as model:
         for prompt in (STORY, "The history of tea", "A list of mountains:\n-"):
-            text = generate(model, prompt, params=Params.recommended(model, temperature=0), max_tokens=200).text
+            config = GenerationConfig(Params.recommended(model, temperature=0), max_tokens=200)
+            text = generate(model, prompt, config).text
             assert server.complete(prompt, 200) == text
