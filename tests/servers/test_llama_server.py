@@ -9,12 +9,12 @@ from typing import Any
 
 import httpx
 import pytest
-from llama_server import STORY, Servers
 
+from llama_server import STORY, Servers
 from lzsampler import audit
 
 DEFAULT: dict[str, Any] = {"preset": "default"}
-OFF = {"dry_sequence_breakers": ["\n", 'lzs:{"penalty": 0}']}
+OFF: dict[str, Any] = {"dry_sequence_breakers": ["\n", 'lzs:{"penalty": 0}']}
 MESSAGES = [{"role": "user", "content": "Name three colours."}]
 
 
@@ -34,7 +34,7 @@ def test_a_loop_ends_and_a_marker_brings_it_back(start: Servers, smollm2: Path) 
 
 def test_dry_is_dry(start: Servers, smollm2: Path) -> None:
     plain, ours = start("-m", smollm2, settings=None), start("-m", smollm2, settings={"penalty": 0})
-    settings = {"dry_multiplier": 0.8, "dry_sequence_breakers": ["\n", "*"], "dry_penalty_last_n": 1024}
+    settings: dict[str, Any] = {"dry_multiplier": 0.8, "dry_sequence_breakers": ["\n", "*"], "dry_penalty_last_n": 1024}
     assert plain.complete(**settings) == ours.complete(**settings)
 
 
