@@ -46,10 +46,10 @@ def read(case: Case) -> Step:
     return lambda x: x.amax(-1)
 
 
-def ours(case: Case, *, lz: bool = True, blocks: int | None = None) -> Step:
-    """lzsampler's step. ``blocks``: as of `Batch`."""
+def ours(case: Case, *, lz: bool = True) -> Step:
+    """lzsampler's step."""
     params = Params(temperature=TEMPERATURE, top_p=TOP_P, repetition_penalty=REPETITION, **(LZ if lz else {}))
-    batch = Batch(case.n_vocab, rows=case.n, blocks=blocks)
+    batch = Batch(case.n_vocab, rows=case.n)
     for slot in range(case.n):
         batch.set_params(slot, params)
     lengths = case.full(case.past.shape[1], "int32")

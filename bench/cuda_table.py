@@ -64,7 +64,7 @@ def table(torch: Any) -> list[Line]:
                 rows, case = batches(torch, n, n_vocab, dtype), Case(torch, n, n_vocab)
                 line: Line = {"V": n_vocab, "B": n, "dtype": dtype}
                 arms: dict[str, Arm] = {"read": read, "ours": ours, "without LZ": partial(ours, lz=False)}
-                arms |= {"one block": partial(ours, blocks=1), **others}
+                arms |= others
                 for name, arm in arms.items():
                     try:
                         line[name] = timed(torch, arm(case), rows)

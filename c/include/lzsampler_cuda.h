@@ -46,8 +46,6 @@ typedef struct lzs_batch_shape {
     int32_t max_listed; /* items of all lists and sets of one slot, >= 0: the tokens of its lists (exempt, logit_bias,
                          * dry_breakers) plus the words of its sets (lz_separators, lz_commas: (n_vocab + 31) / 32
                          * each) */
-    int32_t blocks;     /* blocks of threads that read one row, 1 to 64. 0: if the rows are few and long, as many as the
-                         * device can run at a time. The picked token is the same for every value. */
 } lzs_batch_shape;
 
 /* One step of some sequences. Row i belongs to the sequence in slot slots[i]. All pointers are device memory. */

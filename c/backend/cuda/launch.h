@@ -27,12 +27,8 @@ typedef struct lzs_launch {
     lzs_edit *edits;      /* (max_edits) */
     uint32_t *used;       /* (max_edits) */
     lzs_fold_slot *table; /* (n_table) */
-    float *values;        /* (max_edits) */
-    uint32_t *allowed;    /* (words of n_vocab) */
-    uint32_t *maxima;     /* (groups of n_vocab) */
-    uint32_t *words;      /* (groups of n_vocab) */
-    lzs_share *shares;    /* (n_shares) */
-    int32_t n_shares;     /* blocks that read each row first; 0: the block that picks reads it */
+    lzs_row_state *states;
+    int32_t n_shares, share_size; /* of each row of this step */
 } lzs_launch;
 
 /* The number of a row's slot, or -1 if the row has none. */
@@ -45,8 +41,12 @@ LZS_DEVICE static inline const lzs_batch_slot *lzs_slot_at(const lzs_launch *l, 
     return (const lzs_batch_slot *)(const void *)(l->slots + (size_t)slot * l->slot_bytes);
 }
 
-/* Makes the edits of a row from its history. lzs_launch_pick reads them. */
+/* Clears the state of a row, and makes the row's edits from its history. */
 LZS_BODY void lzs_launch_fold(lzs_fold_shared *s, const lzs_launch *l, int32_t at) {
+    LZS_BEGIN(229) {
+        lzs_clear_row(&l->states[at], tid);
+    }
+    LZS_END
     const int32_t slot = lzs_slot_of_row(l, at);
     if (slot < 0 || lzs_slot_at(l, slot)->pick.status != LZS_OK || lzs_slot_at(l, slot)->has_plan) return;
     const size_t edits = (size_t)at * l->max_edits;
@@ -76,10 +76,11 @@ LZS_BODY void lzs_launch_fold(lzs_fold_shared *s, const lzs_launch *l, int32_t a
 /* Returns a row, after its edits were made. The row is read only if its status is LZS_OK. */
 LZS_DEVICE static inline lzs_pick_row lzs_row_of_launch(const lzs_launch *l, int32_t at) {
     const int32_t slot = lzs_slot_of_row(l, at);
-    const size_t edits = (size_t)at * l->max_edits, n_groups = (size_t)lzs_groups_of(l->n_vocab);
+    const size_t edits = (size_t)at * l->max_edits;
     const size_t size = l->step.dtype == LZS_F32 ? sizeof(float) : sizeof(uint16_t);
     const lzs_batch_slot *held = lzs_slot_at(l, slot < 0 ? 0 : slot);
-    lzs_pick_row row = {held->pick,
+    lzs_pick_row row = {&held->pick,
+                        held->pick.status,
                         (const char *)l->step.logits + (size_t)at * (size_t)l->step.row_stride * size,
                         l->step.dtype,
                         l->n_vocab,
@@ -87,45 +88,27 @@ LZS_DEVICE static inline lzs_pick_row lzs_row_of_launch(const lzs_launch *l, int
                         l->edits + edits,
                         0,
                         held->position,
-                        l->allowed + (size_t)at * lzs_mask_words(l->n_vocab),
-                        l->values + edits,
-                        l->maxima + (size_t)at * n_groups,
-                        l->words + (size_t)at * n_groups,
                         l->n_shares,
-                        l->shares + (size_t)at * (size_t)l->n_shares};
+                        l->share_size,
+                        l->states + at};
     if (slot < 0) {
-        row.settings.status = LZS_EINVAL;
+        row.status = LZS_EINVAL;
     } else if (held->has_plan) {
         row.edits = (const lzs_edit *)(const void *)(held + 1);
         row.n_edits = held->n_edits;
-    } else if (row.settings.status == LZS_OK) {
-        row.settings.status = l->step.positions ? l->folded[at].status : LZS_EINVAL;
+    } else if (row.status == LZS_OK) {
+        row.status = l->step.positions ? l->folded[at].status : LZS_EINVAL;
         row.n_edits = l->folded[at].n_edits;
         if (l->step.positions) row.position = (uint64_t)l->step.positions[at];
     }
     return row;
 }
 
-LZS_BODY void lzs_launch_read(lzs_read_shared *s, const lzs_launch *l, int32_t at, int32_t share) {
-    const lzs_pick_row row = lzs_row_of_launch(l, at);
-    lzs_read_share(s, &row, share);
-}
-
-LZS_BODY void lzs_launch_weigh(lzs_read_shared *s, const lzs_launch *l, int32_t at, int32_t share) {
-    const lzs_pick_row row = lzs_row_of_launch(l, at);
-    lzs_weigh_share(s, &row, share);
-}
-
-LZS_BODY void lzs_launch_pick(lzs_pick_shared *s, const lzs_launch *l, int32_t at) {
-    const lzs_pick_row row = lzs_row_of_launch(l, at);
-    const lzs_picked picked = lzs_pick_row_token(s, &row);
-    LZS_BEGIN(240) {
-        if (tid == 0) {
-            l->step.tokens[at] = picked.token;
-            l->step.statuses[at] = picked.status;
-        }
-    }
-    LZS_END
+/* Writes the token of a row, after all its steps. One thread calls this. */
+LZS_DEVICE static inline void lzs_launch_end(const lzs_launch *l, const lzs_pick_row *row, int32_t at) {
+    const lzs_picked picked = lzs_picked_of(row);
+    l->step.tokens[at] = picked.token;
+    l->step.statuses[at] = picked.status;
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* machine.cu - the kernels, and the CUDA runtime that starts them.
  *
- * A block of 1,024 threads works on one row, or on a share of a row. Build with -fmad=false -ftz=false -prec-div=true:
+ * The blocks of a row wait for each other, so all blocks of lzs_pick_kernel must run at the same time. A cooperative
+ * launch ensures that: it starts no more blocks than fit on the device, and each of them works on some rows. Build with -fmad=false -ftz=false -prec-div=true:
  * then every operation is rounded by itself (docs/determinism.md). `make cuda` checks that the machine code has no
  * fused operation.
  */
@@ -10,24 +11,42 @@
 
 #include "machine.h"
 
-extern "C" __global__ void __launch_bounds__(1024, 1) lzs_fold_kernel(const __grid_constant__ lzs_launch launch) {
+enum { FOLD_THREADS = 1024, PICK_THREADS = 512, PICK_BLOCKS = 2 }; /* PICK_BLOCKS: on a processor at a time */
+
+extern "C" __global__ void __launch_bounds__(FOLD_THREADS, 1) lzs_fold_kernel(const __grid_constant__ lzs_launch launch) {
     __shared__ lzs_fold_shared shared;
     lzs_launch_fold(&shared, &launch, (int32_t)blockIdx.x);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1) lzs_read_kernel(const __grid_constant__ lzs_launch launch) {
-    __shared__ lzs_read_shared shared;
-    lzs_launch_read(&shared, &launch, (int32_t)blockIdx.y, (int32_t)blockIdx.x);
+/* Waits until all blocks of a row have called this `times` times. What they wrote before can be read after it. */
+static __device__ void wait_for_row(const lzs_pick_row *row, uint32_t times) {
+    if (row->n_shares == 1) return;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        uint32_t arrived;
+        __threadfence();
+        atomicAdd(&row->state->arrived, 1u);
+        do {
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(arrived) : "l"(&row->state->arrived) : "memory");
+        } while (arrived < times * (uint32_t)row->n_shares);
+    }
+    __syncthreads();
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1) lzs_weigh_kernel(const __grid_constant__ lzs_launch launch) {
-    __shared__ lzs_read_shared shared;
-    lzs_launch_weigh(&shared, &launch, (int32_t)blockIdx.y, (int32_t)blockIdx.x);
-}
-
-extern "C" __global__ void __launch_bounds__(1024, 1) lzs_pick_kernel(const __grid_constant__ lzs_launch launch) {
-    __shared__ lzs_pick_shared shared;
-    lzs_launch_pick(&shared, &launch, (int32_t)blockIdx.x);
+extern "C" __global__ void __launch_bounds__(PICK_THREADS, PICK_BLOCKS)
+    lzs_pick_kernel(const __grid_constant__ lzs_launch launch, int32_t n_rows) {
+    extern __shared__ lzs_four memory[];
+    lzs_pick_shared *shared = (lzs_pick_shared *)memory;
+    const int32_t share = (int32_t)blockIdx.x % launch.n_shares, at_once = (int32_t)gridDim.x / launch.n_shares;
+    for (int32_t at = (int32_t)blockIdx.x / launch.n_shares; at < n_rows; at += at_once) {
+        const lzs_pick_row row = lzs_row_of_launch(&launch, at);
+        lzs_search search = lzs_search_of(&row);
+        for (uint32_t times = 1; search.stage != LZS_STAGE_DONE; times++) {
+            search = lzs_row_step(shared, &row, share, search);
+            if (search.stage != LZS_STAGE_DONE) wait_for_row(&row, times);
+        }
+        if (share == 0 && threadIdx.x == 0) lzs_launch_end(&launch, &row, at);
+    }
 }
 
 extern "C" __global__ void lzs_probe_kernel(float x, float y, float least, lzs_probe *found) {
@@ -76,9 +95,21 @@ const char *lzs_machine_find(int32_t device) {
     return line_of(code);
 }
 
-int32_t lzs_machine_processors(int32_t device) {
-    int n = 0;
-    return cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device) == cudaSuccess ? n : 0;
+const char *lzs_machine_room(int32_t device, lzs_room *room) {
+    const lzs_on_device on(device);
+    if (on.problem) return on.problem;
+    int processors = 0, all = 0, most = 0, reserved = 0, blocks = 0;
+    cudaError_t error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    if (!error) error = cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
+    if (!error) error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    if (!error) error = cudaDeviceGetAttribute(&reserved, cudaDevAttrReservedSharedMemoryPerBlock, device);
+    const int each = all / PICK_BLOCKS - reserved, bytes = each < most ? each : most;
+    const void *kernel = (const void *)lzs_pick_kernel;
+    if (!error) error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    if (!error) error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, PICK_THREADS, (size_t)bytes);
+    room->n_blocks = processors * blocks;
+    room->bytes = (size_t)bytes;
+    return line_of(error);
 }
 
 void *lzs_machine_allocate(int32_t device, size_t bytes) {
@@ -116,17 +147,23 @@ const char *lzs_machine_clear(int32_t device, void *memory, size_t bytes, void *
     return on.problem ? on.problem : line_of(cudaMemsetAsync(memory, 0, bytes, (cudaStream_t)stream));
 }
 
-const char *lzs_machine_launch(int32_t device, const lzs_launch *launch, int32_t n_rows, void *stream) {
+const char *lzs_machine_launch(int32_t device, const lzs_launch *launch, int32_t n_rows, int32_t rows_at_once, void *stream) {
     const lzs_on_device on(device);
     if (on.problem) return on.problem;
     cudaGetLastError(); /* clears an older error, which would look like this launch's error */
     const cudaStream_t in = (cudaStream_t)stream;
-    lzs_fold_kernel<<<(unsigned)n_rows, 1024, 0, in>>>(*launch);
-    if (launch->n_shares) {
-        const dim3 blocks((unsigned)launch->n_shares, (unsigned)n_rows);
-        lzs_read_kernel<<<blocks, 1024, 0, in>>>(*launch);
-        lzs_weigh_kernel<<<blocks, 1024, 0, in>>>(*launch);
-    }
-    lzs_pick_kernel<<<(unsigned)n_rows, 1024, 0, in>>>(*launch);
-    return line_of(cudaGetLastError());
+    lzs_fold_kernel<<<(unsigned)n_rows, FOLD_THREADS, 0, in>>>(*launch);
+    const cudaError_t error = cudaGetLastError();
+    if (error) return line_of(error);
+    cudaLaunchAttribute cooperative = {};
+    cooperative.id = cudaLaunchAttributeCooperative;
+    cooperative.val.cooperative = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)(launch->n_shares * rows_at_once));
+    config.blockDim = dim3(PICK_THREADS);
+    config.dynamicSmemBytes = sizeof(lzs_pick_shared) + (size_t)launch->share_size * sizeof(float);
+    config.stream = in;
+    config.attrs = &cooperative;
+    config.numAttrs = 1;
+    return line_of(cudaLaunchKernelEx(&config, lzs_pick_kernel, *launch, n_rows));
 }
