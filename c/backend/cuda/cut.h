@@ -16,6 +16,7 @@
 #define LZS_TOP_P_OFF ((uint64_t)1 << 32)
 #define LZS_LOG2_E 0x1.715476p+0f
 #define LZS_BINS_PER_BIT 32.0f
+#define LZS_WEIGHTLESS 31.0f /* from this gap on, a weight is 0 */
 #define LZS_LAST_BIN ((LZS_CUDA_BINS - 1) / LZS_BINS_PER_BIT) /* the last bin has all gaps from here on */
 
 /* Where a step of a row begins. All blocks of a row take the same steps. */
@@ -75,6 +76,33 @@ LZS_DEVICE static inline uint64_t lzs_bin_of(const lzs_search *f, lzs_softmax_sc
     return packed > f->highest ? LZS_CUDA_BINS : (f->highest - packed) >> f->shift;
 }
 
+/* Adds one thread's tokens inside the cut to the block's bins. Returns the weight of those in the last bin of gaps, which
+ * are many and light. */
+LZS_BODY uint32_t lzs_add_tokens(lzs_pick_shared *s, lzs_softmax_scale scale, lzs_share own, const lzs_search *f, bool weigh,
+                                 uint32_t tid) {
+    const float least = lzs_key_float(f->cut.key);
+    uint32_t last = 0;
+    for (int32_t q = (int32_t)tid; q < own.n_fours; q += (int32_t)LZS_THREADS) {
+        const lzs_four four = s->fours[q];
+        const float most = lzs_most_of(four);
+        if (most < least || (weigh && lzs_gap_bits(scale, most) >= LZS_WEIGHTLESS)) continue;
+        LZS_UNROLL for (int j = 0; j < 4; j++) {
+            const float x = four.x[j], y = lzs_gap_bits(scale, x);
+            const int32_t id = own.first + 4 * q + j;
+            const uint32_t w = !lzs_in_cut(f->cut, x, id) ? 0 : weigh ? lzs_weight_by(s->table, y) : 1;
+            if (f->level == 0 && y >= LZS_LAST_BIN) {
+                last += w;
+            } else if (w) {
+                const uint64_t bin = lzs_bin_of(f, scale, x, id);
+                if (bin >= LZS_CUDA_BINS) continue;
+                lzs_atomic_add(&s->low[bin], w & 0xffffu); /* two sums do not overflow, and need no carry */
+                if (weigh) lzs_atomic_add(&s->high[bin], w >> 16);
+            }
+        }
+    }
+    return last;
+}
+
 /* Adds the share's tokens inside the cut to the row's histogram. */
 LZS_BODY void lzs_add_to_bins(lzs_pick_shared *s, const lzs_pick_row *row, lzs_share own, const lzs_search *f) {
     const lzs_softmax_scale scale = lzs_scale_of(f, row);
@@ -83,25 +111,7 @@ LZS_BODY void lzs_add_to_bins(lzs_pick_shared *s, const lzs_pick_row *row, lzs_s
         for (uint32_t i = tid; i < 16; i += LZS_THREADS) s->table[i] = lzs_weight_table[i];
     }
     LZS_NEXT(21) {
-        uint32_t last = 0; /* of the last bin, whose tokens are many and light */
-        for (int32_t q = (int32_t)tid; q < own.n_fours; q += (int32_t)LZS_THREADS) {
-            const lzs_four four = s->fours[q];
-            LZS_UNROLL for (int j = 0; j < 4; j++) {
-                const float x = four.x[j];
-                const int32_t id = own.first + 4 * q + j;
-                if (!lzs_in_cut(f->cut, x, id)) continue;
-                const float y = lzs_gap_bits(scale, x);
-                const uint32_t w = f->weigh ? lzs_weight_by(s->table, y) : 1;
-                if (f->level == 0 && y >= LZS_LAST_BIN) {
-                    last += w;
-                    continue;
-                }
-                const uint64_t bin = lzs_bin_of(f, scale, x, id);
-                if (bin >= LZS_CUDA_BINS) continue;
-                lzs_atomic_add(&s->low[bin], w & 0xffffu); /* two sums do not overflow, and need no carry */
-                if (w >> 16) lzs_atomic_add(&s->high[bin], w >> 16);
-            }
-        }
+        const uint32_t last = f->weigh ? lzs_add_tokens(s, scale, own, f, true, tid) : lzs_add_tokens(s, scale, own, f, false, tid);
         lzs_warp_add(&s->low[LZS_CUDA_BINS - 1], last);
     }
     LZS_NEXT(22) {
@@ -160,6 +170,8 @@ LZS_BODY lzs_search lzs_list_bin(lzs_pick_shared *s, const lzs_pick_row *row, in
     LZS_BEGIN(40) {
         for (int32_t q = (int32_t)tid; q < own.n_fours; q += (int32_t)LZS_THREADS) {
             const lzs_four four = s->fours[q];
+            const float most = lzs_most_of(four);
+            if (most < lzs_key_float(f.cut.key) || (f.level == 0 && lzs_bin_of_gap(lzs_gap_bits(scale, most)) > bin)) continue;
             LZS_UNROLL for (int j = 0; j < 4; j++) {
                 const int32_t id = own.first + 4 * q + j;
                 if (!lzs_in_cut(f.cut, four.x[j], id) || lzs_bin_of(&f, scale, four.x[j], id) != bin) continue;

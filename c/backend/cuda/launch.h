@@ -41,13 +41,22 @@ LZS_DEVICE static inline const lzs_batch_slot *lzs_slot_at(const lzs_launch *l, 
     return (const lzs_batch_slot *)(const void *)(l->slots + (size_t)slot * l->slot_bytes);
 }
 
+/* The most tokens of a history of n tokens that can get an edit. */
+LZS_DEVICE static inline size_t lzs_most_edits(const lzs_fold_settings *f, int32_t n) {
+    int32_t window = f->count_window > f->lz_window ? f->count_window : f->lz_window;
+    if (f->dry_window > window) window = f->dry_window;
+    return (size_t)(n < window ? n : window) + f->params.n_logit_bias;
+}
+
 /* Clears the state of a row, and makes the row's edits from its history. */
 LZS_BODY void lzs_launch_fold(lzs_fold_shared *s, const lzs_launch *l, int32_t at) {
-    LZS_BEGIN(229) {
+    const int32_t slot = lzs_slot_of_row(l, at);
+    const lzs_fold_slot none = {0, 0, 0, 0, 0, 0, 0};
+    LZS_BEGIN(230) {
         lzs_clear_row(&l->states[at], tid);
+        for (uint32_t i = tid; i < LZS_FOLD_SLOTS; i += LZS_THREADS) s->slots[i] = none;
     }
     LZS_END
-    const int32_t slot = lzs_slot_of_row(l, at);
     if (slot < 0 || lzs_slot_at(l, slot)->pick.status != LZS_OK || lzs_slot_at(l, slot)->has_plan) return;
     const size_t edits = (size_t)at * l->max_edits;
     const lzs_fold_settings *settings = &lzs_slot_at(l, slot)->fold;
@@ -57,17 +66,18 @@ LZS_BODY void lzs_launch_fold(lzs_fold_shared *s, const lzs_launch *l, int32_t a
     lzs_folded folded = {0, LZS_EINVAL};
     if ((given || !looks) && start >= 0 && start <= end && end <= l->step.history_stride) {
         const int32_t *history = given ? l->step.histories + (size_t)at * (size_t)l->step.history_stride + start : NULL;
+        const bool small = 2 * lzs_most_edits(settings, end - start) <= LZS_FOLD_SLOTS;
         const lzs_fold_row row = {settings,
                                   history,
                                   end - start,
                                   l->edits + edits,
                                   l->used + edits,
                                   l->max_edits,
-                                  l->table + (size_t)at * l->n_table,
-                                  l->n_table};
+                                  small ? s->slots : l->table + (size_t)at * l->n_table,
+                                  small ? LZS_FOLD_SLOTS : l->n_table};
         folded = lzs_fold_row_edits(s, &row);
     }
-    LZS_BEGIN(230) {
+    LZS_BEGIN(240) {
         if (tid == 0) l->folded[at] = folded;
     }
     LZS_END

@@ -11,11 +11,11 @@
 
 #include "machine.h"
 
-enum { FOLD_THREADS = 1024, PICK_THREADS = 512, PICK_BLOCKS = 2 }; /* PICK_BLOCKS: on a processor at a time */
+enum { FOLD_THREADS = 512, PICK_THREADS = 512, PICK_BLOCKS = 2, LINE = 128 }; /* PICK_BLOCKS: on a processor at a time */
 
-extern "C" __global__ void __launch_bounds__(FOLD_THREADS, 1) lzs_fold_kernel(const __grid_constant__ lzs_launch launch) {
-    __shared__ lzs_fold_shared shared;
-    lzs_launch_fold(&shared, &launch, (int32_t)blockIdx.x);
+extern "C" __global__ void __launch_bounds__(FOLD_THREADS, 2) lzs_fold_kernel(const __grid_constant__ lzs_launch launch) {
+    extern __shared__ lzs_four memory[];
+    lzs_launch_fold((lzs_fold_shared *)memory, &launch, (int32_t)blockIdx.x);
 }
 
 /* Waits until all blocks of a row have called this `times` times. What they wrote before can be read after it. */
@@ -24,13 +24,22 @@ static __device__ void wait_for_row(const lzs_pick_row *row, uint32_t times) {
     __syncthreads();
     if (threadIdx.x == 0) {
         uint32_t arrived;
-        __threadfence();
-        atomicAdd(&row->state->arrived, 1u);
+        asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(&row->state->arrived) : "memory");
         do {
             asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(arrived) : "l"(&row->state->arrived) : "memory");
         } while (arrived < times * (uint32_t)row->n_shares);
     }
     __syncthreads();
+}
+
+/* Lets the cache read a block's share of a row of the next round while the block works on this one. */
+static __device__ void fetch(const lzs_launch *l, int32_t at, int32_t share) {
+    const size_t size = l->step.dtype == LZS_F32 ? sizeof(float) : sizeof(uint16_t), n = (size_t)l->n_vocab * size;
+    const char *row = (const char *)l->step.logits + (size_t)at * (size_t)l->step.row_stride * size;
+    const size_t each = (size_t)l->share_size * size, from = (size_t)share * each, to = from + each < n ? from + each : n;
+    for (size_t i = from + threadIdx.x * LINE; i < to; i += blockDim.x * LINE) {
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(row + i));
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(PICK_THREADS, PICK_BLOCKS)
@@ -43,6 +52,7 @@ extern "C" __global__ void __launch_bounds__(PICK_THREADS, PICK_BLOCKS)
         lzs_search search = lzs_search_of(&row);
         for (uint32_t times = 1; search.stage != LZS_STAGE_DONE; times++) {
             search = lzs_row_step(shared, &row, share, search);
+            if (times == 1 && at + at_once < n_rows) fetch(&launch, at + at_once, share);
             if (search.stage != LZS_STAGE_DONE) wait_for_row(&row, times);
         }
         if (share == 0 && threadIdx.x == 0) lzs_launch_end(&launch, &row, at);
@@ -104,7 +114,8 @@ const char *lzs_machine_room(int32_t device, lzs_room *room) {
     if (!error) error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     if (!error) error = cudaDeviceGetAttribute(&reserved, cudaDevAttrReservedSharedMemoryPerBlock, device);
     const int each = all / PICK_BLOCKS - reserved, bytes = each < most ? each : most;
-    const void *kernel = (const void *)lzs_pick_kernel;
+    const void *kernel = (const void *)lzs_pick_kernel, *fold = (const void *)lzs_fold_kernel;
+    if (!error) error = cudaFuncSetAttribute(fold, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(lzs_fold_shared));
     if (!error) error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     if (!error) error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, PICK_THREADS, (size_t)bytes);
     room->n_blocks = processors * blocks;
@@ -152,7 +163,7 @@ const char *lzs_machine_launch(int32_t device, const lzs_launch *launch, int32_t
     if (on.problem) return on.problem;
     cudaGetLastError(); /* clears an older error, which would look like this launch's error */
     const cudaStream_t in = (cudaStream_t)stream;
-    lzs_fold_kernel<<<(unsigned)n_rows, FOLD_THREADS, 0, in>>>(*launch);
+    lzs_fold_kernel<<<(unsigned)n_rows, FOLD_THREADS, sizeof(lzs_fold_shared), in>>>(*launch);
     const cudaError_t error = cudaGetLastError();
     if (error) return line_of(error);
     cudaLaunchAttribute cooperative = {};

@@ -25,11 +25,13 @@ LZS_BODY void lzs_run_tokens(const lzs_pick_shared *s, const lzs_pick_row *row, 
     const lzs_softmax_scale scale = {f->max, p->scale}, cut_scale = {f->max, p->cut_scale};
     for (int32_t q = (int32_t)tid; q < own.n_fours; q += (int32_t)LZS_THREADS) {
         const lzs_four four = s->fours[q];
+        const float most = lzs_most_of(four), floor = s->floors[q / LZS_QUADS], gap = lzs_gap_bits(scale, most);
         const int32_t first_id = own.first + 4 * q;
         uint32_t runs = 0, words[4];
+        if (most < lzs_key_float(f->cut.key) || gap + floor > limit) continue;
         LZS_UNROLL for (int j = 0; j < 4; j++) {
             if (!lzs_in_cut(f->cut, four.x[j], first_id + j)) continue;
-            const float bound = lzs_gap_bits(scale, four.x[j]) + s->floors[q / LZS_QUADS];
+            const float bound = lzs_gap_bits(scale, four.x[j]) + floor;
             if ((!first && bound <= above) || bound > limit) continue;
             if (lzs_gap_bits(cut_scale, four.x[j]) <= p->min_p_limit) runs |= 1u << j;
         }
@@ -47,19 +49,17 @@ LZS_BODY void lzs_run_tokens(const lzs_pick_shared *s, const lzs_pick_row *row, 
     }
 }
 
-/* The key of the least bound of one thread's tokens. */
+/* The key of about the least bound of one thread's tokens. */
 LZS_BODY uint32_t lzs_least_bound(const lzs_pick_shared *s, const lzs_pick_row *row, lzs_share own, const lzs_search *f,
                                   uint32_t tid) {
     const lzs_pick_settings *p = row->settings;
     const lzs_softmax_scale scale = {f->max, p->scale}, cut_scale = {f->max, p->cut_scale};
+    const float limit = p->min_p_limit;
     float least = INFINITY;
     for (int32_t q = (int32_t)tid; q < own.n_fours; q += (int32_t)LZS_THREADS) {
-        const lzs_four four = s->fours[q];
-        LZS_UNROLL for (int j = 0; j < 4; j++) {
-            if (!lzs_in_cut(f->cut, four.x[j], own.first + 4 * q + j)) continue;
-            const float bound = lzs_gap_bits(scale, four.x[j]) + s->floors[q / LZS_QUADS];
-            if (bound < least && lzs_gap_bits(cut_scale, four.x[j]) <= p->min_p_limit) least = bound;
-        }
+        const float most = lzs_most_of(s->fours[q]), bound = lzs_gap_bits(scale, most) + s->floors[q / LZS_QUADS];
+        if (most < lzs_key_float(f->cut.key) || bound >= least) continue;
+        if (lzs_gap_bits(cut_scale, most) <= limit) least = bound;
     }
     return lzs_key(least);
 }

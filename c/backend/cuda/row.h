@@ -133,6 +133,11 @@ LZS_DEVICE static inline lzs_four lzs_read_four(const lzs_pick_row *row, int32_t
     return f;
 }
 
+LZS_DEVICE static inline float lzs_most_of(lzs_four f) {
+    const float a = f.x[0] > f.x[1] ? f.x[0] : f.x[1], b = f.x[2] > f.x[3] ? f.x[2] : f.x[3];
+    return a > b ? a : b;
+}
+
 /* A share of a row. */
 typedef struct lzs_share {
     int32_t first, n_fours; /* its first token, and a fourth of its tokens, rounded up to whole groups */
@@ -203,10 +208,8 @@ LZS_BODY void lzs_read_share(lzs_pick_shared *s, const lzs_pick_row *row, int32_
         bool nan = false;
         for (int32_t q = (int32_t)tid; q < own.n_fours; q += (int32_t)LZS_THREADS) {
             const lzs_four f = s->fours[q];
-            for (int j = 0; j < 4; j++) {
-                nan |= f.x[j] != f.x[j];
-                most = f.x[j] > most ? f.x[j] : most;
-            }
+            LZS_UNROLL for (int j = 0; j < 4; j++) nan |= f.x[j] != f.x[j];
+            most = lzs_most_of(f) > most ? lzs_most_of(f) : most;
         }
         if (nan) lzs_set(&s->nan);
         lzs_warp_max(&s->top, lzs_key(most));
