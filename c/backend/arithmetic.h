@@ -61,39 +61,12 @@ LZS_DEVICE static inline float lzs_finite(float x) {
     return low > FLT_MAX ? FLT_MAX : low;
 }
 
-/* x / y for finite x and positive normal y, computed with integers. On a GPU lzs_quotient calls this function. */
-LZS_DEVICE static inline float lzs_quotient_of_integers(float x, float y) {
-    const uint32_t sign = lzs_float_bits(x) & 0x80000000u, magnitude = lzs_float_bits(x) & 0x7fffffffu;
-    uint32_t mx = magnitude & 0x7fffffu, my = (lzs_float_bits(y) & 0x7fffffu) | 0x800000u;
-    int32_t exponent = (int32_t)(magnitude >> 23);
-    if (magnitude == 0) return x;
-    if (exponent) {
-        mx |= 0x800000u;
-    } else { /* a denormal number */
-        for (exponent = 1; !(mx & 0x800000u); exponent--) mx <<= 1;
-    }
-    exponent += 127 - (int32_t)(lzs_float_bits(y) >> 23);
-    if (mx < my) {
-        mx <<= 1;
-        exponent--;
-    }
-    if (exponent > 254) return lzs_bits_float(sign | 0x7f800000u);
-    const uint64_t numerator = (uint64_t)mx << 25;
-    const uint64_t quotient = numerator / my; /* 24 bits and two more; the last is also set by a remainder */
-    const uint32_t q = (uint32_t)quotient | (quotient * my != numerator);
-    int32_t shift = exponent > 0 ? 2 : 3 - exponent; /* how far to shift right to the float's last bit */
-    if (shift > 28) shift = 28;
-    const uint32_t left = q & ((1u << shift) - 1), half = 1u << (shift - 1);
-    uint32_t rounded = q >> shift;
-    rounded += left > half || (left == half && (rounded & 1));
-    return lzs_bits_float(sign | (exponent > 0 ? ((uint32_t)(exponent - 1) << 23) + rounded : rounded));
-}
-
-/* x / y for finite x and positive normal y. CUDA divides floats with fused multiply-adds. With integer division, the
- * kernels have no fused operations at all, so the build can check that none is there. */
+/* x / y for finite x and positive normal y. CUDA divides floats with fused multiply-adds, and the build checks that
+ * there are none. It divides doubles correctly, too, and a quotient of two floats that is rounded to a double first
+ * rounds to the same float. */
 LZS_DEVICE static inline float lzs_quotient(float x, float y) {
 #ifdef __CUDACC__
-    return lzs_quotient_of_integers(x, y);
+    return (float)((double)x / (double)y);
 #else
     return x / y;
 #endif

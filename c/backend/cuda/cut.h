@@ -15,13 +15,13 @@
 
 #define LZS_TOP_P_OFF ((uint64_t)1 << 32)
 #define LZS_LOG2_E 0x1.715476p+0f
-#define LZS_BINS_PER_BIT 32.0f
 #define LZS_WEIGHTLESS 31.0f /* from this gap on, a weight is 0 */
-#define LZS_LAST_BIN ((LZS_CUDA_BINS - 1) / LZS_BINS_PER_BIT) /* the last bin has all gaps from here on */
+#define LZS_FIRST_BIN 0x4080u /* the upper half of 4.0f: bins are 1/32 bit wide for gaps below 4, 1/16 below 12, 1/8 below 28 */
 
 /* Where a step of a row begins. All blocks of a row take the same steps. */
 typedef enum lzs_stage {
     LZS_STAGE_READ, /* read the row */
+    LZS_STAGE_EDIT, /* the share is read; no block has to wait for another one */
     LZS_STAGE_TOP,  /* the best logit is known */
     LZS_STAGE_LIST, /* the histogram is complete */
     LZS_STAGE_CUT,  /* the list is complete */
@@ -65,42 +65,60 @@ LZS_DEVICE static inline lzs_softmax_scale lzs_scale_of(const lzs_search *f, con
     return (lzs_softmax_scale){f->max, f->weigh ? row->settings->cut_scale : LZS_LOG2_E};
 }
 
-LZS_DEVICE static inline uint32_t lzs_bin_of_gap(float y) {
-    return y < LZS_LAST_BIN ? (uint32_t)(int32_t)(y * LZS_BINS_PER_BIT) : LZS_CUDA_BINS - 1u;
+/* Where the last bin of gaps begins. Weights beyond it are many and light. */
+LZS_DEVICE static inline float lzs_last_gap(bool weigh) {
+    return weigh ? 16.0f : 59.75f;
+}
+
+LZS_DEVICE static inline uint32_t lzs_bin_of_gap(float y, bool weigh) {
+    const float last = lzs_last_gap(weigh);
+    return (lzs_float_bits((y < last ? y : last) + 4.0f) >> 16) - LZS_FIRST_BIN;
 }
 
 /* LZS_CUDA_BINS or more if the token is in no bin. */
 LZS_DEVICE static inline uint64_t lzs_bin_of(const lzs_search *f, lzs_softmax_scale scale, float x, int32_t id) {
-    if (f->level == 0) return lzs_bin_of_gap(lzs_gap_bits(scale, x));
+    if (f->level == 0) return lzs_bin_of_gap(lzs_gap_bits(scale, x), f->weigh);
     const uint64_t packed = lzs_pack(x, id);
     return packed > f->highest ? LZS_CUDA_BINS : (f->highest - packed) >> f->shift;
 }
 
-/* Adds one thread's tokens inside the cut to the block's bins. Returns the weight of those in the last bin of gaps, which
- * are many and light. */
-LZS_BODY uint32_t lzs_add_tokens(lzs_pick_shared *s, lzs_softmax_scale scale, lzs_share own, const lzs_search *f, bool weigh,
-                                 uint32_t tid) {
-    const float least = lzs_key_float(f->cut.key);
+LZS_BODY void lzs_add_to_bin(lzs_pick_shared *s, uint32_t bin, uint32_t w, bool weigh) {
+    lzs_atomic_add(&s->low[bin], w & 0xffffu); /* two sums do not overflow, and need no carry */
+    if (weigh) lzs_atomic_add(&s->high[bin], w >> 16);
+}
+
+/* Adds one thread's tokens to the block's bins of gaps, if all tokens are inside the cut. */
+LZS_BODY void lzs_add_all(lzs_pick_shared *s, lzs_softmax_scale scale, lzs_share own, uint32_t tid) {
     uint32_t last = 0;
     for (int32_t q = (int32_t)tid; q < own.n_fours; q += (int32_t)LZS_THREADS) {
         const lzs_four four = s->fours[q];
-        const float most = lzs_most_of(four);
-        if (most < least || (weigh && lzs_gap_bits(scale, most) >= LZS_WEIGHTLESS)) continue;
+        if (lzs_gap_bits(scale, lzs_most_of(four)) >= LZS_WEIGHTLESS) continue;
         LZS_UNROLL for (int j = 0; j < 4; j++) {
-            const float x = four.x[j], y = lzs_gap_bits(scale, x);
-            const int32_t id = own.first + 4 * q + j;
-            const uint32_t w = !lzs_in_cut(f->cut, x, id) ? 0 : weigh ? lzs_weight_by(s->table, y) : 1;
-            if (f->level == 0 && y >= LZS_LAST_BIN) {
+            const float y = lzs_gap_bits(scale, four.x[j]);
+            const uint32_t w = lzs_weight_by(s->table, y);
+            if (y < lzs_last_gap(true)) {
+                lzs_add_to_bin(s, lzs_bin_of_gap(y, true), w, true);
+            } else {
                 last += w;
-            } else if (w) {
-                const uint64_t bin = lzs_bin_of(f, scale, x, id);
-                if (bin >= LZS_CUDA_BINS) continue;
-                lzs_atomic_add(&s->low[bin], w & 0xffffu); /* two sums do not overflow, and need no carry */
-                if (weigh) lzs_atomic_add(&s->high[bin], w >> 16);
             }
         }
     }
-    return last;
+    lzs_warp_add(&s->low[lzs_bin_of_gap(INFINITY, true)], last);
+}
+
+/* Adds one thread's tokens inside the cut to the block's bins. */
+LZS_BODY void lzs_add_inside(lzs_pick_shared *s, lzs_softmax_scale scale, lzs_share own, const lzs_search *f, uint32_t tid) {
+    for (int32_t q = (int32_t)tid; q < own.n_fours; q += (int32_t)LZS_THREADS) {
+        const lzs_four four = s->fours[q];
+        if (lzs_most_of(four) < lzs_key_float(f->cut.key)) continue;
+        LZS_UNROLL for (int j = 0; j < 4; j++) {
+            const int32_t id = own.first + 4 * q + j;
+            if (!lzs_in_cut(f->cut, four.x[j], id)) continue;
+            const uint64_t bin = lzs_bin_of(f, scale, four.x[j], id);
+            if (bin >= LZS_CUDA_BINS) continue;
+            lzs_add_to_bin(s, (uint32_t)bin, f->weigh ? lzs_weight_by(s->table, lzs_gap_bits(scale, four.x[j])) : 1, f->weigh);
+        }
+    }
 }
 
 /* Adds the share's tokens inside the cut to the row's histogram. */
@@ -111,8 +129,11 @@ LZS_BODY void lzs_add_to_bins(lzs_pick_shared *s, const lzs_pick_row *row, lzs_s
         for (uint32_t i = tid; i < 16; i += LZS_THREADS) s->table[i] = lzs_weight_table[i];
     }
     LZS_NEXT(21) {
-        const uint32_t last = f->weigh ? lzs_add_tokens(s, scale, own, f, true, tid) : lzs_add_tokens(s, scale, own, f, false, tid);
-        lzs_warp_add(&s->low[LZS_CUDA_BINS - 1], last);
+        if (f->weigh && f->level == 0 && f->cut.key == LZS_KEY_LEAST) {
+            lzs_add_all(s, scale, own, tid);
+        } else {
+            lzs_add_inside(s, scale, own, f, tid);
+        }
     }
     LZS_NEXT(22) {
         for (uint32_t b = tid; b < LZS_CUDA_BINS; b += LZS_THREADS) {
@@ -171,7 +192,7 @@ LZS_BODY lzs_search lzs_list_bin(lzs_pick_shared *s, const lzs_pick_row *row, in
         for (int32_t q = (int32_t)tid; q < own.n_fours; q += (int32_t)LZS_THREADS) {
             const lzs_four four = s->fours[q];
             const float most = lzs_most_of(four);
-            if (most < lzs_key_float(f.cut.key) || (f.level == 0 && lzs_bin_of_gap(lzs_gap_bits(scale, most)) > bin)) continue;
+            if (most < lzs_key_float(f.cut.key) || (f.level == 0 && lzs_bin_of_gap(lzs_gap_bits(scale, most), f.weigh) > bin)) continue;
             LZS_UNROLL for (int j = 0; j < 4; j++) {
                 const int32_t id = own.first + 4 * q + j;
                 if (!lzs_in_cut(f.cut, four.x[j], id) || lzs_bin_of(&f, scale, four.x[j], id) != bin) continue;
@@ -193,11 +214,11 @@ LZS_BODY lzs_search lzs_list_bin(lzs_pick_shared *s, const lzs_pick_row *row, in
 }
 
 /* The least key whose gap is in this bin or a better one. */
-LZS_DEVICE static inline uint32_t lzs_least_key(lzs_softmax_scale scale, uint32_t bin) {
+LZS_DEVICE static inline uint32_t lzs_least_key(lzs_softmax_scale scale, bool weigh, uint32_t bin) {
     uint32_t low = LZS_KEY_NEVER, high = lzs_key(scale.max);
     while (high - low > 1) {
         const uint32_t middle = low + (high - low) / 2;
-        if (lzs_bin_of_gap(lzs_gap_bits(scale, lzs_key_float(middle))) <= bin) {
+        if (lzs_bin_of_gap(lzs_gap_bits(scale, lzs_key_float(middle)), weigh) <= bin) {
             high = middle;
         } else {
             low = middle;
@@ -210,8 +231,8 @@ LZS_DEVICE static inline uint32_t lzs_least_key(lzs_softmax_scale scale, uint32_
 LZS_DEVICE static inline lzs_search lzs_finer(const lzs_pick_row *row, lzs_search f) {
     if (f.level == 0) {
         const lzs_softmax_scale scale = lzs_scale_of(&f, row);
-        const uint32_t above = f.bin ? lzs_least_key(scale, f.bin - 1) - 1 : lzs_key(f.max);
-        const uint64_t span = (uint64_t)(above - lzs_least_key(scale, f.bin) + 1) << 32;
+        const uint32_t above = f.bin ? lzs_least_key(scale, f.weigh, f.bin - 1) - 1 : lzs_key(f.max);
+        const uint64_t span = (uint64_t)(above - lzs_least_key(scale, f.weigh, f.bin) + 1) << 32;
         f.highest = (uint64_t)above << 32 | 0xffffffffu;
         f.shift = 0;
         while (span >> f.shift > LZS_CUDA_BINS) f.shift++;
@@ -255,6 +276,9 @@ LZS_BODY lzs_cut lzs_cut_of_list(lzs_pick_shared *s, const lzs_pick_row *row, co
 /* The search for the next cut, or LZS_STAGE_RACE if there is none. */
 LZS_DEVICE static inline lzs_search lzs_next_cut(const lzs_pick_row *row, lzs_search f) {
     const bool by_k = f.stage == LZS_STAGE_TOP && lzs_by_k(row), by_p = !f.weigh && row->settings->top_p < LZS_TOP_P_OFF;
+    /* Each warp has a token at least as good as the least of their best ones, so the first k tokens are, too. */
+    const uint32_t least = row->state->least_top;
+    if (by_k && (uint32_t)row->settings->top_k <= (uint32_t)row->n_shares * LZS_WARPS && least > f.cut.key) f.cut.key = least;
     f.turn += f.stage != LZS_STAGE_TOP;
     f.level = 0;
     f.weigh = !by_k;

@@ -67,15 +67,15 @@ LZS_BODY void lzs_launch_fold(lzs_fold_shared *s, const lzs_launch *l, int32_t a
     if ((given || !looks) && start >= 0 && start <= end && end <= l->step.history_stride) {
         const int32_t *history = given ? l->step.histories + (size_t)at * (size_t)l->step.history_stride + start : NULL;
         const bool small = 2 * lzs_most_edits(settings, end - start) <= LZS_FOLD_SLOTS;
-        const lzs_fold_row row = {settings,
-                                  history,
-                                  end - start,
-                                  l->edits + edits,
-                                  l->used + edits,
-                                  l->max_edits,
-                                  small ? s->slots : l->table + (size_t)at * l->n_table,
-                                  small ? LZS_FOLD_SLOTS : l->n_table};
-        folded = lzs_fold_row_edits(s, &row);
+        lzs_fold_row row = {settings,         history,      end - start, l->edits + edits, l->used + edits,
+                            l->max_edits, s->slots, LZS_FOLD_SLOTS};
+        if (small) { /* compiled by itself, since atomic operations on shared memory are faster */
+            folded = lzs_fold_row_edits(s, &row);
+        } else {
+            row.slots = l->table + (size_t)at * l->n_table;
+            row.n_slots = l->n_table;
+            folded = lzs_fold_row_edits(s, &row);
+        }
     }
     LZS_BEGIN(240) {
         if (tid == 0) l->folded[at] = folded;
@@ -83,35 +83,38 @@ LZS_BODY void lzs_launch_fold(lzs_fold_shared *s, const lzs_launch *l, int32_t a
     LZS_END
 }
 
-/* Returns a row, after its edits were made. The row is read only if its status is LZS_OK. */
+/* Returns a row before its edits are known. */
 LZS_DEVICE static inline lzs_pick_row lzs_row_of_launch(const lzs_launch *l, int32_t at) {
     const int32_t slot = lzs_slot_of_row(l, at);
-    const size_t edits = (size_t)at * l->max_edits;
     const size_t size = l->step.dtype == LZS_F32 ? sizeof(float) : sizeof(uint16_t);
     const lzs_batch_slot *held = lzs_slot_at(l, slot < 0 ? 0 : slot);
-    lzs_pick_row row = {&held->pick,
-                        held->pick.status,
-                        (const char *)l->step.logits + (size_t)at * (size_t)l->step.row_stride * size,
-                        l->step.dtype,
-                        l->n_vocab,
-                        l->step.masks ? l->step.masks + (size_t)at * (size_t)l->step.mask_stride : NULL,
-                        l->edits + edits,
-                        0,
-                        held->position,
-                        l->n_shares,
-                        l->share_size,
-                        l->states + at};
-    if (slot < 0) {
-        row.status = LZS_EINVAL;
-    } else if (held->has_plan) {
-        row.edits = (const lzs_edit *)(const void *)(held + 1);
-        row.n_edits = held->n_edits;
-    } else if (row.status == LZS_OK) {
-        row.status = l->step.positions ? l->folded[at].status : LZS_EINVAL;
-        row.n_edits = l->folded[at].n_edits;
-        if (l->step.positions) row.position = (uint64_t)l->step.positions[at];
+    return (lzs_pick_row){&held->pick,
+                          slot < 0 ? LZS_EINVAL : held->pick.status,
+                          (const char *)l->step.logits + (size_t)at * (size_t)l->step.row_stride * size,
+                          l->step.dtype,
+                          l->n_vocab,
+                          l->step.masks ? l->step.masks + (size_t)at * (size_t)l->step.mask_stride : NULL,
+                          NULL,
+                          0,
+                          held->position,
+                          l->n_shares,
+                          l->share_size,
+                          l->states + at};
+}
+
+/* Completes a row by its edits, after lzs_launch_fold has made them. */
+LZS_DEVICE static inline void lzs_edits_of_launch(const lzs_launch *l, int32_t at, lzs_pick_row *row) {
+    if (row->status != LZS_OK) return;
+    const lzs_batch_slot *held = lzs_slot_at(l, lzs_slot_of_row(l, at));
+    if (held->has_plan) {
+        row->edits = (const lzs_edit *)(const void *)(held + 1);
+        row->n_edits = held->n_edits;
+        return;
     }
-    return row;
+    row->status = l->step.positions ? l->folded[at].status : LZS_EINVAL;
+    row->edits = l->edits + (size_t)at * l->max_edits;
+    row->n_edits = l->folded[at].n_edits;
+    if (l->step.positions) row->position = (uint64_t)l->step.positions[at];
 }
 
 /* Writes the token of a row, after all its steps. One thread calls this. */

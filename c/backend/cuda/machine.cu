@@ -13,11 +13,6 @@
 
 enum { FOLD_THREADS = 512, PICK_THREADS = 512, PICK_BLOCKS = 2, LINE = 128 }; /* PICK_BLOCKS: on a processor at a time */
 
-extern "C" __global__ void __launch_bounds__(FOLD_THREADS, 2) lzs_fold_kernel(const __grid_constant__ lzs_launch launch) {
-    extern __shared__ lzs_four memory[];
-    lzs_launch_fold((lzs_fold_shared *)memory, &launch, (int32_t)blockIdx.x);
-}
-
 /* Waits until all blocks of a row have called this `times` times. What they wrote before can be read after it. */
 static __device__ void wait_for_row(const lzs_pick_row *row, uint32_t times) {
     if (row->n_shares == 1) return;
@@ -32,6 +27,19 @@ static __device__ void wait_for_row(const lzs_pick_row *row, uint32_t times) {
     __syncthreads();
 }
 
+/* From 9.0 on, lzs_pick_kernel begins while lzs_fold_kernel runs, and waits here for its end. */
+static __device__ void wait_for_fold() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+static __device__ void let_pick_begin() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
 /* Lets the cache read a block's share of a row of the next round while the block works on this one. */
 static __device__ void fetch(const lzs_launch *l, int32_t at, int32_t share) {
     const size_t size = l->step.dtype == LZS_F32 ? sizeof(float) : sizeof(uint16_t), n = (size_t)l->n_vocab * size;
@@ -42,21 +50,34 @@ static __device__ void fetch(const lzs_launch *l, int32_t at, int32_t share) {
     }
 }
 
+extern "C" __global__ void __launch_bounds__(FOLD_THREADS, 2) lzs_fold_kernel(const __grid_constant__ lzs_launch launch) {
+    extern __shared__ lzs_four memory[];
+    let_pick_begin();
+    lzs_launch_fold((lzs_fold_shared *)memory, &launch, (int32_t)blockIdx.x);
+}
+
 extern "C" __global__ void __launch_bounds__(PICK_THREADS, PICK_BLOCKS)
     lzs_pick_kernel(const __grid_constant__ lzs_launch launch, int32_t n_rows) {
     extern __shared__ lzs_four memory[];
     lzs_pick_shared *shared = (lzs_pick_shared *)memory;
     const int32_t share = (int32_t)blockIdx.x % launch.n_shares, at_once = (int32_t)gridDim.x / launch.n_shares;
     for (int32_t at = (int32_t)blockIdx.x / launch.n_shares; at < n_rows; at += at_once) {
-        const lzs_pick_row row = lzs_row_of_launch(&launch, at);
+        lzs_pick_row row = lzs_row_of_launch(&launch, at);
         lzs_search search = lzs_search_of(&row);
         for (uint32_t times = 1; search.stage != LZS_STAGE_DONE; times++) {
             search = lzs_row_step(shared, &row, share, search);
-            if (times == 1 && at + at_once < n_rows) fetch(&launch, at + at_once, share);
-            if (search.stage != LZS_STAGE_DONE) wait_for_row(&row, times);
+            if (search.stage == LZS_STAGE_EDIT) {
+                if (at + at_once < n_rows) fetch(&launch, at + at_once, share);
+                wait_for_fold();
+                lzs_edits_of_launch(&launch, at, &row);
+                times--;
+            } else if (search.stage != LZS_STAGE_DONE) {
+                wait_for_row(&row, times);
+            }
         }
         if (share == 0 && threadIdx.x == 0) lzs_launch_end(&launch, &row, at);
     }
+    wait_for_fold(); /* where no row had edits to wait for */
 }
 
 extern "C" __global__ void lzs_probe_kernel(float x, float y, float least, lzs_probe *found) {
@@ -166,15 +187,17 @@ const char *lzs_machine_launch(int32_t device, const lzs_launch *launch, int32_t
     lzs_fold_kernel<<<(unsigned)n_rows, FOLD_THREADS, sizeof(lzs_fold_shared), in>>>(*launch);
     const cudaError_t error = cudaGetLastError();
     if (error) return line_of(error);
-    cudaLaunchAttribute cooperative = {};
-    cooperative.id = cudaLaunchAttributeCooperative;
-    cooperative.val.cooperative = 1;
+    cudaLaunchAttribute attributes[2] = {};
+    attributes[0].id = cudaLaunchAttributeCooperative;
+    attributes[0].val.cooperative = 1;
+    attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[1].val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)(launch->n_shares * rows_at_once));
     config.blockDim = dim3(PICK_THREADS);
     config.dynamicSmemBytes = sizeof(lzs_pick_shared) + (size_t)launch->share_size * sizeof(float);
     config.stream = in;
-    config.attrs = &cooperative;
-    config.numAttrs = 1;
+    config.attrs = attributes;
+    config.numAttrs = 2;
     return line_of(cudaLaunchKernelEx(&config, lzs_pick_kernel, *launch, n_rows));
 }

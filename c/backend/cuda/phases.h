@@ -28,6 +28,7 @@
 
 #  define LZS_BODY static __device__ __forceinline__
 #  define LZS_THREADS blockDim.x /* threads of a block */
+#  define LZS_WARPS (LZS_THREADS / 32)
 #  define LZS_UNROLL _Pragma("unroll")
 #  define LZS_UNROLL_4 _Pragma("unroll 4") /* registers are scarce */
 #  define LZS_ALIGNED(n) __align__(n)
@@ -62,6 +63,14 @@
 static __device__ __forceinline__ void lzs_warp_max(uint32_t *p, uint32_t v) {
     v = __reduce_max_sync(0xffffffffu, v);
     if ((threadIdx.x & 31) == 0) atomicMax(p, v);
+}
+
+/* The maximum of the warp's values counts for both: the largest of such maxima, and the least of them. */
+static __device__ __forceinline__ void lzs_warp_bounds(uint32_t *largest, uint32_t *least, uint32_t v) {
+    v = __reduce_max_sync(0xffffffffu, v);
+    if ((threadIdx.x & 31) != 0) return;
+    atomicMax(largest, v);
+    atomicMin(least, v);
 }
 
 static __device__ __forceinline__ void lzs_warp_min(uint32_t *p, uint32_t v) {
@@ -177,6 +186,7 @@ static inline void lzs_twin_seen(bool *seen, int id) {
 #  define LZS_UNROLL_4
 #  define LZS_ALIGNED(n)
 #  define LZS_THREADS lzs_the_twin.threads
+#  define LZS_WARPS (LZS_THREADS / 32)
 #  define LZS_BEGIN(id) \
       for (lzs_walk w_ = lzs_walk_from(id, s, sizeof *s); lzs_walk_on(&w_);) { \
           const uint32_t tid = w_.tid; \
@@ -278,6 +288,8 @@ static inline uint32_t lzs_twin_cas(int site, uint32_t *p, uint32_t expected, ui
 #  define lzs_warp_hint_min(p, v) (lzs_the_twin.harmless[LZS_SITE] = true, (void)lzs_twin_min(LZS_SITE, (p), (v)))
 #  define lzs_warp_max(p, v) ((void)lzs_twin_max(LZS_SITE, (p), (v)))
 #  define lzs_warp_min(p, v) ((void)lzs_twin_min(LZS_SITE, (p), (v)))
+#  define lzs_warp_bounds(largest, least, v) \
+      ((void)lzs_twin_max(LZS_SITE, (largest), (v)), (void)lzs_twin_min(LZS_SITE, (least), (v)))
 #  define lzs_warp_add(p, v) ((void)lzs_twin_add(LZS_SITE, (p), (v)))
 
 #endif

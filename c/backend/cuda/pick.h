@@ -11,14 +11,23 @@ typedef struct lzs_picked {
 
 /* What a block knows before its first step. */
 LZS_DEVICE static inline lzs_search lzs_search_of(const lzs_pick_row *row) {
-    const lzs_stage stage = row->status == LZS_OK ? LZS_STAGE_READ : LZS_STAGE_DONE;
-    return (lzs_search){stage, 0.0f, {LZS_KEY_LEAST, INT32_MAX}, false, 0, 0, 0, 0, 0, 0};
+    (void)row;
+    return (lzs_search){LZS_STAGE_READ, 0.0f, {LZS_KEY_LEAST, INT32_MAX}, false, 0, 0, 0, 0, 0, 0};
 }
 
 /* A block's next step. Returns with what the step after it begins; LZS_STAGE_DONE: there is none. */
 LZS_BODY lzs_search lzs_row_step(lzs_pick_shared *s, const lzs_pick_row *row, int32_t share, lzs_search f) {
+    if (f.stage <= LZS_STAGE_EDIT && row->status != LZS_OK) {
+        f.stage = LZS_STAGE_DONE;
+        return f;
+    }
     if (f.stage == LZS_STAGE_READ) {
         lzs_read_share(s, row, share);
+        f.stage = LZS_STAGE_EDIT;
+        return f;
+    }
+    if (f.stage == LZS_STAGE_EDIT) {
+        lzs_edit_share(s, row, share);
         f.stage = LZS_STAGE_TOP;
         return f;
     }

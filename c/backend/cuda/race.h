@@ -90,14 +90,16 @@ LZS_BODY void lzs_race_share(lzs_pick_shared *s, const lzs_pick_row *row, lzs_sh
     LZS_END
     LZS_READ(5, uint32_t, least, least);
     const float near = lzs_key_float(least) + 4.0f;
-    LZS_BEGIN(70) {
-        lzs_run_tokens(s, row, own, f, noise, true, 0.0f, near, &LZS_OWN(best), tid);
-        lzs_warp_hint_min(&s->score, LZS_OWN(best).score); /* only a hint: the last phase computes the minimum again */
+    for (int round = 0; round < 2; round++) {
+        LZS_READ(6, uint32_t, score, score);
+        const float limit = round == 0 ? near : lzs_key_float(score);
+        LZS_BEGIN(70) {
+            lzs_run_tokens(s, row, own, f, noise, round == 0, near, limit, &LZS_OWN(best), tid);
+            lzs_warp_hint_min(&s->score, LZS_OWN(best).score); /* only a hint: a later phase computes the minimum again */
+        }
+        LZS_END
     }
-    LZS_END
-    LZS_READ(6, uint32_t, score, score);
     LZS_BEGIN(80) {
-        lzs_run_tokens(s, row, own, f, noise, false, near, lzs_key_float(score), &LZS_OWN(best), tid);
         lzs_warp_min(&s->score, LZS_OWN(best).score);
     }
     LZS_NEXT(81) {

@@ -49,6 +49,7 @@ typedef struct lzs_histogram_of_row {
 typedef struct lzs_row_state {
     uint64_t winner;        /* the race's smallest score, as a key, and the lowest of its ids */
     uint32_t top;           /* key of the largest logit */
+    uint32_t least_top;     /* key of the least of the largest logits of the row's warps */
     uint32_t bad_edit, nan; /* 1 if an edit is invalid, or a logit is NaN */
     uint32_t arrived;       /* blocks that have arrived at a barrier, at all barriers together */
     lzs_histogram_of_row histograms[2]; /* one is cleared while the other is used */
@@ -78,7 +79,7 @@ typedef struct LZS_ALIGNED(8) lzs_halves {
 } lzs_halves;
 
 typedef struct lzs_pick_shared {
-    uint32_t bad_edit, nan, top;
+    uint32_t bad_edit, nan, top, least_top;
     uint32_t bin, found, n_found;    /* of the search for a cut */
     uint32_t least, score, winner;   /* of the race: two keys, and a token */
     uint32_t cut_key;
@@ -168,7 +169,7 @@ LZS_BODY void lzs_load(lzs_pick_shared *s, const lzs_pick_row *row, lzs_share sh
     }
 }
 
-/* Reads a share, applies the edits, and adds the share's maximum and errors to the state. */
+/* Reads a share, before the row's edits are known. */
 LZS_BODY void lzs_read_share(lzs_pick_shared *s, const lzs_pick_row *row, int32_t share) {
     const lzs_share own = lzs_share_of(row, share);
     LZS_BEGIN(10) {
@@ -176,6 +177,7 @@ LZS_BODY void lzs_read_share(lzs_pick_shared *s, const lzs_pick_row *row, int32_
         if (tid == 0) {
             s->bad_edit = s->nan = 0;
             s->top = LZS_KEY_NEVER;
+            s->least_top = LZS_KEY_MOST;
         }
         for (int32_t w = (int32_t)tid; w < own.n_fours / 8; w += (int32_t)LZS_THREADS) s->edited[w] = 0xffffffffu;
         if (row->dtype == LZS_F32) {
@@ -186,7 +188,13 @@ LZS_BODY void lzs_read_share(lzs_pick_shared *s, const lzs_pick_row *row, int32_
             lzs_load(s, row, own, LZS_F16, aligned, tid);
         }
     }
-    LZS_NEXT(11) {
+    LZS_END
+}
+
+/* Applies the edits, and adds the share's maximum and errors to the state. */
+LZS_BODY void lzs_edit_share(lzs_pick_shared *s, const lzs_pick_row *row, int32_t share) {
+    const lzs_share own = lzs_share_of(row, share);
+    LZS_BEGIN(12) {
         for (int32_t i = (int32_t)tid; i < row->n_edits; i += (int32_t)LZS_THREADS) {
             const lzs_edit edit = row->edits[i];
             const int32_t at = edit.token - own.first;
@@ -203,7 +211,7 @@ LZS_BODY void lzs_read_share(lzs_pick_shared *s, const lzs_pick_row *row, int32_
             }
         }
     }
-    LZS_NEXT(12) {
+    LZS_NEXT(13) {
         float most = -INFINITY;
         bool nan = false;
         for (int32_t q = (int32_t)tid; q < own.n_fours; q += (int32_t)LZS_THREADS) {
@@ -212,11 +220,12 @@ LZS_BODY void lzs_read_share(lzs_pick_shared *s, const lzs_pick_row *row, int32_
             most = lzs_most_of(f) > most ? lzs_most_of(f) : most;
         }
         if (nan) lzs_set(&s->nan);
-        lzs_warp_max(&s->top, lzs_key(most));
+        lzs_warp_bounds(&s->top, &s->least_top, lzs_key(most));
     }
-    LZS_NEXT(13) {
+    LZS_NEXT(14) {
         if (tid == 0) {
             lzs_atomic_max(&row->state->top, s->top);
+            lzs_atomic_min(&row->state->least_top, s->least_top);
             if (s->nan) lzs_set(&row->state->nan);
             if (s->bad_edit) lzs_set(&row->state->bad_edit);
         }
@@ -240,6 +249,7 @@ LZS_BODY void lzs_clear_row(lzs_row_state *state, uint32_t tid) {
     if (tid == 0) {
         state->winner = UINT64_MAX;
         state->top = LZS_KEY_NEVER;
+        state->least_top = LZS_KEY_MOST;
         state->bad_edit = state->nan = state->arrived = 0;
     }
 }

@@ -50,7 +50,8 @@ void lzs_twin_launch(const lzs_launch *launch, int32_t n_rows) {
         lzs_launch_fold(&fold, launch, i);
     }
     for (int32_t i = 0; i < n_rows; i++) {
-        const lzs_pick_row row = lzs_row_of_launch(launch, i);
+        lzs_pick_row row = lzs_row_of_launch(launch, i);
+        lzs_edits_of_launch(launch, i, &row);
         run_steps(&row);
         lzs_launch_end(launch, &row, i);
     }
