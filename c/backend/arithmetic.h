@@ -61,12 +61,39 @@ LZS_DEVICE static inline float lzs_finite(float x) {
     return low > FLT_MAX ? FLT_MAX : low;
 }
 
-/* x / y for finite x and positive normal y. CUDA divides floats with fused multiply-adds, and the build checks that
- * there are none. It divides doubles correctly, too, and a quotient of two floats that is rounded to a double first
- * rounds to the same float. */
+/* x / y for finite x and positive normal y, computed with integers. On a GPU lzs_quotient calls this function. */
+LZS_DEVICE static inline float lzs_quotient_of_integers(float x, float y) {
+    const uint32_t sign = lzs_float_bits(x) & 0x80000000u, magnitude = lzs_float_bits(x) & 0x7fffffffu;
+    uint32_t mx = magnitude & 0x7fffffu, my = (lzs_float_bits(y) & 0x7fffffu) | 0x800000u;
+    int32_t exponent = (int32_t)(magnitude >> 23);
+    if (magnitude == 0) return x;
+    if (exponent) {
+        mx |= 0x800000u;
+    } else { /* a denormal number */
+        for (exponent = 1; !(mx & 0x800000u); exponent--) mx <<= 1;
+    }
+    exponent += 127 - (int32_t)(lzs_float_bits(y) >> 23);
+    if (mx < my) {
+        mx <<= 1;
+        exponent--;
+    }
+    if (exponent > 254) return lzs_bits_float(sign | 0x7f800000u);
+    const uint64_t numerator = (uint64_t)mx << 25;
+    const uint64_t quotient = numerator / my; /* 24 bits and two more; the last is also set by a remainder */
+    const uint32_t q = (uint32_t)quotient | (quotient * my != numerator);
+    int32_t shift = exponent > 0 ? 2 : 3 - exponent; /* how far to shift right to the float's last bit */
+    if (shift > 28) shift = 28;
+    const uint32_t left = q & ((1u << shift) - 1), half = 1u << (shift - 1);
+    uint32_t rounded = q >> shift;
+    rounded += left > half || (left == half && (rounded & 1));
+    return lzs_bits_float(sign | (exponent > 0 ? ((uint32_t)(exponent - 1) << 23) + rounded : rounded));
+}
+
+/* x / y for finite x and positive normal y. CUDA divides floats with fused multiply-adds. With integer division, the
+ * kernels have no fused operations at all, so the build can check that none is there. */
 LZS_DEVICE static inline float lzs_quotient(float x, float y) {
 #ifdef __CUDACC__
-    return (float)((double)x / (double)y);
+    return lzs_quotient_of_integers(x, y);
 #else
     return x / y;
 #endif
@@ -142,7 +169,7 @@ LZS_DEVICE static const float lzs_weight_table[16] = {
  * lzs_weight_table, or a copy of it. */
 LZS_DEVICE static inline uint32_t lzs_weight_by(const float table[16], float y) {
     float s = y * 16.0f;
-    if (!(s < 496.0f)) return 0;
+    s = s < 496.0f ? s : 496.0f;
 #ifdef __CUDACC__
     const float shifted = __fadd_rd(s, 0x1p23f); /* conversions are slow: the integer part is in the lowest bits */
     const uint32_t m = lzs_float_bits(shifted) & 511u;

@@ -29,7 +29,7 @@ typedef enum lzs_stage {
     LZS_STAGE_DONE
 } lzs_stage;
 
-/* A row's search for its cut, the same in all blocks and threads. */
+/* A row's search for its cut, the same in all threads, and, except n_kept, in all blocks. */
 typedef struct lzs_search {
     lzs_stage stage;
     float max;     /* the best logit */
@@ -41,6 +41,7 @@ typedef struct lzs_search {
     uint32_t shift;
     uint32_t bin;    /* where the target is reached; LZS_CUDA_BINS: nowhere */
     uint64_t target; /* what the bins from bin 0 on must reach; later, what the bin must supply */
+    int32_t n_kept;  /* length of the block's list of fours; -1: it has none, and all fours count */
 } lzs_search;
 
 LZS_DEVICE static inline bool lzs_by_k(const lzs_pick_row *row) {
@@ -58,6 +59,15 @@ LZS_DEVICE static inline uint64_t lzs_target(uint64_t p, uint64_t total) {
 LZS_DEVICE static inline bool lzs_in_cut(lzs_cut cut, float x, int32_t id) {
     const float least = lzs_key_float(cut.key);
     return x > least || (x == least && id <= cut.id);
+}
+
+/* How many fours a block looks at, and the number of one of them. */
+LZS_DEVICE static inline int32_t lzs_n_fours(const lzs_search *f, lzs_share own) {
+    return f->n_kept < 0 ? own.n_fours : f->n_kept;
+}
+
+LZS_DEVICE static inline int32_t lzs_four_at(const lzs_pick_shared *s, const lzs_search *f, int32_t i) {
+    return f->n_kept < 0 ? i : s->kept[i];
 }
 
 /* Gaps that choose bins: for top-k they do not depend on the temperature. */
@@ -108,7 +118,8 @@ LZS_BODY void lzs_add_all(lzs_pick_shared *s, lzs_softmax_scale scale, lzs_share
 
 /* Adds one thread's tokens inside the cut to the block's bins. */
 LZS_BODY void lzs_add_inside(lzs_pick_shared *s, lzs_softmax_scale scale, lzs_share own, const lzs_search *f, uint32_t tid) {
-    for (int32_t q = (int32_t)tid; q < own.n_fours; q += (int32_t)LZS_THREADS) {
+    for (int32_t i = (int32_t)tid; i < lzs_n_fours(f, own); i += (int32_t)LZS_THREADS) {
+        const int32_t q = lzs_four_at(s, f, i);
         const lzs_four four = s->fours[q];
         if (lzs_most_of(four) < lzs_key_float(f->cut.key)) continue;
         LZS_UNROLL for (int j = 0; j < 4; j++) {
@@ -154,7 +165,7 @@ LZS_BODY lzs_search lzs_list_bin(lzs_pick_shared *s, const lzs_pick_row *row, in
         for (uint32_t b = tid; b < LZS_CUDA_BINS; b += LZS_THREADS) s->bins[b] = here->bins[b];
         if (share == 0) lzs_clear_histogram(&row->state->histograms[(f.turn + 1) & 1], tid);
         if (tid == 0) s->bin = LZS_CUDA_BINS;
-        if (tid == 0) s->n_found = 0;
+        if (tid == 0) s->n_found = s->n_kept = 0;
     }
     LZS_NEXT(31) {
         for (uint32_t g = tid; g < LZS_CUDA_BINS / LZS_CUDA_SEGMENT; g += LZS_THREADS) {
@@ -189,10 +200,15 @@ LZS_BODY lzs_search lzs_list_bin(lzs_pick_shared *s, const lzs_pick_row *row, in
     if (bin == LZS_CUDA_BINS) return f;
     f.target = left;
     LZS_BEGIN(40) {
-        for (int32_t q = (int32_t)tid; q < own.n_fours; q += (int32_t)LZS_THREADS) {
+        for (int32_t i = (int32_t)tid; i < lzs_n_fours(&f, own); i += (int32_t)LZS_THREADS) {
+            const int32_t q = lzs_four_at(s, &f, i);
             const lzs_four four = s->fours[q];
             const float most = lzs_most_of(four);
             if (most < lzs_key_float(f.cut.key) || (f.level == 0 && lzs_bin_of_gap(lzs_gap_bits(scale, most), f.weigh) > bin)) continue;
+            if (f.n_kept < 0) {
+                const uint32_t at = lzs_atomic_add(&s->n_kept, 1u);
+                if (at < LZS_CUDA_KEPT) s->kept[at] = (uint16_t)q;
+            }
             LZS_UNROLL for (int j = 0; j < 4; j++) {
                 const int32_t id = own.first + 4 * q + j;
                 if (!lzs_in_cut(f.cut, four.x[j], id) || lzs_bin_of(&f, scale, four.x[j], id) != bin) continue;
@@ -210,6 +226,8 @@ LZS_BODY lzs_search lzs_list_bin(lzs_pick_shared *s, const lzs_pick_row *row, in
         }
     }
     LZS_END
+    LZS_READ(7, uint32_t, n_kept, n_kept);
+    if (f.n_kept < 0 && n_kept <= LZS_CUDA_KEPT) f.n_kept = (int32_t)n_kept;
     return f;
 }
 

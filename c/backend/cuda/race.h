@@ -23,7 +23,8 @@ LZS_BODY void lzs_run_tokens(const lzs_pick_shared *s, const lzs_pick_row *row, 
                              lzs_noise_key noise, bool first, float above, float limit, lzs_runner *best, uint32_t tid) {
     const lzs_pick_settings *p = row->settings;
     const lzs_softmax_scale scale = {f->max, p->scale}, cut_scale = {f->max, p->cut_scale};
-    for (int32_t q = (int32_t)tid; q < own.n_fours; q += (int32_t)LZS_THREADS) {
+    for (int32_t i = (int32_t)tid; i < lzs_n_fours(f, own); i += (int32_t)LZS_THREADS) {
+        const int32_t q = lzs_four_at(s, f, i);
         const lzs_four four = s->fours[q];
         const float most = lzs_most_of(four), floor = s->floors[q / LZS_QUADS], gap = lzs_gap_bits(scale, most);
         const int32_t first_id = own.first + 4 * q;
@@ -56,7 +57,8 @@ LZS_BODY uint32_t lzs_least_bound(const lzs_pick_shared *s, const lzs_pick_row *
     const lzs_softmax_scale scale = {f->max, p->scale}, cut_scale = {f->max, p->cut_scale};
     const float limit = p->min_p_limit;
     float least = INFINITY;
-    for (int32_t q = (int32_t)tid; q < own.n_fours; q += (int32_t)LZS_THREADS) {
+    for (int32_t i = (int32_t)tid; i < lzs_n_fours(f, own); i += (int32_t)LZS_THREADS) {
+        const int32_t q = lzs_four_at(s, f, i);
         const float most = lzs_most_of(s->fours[q]), bound = lzs_gap_bits(scale, most) + s->floors[q / LZS_QUADS];
         if (most < lzs_key_float(f->cut.key) || bound >= least) continue;
         if (lzs_gap_bits(cut_scale, most) <= limit) least = bound;
@@ -85,12 +87,13 @@ LZS_BODY void lzs_race_share(lzs_pick_shared *s, const lzs_pick_row *row, lzs_sh
         }
     }
     LZS_NEXT(61) {
-        lzs_warp_hint_min(&s->least, lzs_least_bound(s, row, own, f, tid)); /* only a hint: it says which run first */
+        /* Only a hint: it says which run first. */
+        if (!row->settings->greedy) lzs_warp_hint_min(&s->least, lzs_least_bound(s, row, own, f, tid));
     }
     LZS_END
     LZS_READ(5, uint32_t, least, least);
     const float near = lzs_key_float(least) + 4.0f;
-    for (int round = 0; round < 2; round++) {
+    for (int round = 0; round < (row->settings->greedy ? 1 : 2); round++) {
         LZS_READ(6, uint32_t, score, score);
         const float limit = round == 0 ? near : lzs_key_float(score);
         LZS_BEGIN(70) {

@@ -19,7 +19,8 @@
 enum {
     LZS_CUDA_BINS = 512,
     LZS_CUDA_SEGMENT = 32,    /* bins of a segment */
-    LZS_CUDA_LIST = 512,      /* the most tokens of a bin that are put in order */
+    LZS_CUDA_LIST = 256,      /* the most tokens of a bin that are put in order */
+    LZS_CUDA_KEPT = 2048,     /* the most fours that are kept in a list */
     LZS_CUDA_SHARES = 64,     /* the most shares of a row, if more are not needed to hold it */
     LZS_CUDA_UNIT = 256,      /* a share is a multiple of so many tokens, for which one thread makes the groups' words */
     LZS_CUDA_SHARE = 1 << 15, /* the most tokens of a share */
@@ -80,19 +81,25 @@ typedef struct LZS_ALIGNED(8) lzs_halves {
 
 typedef struct lzs_pick_shared {
     uint32_t bad_edit, nan, top, least_top;
-    uint32_t bin, found, n_found;    /* of the search for a cut */
+    uint32_t bin, found, n_found, n_kept; /* of the search for a cut */
     uint32_t least, score, winner;   /* of the race: two keys, and a token */
     uint32_t cut_key;
     int32_t cut_id;
     uint64_t left;                   /* the part of the target that the bin must supply */
     float table[16];                 /* of weights */
-    uint32_t low[LZS_CUDA_BINS], high[LZS_CUDA_BINS]; /* sums of the weights' lower 16 bits, and of the upper ones */
-    uint64_t bins[LZS_CUDA_BINS], segments[LZS_CUDA_BINS / LZS_CUDA_SEGMENT];
+    union {
+        struct {
+            uint32_t low[LZS_CUDA_BINS], high[LZS_CUDA_BINS]; /* sums of the weights' lower 16 bits, and of the upper ones */
+        };
+        uint64_t bins[LZS_CUDA_BINS]; /* of the row */
+    };
+    uint64_t segments[LZS_CUDA_BINS / LZS_CUDA_SEGMENT];
     uint64_t list[LZS_CUDA_LIST];
     uint32_t weights[LZS_CUDA_LIST];
     uint32_t words[LZS_CUDA_SHARE / LZS_GROUP]; /* random words of the share's groups */
     float floors[LZS_CUDA_SHARE / LZS_GROUP];   /* lower bounds of log2 of the groups' noise */
     uint32_t edited[LZS_CUDA_SHARE / 32];       /* 0: the token has an edit */
+    uint16_t kept[LZS_CUDA_KEPT];               /* numbers of the fours that may have tokens inside the cut */
     lzs_four fours[];                           /* (share_size / 4) the share's logits */
 } lzs_pick_shared;
 
