@@ -69,7 +69,8 @@ static inline bool pick_agrees(lzs_backend *b, int32_t n, row_kind kind, uint64_
     static lzs_edit edits[CUDA_EDITS + 1];
     fill_row(row, n, kind, state);
     bool few = random_below(state, n > 2048 ? 2 : 6) == 0; /* two tokens have all of the weight */
-    for (int32_t i = 0; few && i < n; i++) row[i] = random_normal(state) - 20.0f;
+    const bool heavy = few && random_below(state, 2) != 0; /* or nearly all: the others are many and 16 bits below */
+    for (int32_t i = 0; few && i < n; i++) row[i] = heavy ? 0.3f * random_normal(state) - 1.8f : random_normal(state) - 20.0f;
     if (few) row[0] = row[random_below(state, n)] = 10.0f;
     if (random_below(state, 10) == 0) row[random_below(state, 2) ? random_below(state, n) : 0] = NAN;
     if (random_below(state, 40) == 0) fill_row(row, n, ROW_FLAT, state);
@@ -79,7 +80,7 @@ static inline bool pick_agrees(lzs_backend *b, int32_t n, row_kind kind, uint64_
     if (random_below(state, 4) == 0) plan.top_k = 1 + random_below(state, n < 60 ? n : 60);
     if (few) {
         plan.top_k = 0;
-        plan.top_p = 0.3f + 0.6f * (float)random_unit(state);
+        plan.top_p = (heavy ? 0.95f : 0.3f) + (heavy ? 0.05f : 0.6f) * (float)random_unit(state);
         plan.temperature = 1.0f;
     }
     if (random_below(state, 3) == 0) {

@@ -36,9 +36,8 @@ typedef struct lzs_search {
     lzs_cut cut;   /* found so far */
     bool weigh;    /* top-p: tokens add their weight; else they add 1 */
     int32_t turn;  /* histograms so far, of all cuts: selects one of the row's two */
-    int32_t level; /* 0: bins of gaps; else bin 0 begins at `highest` and has 2^shift packed tokens, as any other bin */
+    int32_t shift; /* -1: bins of gaps; else bin 0 begins at `highest` and has 2^shift packed tokens, as any other bin */
     uint64_t highest;
-    uint32_t shift;
     uint32_t bin;    /* where the target is reached; LZS_CUDA_BINS: nowhere */
     uint64_t target; /* what the bins from bin 0 on must reach; later, what the bin must supply */
     int32_t n_kept;  /* length of the block's list of fours; -1: it has none, and all fours count */
@@ -87,7 +86,7 @@ LZS_DEVICE static inline uint32_t lzs_bin_of_gap(float y, bool weigh) {
 
 /* LZS_CUDA_BINS or more if the token is in no bin. */
 LZS_DEVICE static inline uint64_t lzs_bin_of(const lzs_search *f, lzs_softmax_scale scale, float x, int32_t id) {
-    if (f->level == 0) return lzs_bin_of_gap(lzs_gap_bits(scale, x), f->weigh);
+    if (f->shift < 0) return lzs_bin_of_gap(lzs_gap_bits(scale, x), f->weigh);
     const uint64_t packed = lzs_pack(x, id);
     return packed > f->highest ? LZS_CUDA_BINS : (f->highest - packed) >> f->shift;
 }
@@ -140,7 +139,7 @@ LZS_BODY void lzs_add_to_bins(lzs_pick_shared *s, const lzs_pick_row *row, lzs_s
         for (uint32_t i = tid; i < 16; i += LZS_THREADS) s->table[i] = lzs_weight_table[i];
     }
     LZS_NEXT(21) {
-        if (f->weigh && f->level == 0 && f->cut.key == LZS_KEY_LEAST) {
+        if (f->weigh && f->shift < 0 && f->cut.key == LZS_KEY_LEAST) {
             lzs_add_all(s, scale, own, tid);
         } else {
             lzs_add_inside(s, scale, own, f, tid);
@@ -183,7 +182,7 @@ LZS_BODY lzs_search lzs_list_bin(lzs_pick_shared *s, const lzs_pick_row *row, in
                 total += s->segments[i];
                 if (i < g) above += s->segments[i];
             }
-            if (f.level == 0 && f.weigh) aim = lzs_target(f.target, total);
+            if (f.shift < 0 && f.weigh) aim = lzs_target(f.target, total);
             if (above >= aim || above + s->segments[g] < aim) continue; /* only one segment reaches the target */
             uint32_t bin = LZS_CUDA_SEGMENT * g;
             aim -= above;
@@ -200,15 +199,21 @@ LZS_BODY lzs_search lzs_list_bin(lzs_pick_shared *s, const lzs_pick_row *row, in
     if (bin == LZS_CUDA_BINS) return f;
     f.target = left;
     LZS_BEGIN(40) {
+        for (int32_t q = (int32_t)tid; f.n_kept < 0 && q < own.n_fours; q += (int32_t)LZS_THREADS) {
+            const float most = lzs_most_of(s->fours[q]);
+            if (most < lzs_key_float(f.cut.key)) continue;
+            if (f.shift < 0 && lzs_bin_of_gap(lzs_gap_bits(scale, most), f.weigh) > bin) continue;
+            const uint32_t at = lzs_atomic_add(&s->n_kept, 1u);
+            if (at < LZS_CUDA_KEPT) s->kept[at] = (uint16_t)q;
+        }
+    }
+    LZS_END
+    LZS_READ(7, uint32_t, n_kept, n_kept);
+    if (f.n_kept < 0 && n_kept <= LZS_CUDA_KEPT) f.n_kept = (int32_t)n_kept;
+    LZS_BEGIN(45) {
         for (int32_t i = (int32_t)tid; i < lzs_n_fours(&f, own); i += (int32_t)LZS_THREADS) {
             const int32_t q = lzs_four_at(s, &f, i);
             const lzs_four four = s->fours[q];
-            const float most = lzs_most_of(four);
-            if (most < lzs_key_float(f.cut.key) || (f.level == 0 && lzs_bin_of_gap(lzs_gap_bits(scale, most), f.weigh) > bin)) continue;
-            if (f.n_kept < 0) {
-                const uint32_t at = lzs_atomic_add(&s->n_kept, 1u);
-                if (at < LZS_CUDA_KEPT) s->kept[at] = (uint16_t)q;
-            }
             LZS_UNROLL for (int j = 0; j < 4; j++) {
                 const int32_t id = own.first + 4 * q + j;
                 if (!lzs_in_cut(f.cut, four.x[j], id) || lzs_bin_of(&f, scale, four.x[j], id) != bin) continue;
@@ -217,17 +222,15 @@ LZS_BODY lzs_search lzs_list_bin(lzs_pick_shared *s, const lzs_pick_row *row, in
             }
         }
     }
-    LZS_NEXT(41) {
+    LZS_NEXT(46) {
         if (tid == 0 && s->n_found) s->found = lzs_atomic_add(&here->n_listed, s->n_found);
     }
-    LZS_NEXT(42) {
+    LZS_NEXT(47) {
         for (uint32_t i = tid; i < s->n_found && i < LZS_CUDA_LIST; i += LZS_THREADS) {
             if (s->found + i < LZS_CUDA_LIST) here->list[s->found + i] = s->list[i];
         }
     }
     LZS_END
-    LZS_READ(7, uint32_t, n_kept, n_kept);
-    if (f.n_kept < 0 && n_kept <= LZS_CUDA_KEPT) f.n_kept = (int32_t)n_kept;
     return f;
 }
 
@@ -247,7 +250,7 @@ LZS_DEVICE static inline uint32_t lzs_least_key(lzs_softmax_scale scale, bool we
 
 /* Divides the bin into finer bins. */
 LZS_DEVICE static inline lzs_search lzs_finer(const lzs_pick_row *row, lzs_search f) {
-    if (f.level == 0) {
+    if (f.shift < 0) {
         const lzs_softmax_scale scale = lzs_scale_of(&f, row);
         const uint32_t above = f.bin ? lzs_least_key(scale, f.weigh, f.bin - 1) - 1 : lzs_key(f.max);
         const uint64_t span = (uint64_t)(above - lzs_least_key(scale, f.weigh, f.bin) + 1) << 32;
@@ -258,7 +261,6 @@ LZS_DEVICE static inline lzs_search lzs_finer(const lzs_pick_row *row, lzs_searc
         f.highest -= (uint64_t)f.bin << f.shift;
         f.shift = f.shift > 9 ? f.shift - 9 : 0; /* 2^9 bins */
     }
-    f.level++;
     f.turn++;
     return f;
 }
@@ -298,7 +300,7 @@ LZS_DEVICE static inline lzs_search lzs_next_cut(const lzs_pick_row *row, lzs_se
     const uint32_t least = row->state->least_top;
     if (by_k && (uint32_t)row->settings->top_k <= (uint32_t)row->n_shares * LZS_WARPS && least > f.cut.key) f.cut.key = least;
     f.turn += f.stage != LZS_STAGE_TOP;
-    f.level = 0;
+    f.shift = -1;
     f.weigh = !by_k;
     f.target = by_k ? (uint64_t)row->settings->top_k : row->settings->top_p;
     f.stage = by_k || by_p ? LZS_STAGE_LIST : LZS_STAGE_RACE;

@@ -40,7 +40,7 @@ static __device__ void let_pick_begin() {
 #endif
 }
 
-/* Lets the cache read a block's share of a row of the next round while the block works on this one. */
+/* Lets the L2 cache read a block's share of a row, all at once. While a block works on a row, its next one is read. */
 static __device__ void fetch(const lzs_launch *l, int32_t at, int32_t share) {
     const size_t size = l->step.dtype == LZS_F32 ? sizeof(float) : sizeof(uint16_t), n = (size_t)l->n_vocab * size;
     const char *row = (const char *)l->step.logits + (size_t)at * (size_t)l->step.row_stride * size;
@@ -61,6 +61,7 @@ extern "C" __global__ void __launch_bounds__(PICK_THREADS, PICK_BLOCKS)
     extern __shared__ lzs_four memory[];
     lzs_pick_shared *shared = (lzs_pick_shared *)memory;
     const int32_t share = (int32_t)blockIdx.x % launch.n_shares, at_once = (int32_t)gridDim.x / launch.n_shares;
+    fetch(&launch, (int32_t)blockIdx.x / launch.n_shares, share);
     for (int32_t at = (int32_t)blockIdx.x / launch.n_shares; at < n_rows; at += at_once) {
         lzs_pick_row row = lzs_row_of_launch(&launch, at);
         lzs_search search = lzs_search_of(&row);

@@ -186,7 +186,7 @@ static inline void lzs_twin_seen(bool *seen, int id) {
 #  define LZS_UNROLL_4
 #  define LZS_ALIGNED(n)
 #  define LZS_THREADS lzs_the_twin.threads
-#  define LZS_WARPS (LZS_THREADS / 32)
+#  define LZS_WARPS LZS_THREADS /* each thread is a warp by itself */
 #  define LZS_BEGIN(id) \
       for (lzs_walk w_ = lzs_walk_from(id, s, sizeof *s); lzs_walk_on(&w_);) { \
           const uint32_t tid = w_.tid; \
@@ -289,7 +289,7 @@ static inline uint32_t lzs_twin_cas(int site, uint32_t *p, uint32_t expected, ui
 #  define lzs_warp_max(p, v) ((void)lzs_twin_max(LZS_SITE, (p), (v)))
 #  define lzs_warp_min(p, v) ((void)lzs_twin_min(LZS_SITE, (p), (v)))
 #  define lzs_warp_bounds(largest, least, v) \
-      ((void)lzs_twin_max(LZS_SITE, (largest), (v)), (void)lzs_twin_min(LZS_SITE, (least), (v)))
+      ((void)lzs_twin_max(LZS_SITE, (largest), (v)), (void)lzs_twin_min(LZS_SITE + 512, (least), (v)))
 #  define lzs_warp_add(p, v) ((void)lzs_twin_add(LZS_SITE, (p), (v)))
 
 #endif

@@ -12,7 +12,7 @@ typedef struct lzs_picked {
 /* What a block knows before its first step. */
 LZS_DEVICE static inline lzs_search lzs_search_of(const lzs_pick_row *row) {
     (void)row;
-    return (lzs_search){LZS_STAGE_READ, 0.0f, {LZS_KEY_LEAST, INT32_MAX}, false, 0, 0, 0, 0, 0, 0, -1};
+    return (lzs_search){LZS_STAGE_READ, 0.0f, {LZS_KEY_LEAST, INT32_MAX}, false, 0, -1, 0, 0, 0, -1};
 }
 
 /* A block's next step. Returns with what the step after it begins; LZS_STAGE_DONE: there is none. */

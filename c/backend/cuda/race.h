@@ -26,10 +26,12 @@ LZS_BODY void lzs_run_tokens(const lzs_pick_shared *s, const lzs_pick_row *row, 
     for (int32_t i = (int32_t)tid; i < lzs_n_fours(f, own); i += (int32_t)LZS_THREADS) {
         const int32_t q = lzs_four_at(s, f, i);
         const lzs_four four = s->fours[q];
-        const float most = lzs_most_of(four), floor = s->floors[q / LZS_QUADS], gap = lzs_gap_bits(scale, most);
+        const float most = lzs_most_of(four);
+        if (most < lzs_key_float(f->cut.key)) continue;
+        const float floor = s->floors[q / LZS_QUADS];
         const int32_t first_id = own.first + 4 * q;
         uint32_t runs = 0, words[4];
-        if (most < lzs_key_float(f->cut.key) || gap + floor > limit) continue;
+        if (lzs_gap_bits(scale, most) + floor > limit) continue;
         LZS_UNROLL for (int j = 0; j < 4; j++) {
             if (!lzs_in_cut(f->cut, four.x[j], first_id + j)) continue;
             const float bound = lzs_gap_bits(scale, four.x[j]) + floor;
@@ -92,23 +94,20 @@ LZS_BODY void lzs_race_share(lzs_pick_shared *s, const lzs_pick_row *row, lzs_sh
     }
     LZS_END
     LZS_READ(5, uint32_t, least, least);
-    const float near = lzs_key_float(least) + 4.0f;
+    const float near = lzs_key_float(least) + 2.0f;
     for (int round = 0; round < (row->settings->greedy ? 1 : 2); round++) {
         LZS_READ(6, uint32_t, score, score);
         const float limit = round == 0 ? near : lzs_key_float(score);
         LZS_BEGIN(70) {
             lzs_run_tokens(s, row, own, f, noise, round == 0, near, limit, &LZS_OWN(best), tid);
-            lzs_warp_hint_min(&s->score, LZS_OWN(best).score); /* only a hint: a later phase computes the minimum again */
+            lzs_warp_min(&s->score, LZS_OWN(best).score);
         }
         LZS_END
     }
     LZS_BEGIN(80) {
-        lzs_warp_min(&s->score, LZS_OWN(best).score);
-    }
-    LZS_NEXT(81) {
         if (LZS_OWN(best).score == s->score) lzs_atomic_min(&s->winner, (uint32_t)LZS_OWN(best).id);
     }
-    LZS_NEXT(82) {
+    LZS_NEXT(81) {
         if (tid == 0 && s->winner != 0xffffffffu) {
             lzs_atomic_min_64(&row->state->winner, (uint64_t)s->score << 32 | s->winner);
         }

@@ -157,22 +157,14 @@ LZS_DEVICE static inline lzs_share lzs_share_of(const lzs_pick_row *row, int32_t
     return (lzs_share){first, n > 0 ? ((n - 1) / LZS_GROUP + 1) * LZS_QUADS : 0};
 }
 
-/* One thread's part of the share. A few reads are under way at a time. */
+/* One thread's part of the share. */
 LZS_BODY void lzs_load(lzs_pick_shared *s, const lzs_pick_row *row, lzs_share share, int32_t dtype, bool aligned, uint32_t tid) {
-    enum { AT_ONCE = 3 };
-    for (int32_t q = (int32_t)tid; q < share.n_fours; q += AT_ONCE * (int32_t)LZS_THREADS) {
-        lzs_four fours[AT_ONCE];
-        LZS_UNROLL for (int k = 0; k < AT_ONCE; k++) {
-            const int32_t at = q + k * (int32_t)LZS_THREADS;
-            if (at < share.n_fours) fours[k] = lzs_read_four(row, dtype, aligned, share.first + 4 * at);
-        }
-        LZS_UNROLL for (int k = 0; k < AT_ONCE; k++) {
-            const int32_t at = q + k * (int32_t)LZS_THREADS, id = share.first + 4 * at;
-            if (at >= share.n_fours) continue;
-            const uint32_t allowed = row->mask && id < row->n ? row->mask[id >> 5] >> (id & 31) : 15u;
-            LZS_UNROLL for (int j = 0; j < 4; j++) fours[k].x[j] = allowed >> j & 1 ? fours[k].x[j] : -INFINITY;
-            s->fours[at] = fours[k];
-        }
+    for (int32_t q = (int32_t)tid; q < share.n_fours; q += (int32_t)LZS_THREADS) {
+        const int32_t id = share.first + 4 * q;
+        const uint32_t allowed = row->mask && id < row->n ? row->mask[id >> 5] >> (id & 31) : 15u;
+        lzs_four four = lzs_read_four(row, dtype, aligned, id);
+        LZS_UNROLL for (int j = 0; j < 4; j++) four.x[j] = allowed >> j & 1 ? four.x[j] : -INFINITY;
+        s->fours[q] = four;
     }
 }
 
