@@ -81,7 +81,8 @@ static inline bool pick_agrees(lzs_backend *b, int32_t n, row_kind kind, uint64_
     if (few) {
         plan.top_k = 0;
         plan.top_p = (heavy ? 0.95f : 0.3f) + (heavy ? 0.05f : 0.6f) * (float)random_unit(state);
-        plan.temperature = 1.0f;
+        plan.temperature = heavy ? 1000.0f : 1.0f;
+        plan.temperature_last = heavy; /* all tokens inside the cut are about equally likely */
     }
     if (random_below(state, 3) == 0) {
         fill_mask(mask, n, state);

@@ -94,7 +94,7 @@ LZS_BODY void lzs_race_share(lzs_pick_shared *s, const lzs_pick_row *row, lzs_sh
     }
     LZS_END
     LZS_READ(5, uint32_t, least, least);
-    const float near = lzs_key_float(least) + 2.0f;
+    const float near = lzs_key_float(least) + 4.0f;
     for (int round = 0; round < (row->settings->greedy ? 1 : 2); round++) {
         LZS_READ(6, uint32_t, score, score);
         const float limit = round == 0 ? near : lzs_key_float(score);
