@@ -2,8 +2,8 @@
 
 An arm is a function that gives one step over rows of logits, float32 or bfloat16[n, n_vocab] on the device, which it
 does not change. All steps apply the repetition penalty of 1,024 tokens, a temperature and top-p, and draw a token;
-only ours has LZ, which the others do not know. NOT YET RUN ON A GPU: tests/engines/test_bench.py holds the calls
-against the real signatures, and runs vLLM's kernels in Triton's interpreter.
+only ours has LZ, which the others do not know. tests/engines/test_bench.py holds the calls against the real
+signatures, and runs vLLM's kernels in Triton's interpreter.
 """
 
 from collections.abc import Callable

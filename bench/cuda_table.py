@@ -1,6 +1,6 @@
 """The times of `cuda.py`: CUDA graphs of each arm, what they must show, and the bytes of memory that Nsight counts.
 
-NOT YET RUN ON A GPU: tests/test_cuda_bench.py holds the judgement and the reading of Nsight's answer.
+tests/test_cuda_bench.py holds the judgement and the reading of Nsight's answer.
 """
 
 import csv

@@ -16,7 +16,7 @@ _DTYPES = ("float32", "bfloat16", "float16")  # in the order of lzs_dtype
 
 
 class Batch:
-    """The tokens of `Sampler.sample` for many rows at once, on a CUDA device. Never yet run or measured on a GPU.
+    """The tokens of `Sampler.sample` for many rows at once, on a CUDA device.
 
     ``n_vocab``: logits in a row. ``rows``: the most rows in a step. ``slots``: the number of sequences that can have
     settings at the same time; None means ``rows``. ``device``: the number of the CUDA device. ``max_edits``: the most

@@ -84,8 +84,20 @@ static inline bool pick_agrees(lzs_backend *b, int32_t n, row_kind kind, uint64_
         plan.temperature = heavy ? 1000.0f : 1.0f;
         plan.temperature_last = heavy; /* all tokens inside the cut are about equally likely */
     }
+    const int32_t shares = random_below(state, 2) ? 1 + random_below(state, random_below(state, 4) ? 6 : 64) : 1;
+    const int32_t warps = shares * (int32_t)lzs_the_twin.threads; /* of the twin, each of whose threads is a warp */
+    if (!few && warps < n && random_below(state, 4) == 0) {       /* the most for which the warps' best tokens bound top-k */
+        plan.top_k = warps;
+        plan.temperature = 1000.0f;
+        plan.top_p = 1.0f;
+        plan.min_p = 0.0f;
+    }
     if (random_below(state, 3) == 0) {
         fill_mask(mask, n, state);
+        plan.mask = mask;
+    }
+    if (plan.top_k == warps && 4 * warps <= n) { /* a token in four: a warp has few, and the bound cuts hardly less than top-k */
+        memset(mask, 0x11, sizeof mask);
         plan.mask = mask;
     }
     plan.edits = edits;
@@ -122,7 +134,7 @@ static inline bool pick_agrees(lzs_backend *b, int32_t n, row_kind kind, uint64_
         .position = plan.position,
         .state = block_of(1, sizeof *input.state),
     };
-    divide_row(&input, random_below(state, 2) ? 1 + random_below(state, random_below(state, 4) ? 6 : 64) : 1);
+    divide_row(&input, shares);
     lzs_picked picked = lzs_twin_pick(&input);
     free(input.state);
     free(logits);
