@@ -17,7 +17,6 @@ import pytest
 
 from lzsampler import LzsError, Params, Sampler
 from lzsampler.cuda import Batch, library
-from lzsampler.integrations.tokenizer import fitted
 from native import ROOT, compiler, run
 from samplers import mask_of
 

@@ -1,9 +1,10 @@
 /* machine.cu - the kernels, and the CUDA runtime that starts them.
  *
  * The blocks of a row wait for each other, so all blocks of lzs_pick_kernel must run at the same time. A cooperative
- * launch ensures that: it starts no more blocks than fit on the device, and each of them works on some rows. Build with -fmad=false -ftz=false -prec-div=true:
- * then every operation is rounded by itself (docs/determinism.md). `make cuda` checks that the machine code has no
- * fused operation.
+ * launch ensures that: it starts no more blocks than fit on the device, and each of them works on some rows.
+ *
+ * Build with -fmad=false -ftz=false -prec-div=true: then every operation is rounded by itself (docs/determinism.md).
+ * `make cuda` checks that the machine code has no fused operation.
  */
 #define _Static_assert static_assert
 

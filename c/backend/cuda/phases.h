@@ -46,8 +46,6 @@
       __syncthreads()
 #  define LZS_PRIVATE(type, name) type name
 #  define LZS_OWN(name) name
-#  define LZS_ALL(name) (&name) /* passed to a function, where [LZS_INDEX] is the thread's own element */
-#  define LZS_INDEX 0
 
 #  define lzs_atomic_add(p, v) atomicAdd((p), (v))
 #  define lzs_atomic_max(p, v) atomicMax((p), (v))
@@ -215,8 +213,6 @@ static inline void lzs_twin_seen(bool *seen, int id) {
       type name[LZS_MAX_THREADS]; \
       memset(name, 0xA5, sizeof name)
 #  define LZS_OWN(name) name[tid]
-#  define LZS_ALL(name) name
-#  define LZS_INDEX tid
 
 /* Returns the value of a word before an atomic operation. A lossy operation does not see the previous operation, as if
  * two threads made a non-atomic read, change and write. */
