@@ -10,8 +10,8 @@ and FlashInfer's and vLLM's samplers where these packages work; a line says whic
 counts the bytes of memory where it is installed.
 
 Exit status: 0 when rows and aims hold; 1 when a row differs, a tool finds something or an aim is missed; 2 when
-nothing could be checked, because torch, a GPU or the library is missing, which one line says. NOT YET RUN ON A GPU:
-without one, tests run the check of the rows alone (--twin).
+nothing could be checked, because torch, a GPU or the library is missing, which one line says. Without a GPU, tests run
+the check of the rows alone (--twin).
 """
 
 import argparse

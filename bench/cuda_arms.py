@@ -2,8 +2,8 @@
 
 An arm is a function that gives one step over rows of logits, float32 or bfloat16[n, n_vocab] on the device, which it
 does not change. All steps apply the repetition penalty of 1,024 tokens, a temperature and top-p, and draw a token;
-only ours has LZ, which the others do not know. NOT YET RUN ON A GPU: tests/engines/test_bench.py holds the calls
-against the real signatures, and runs vLLM's kernels in Triton's interpreter.
+only ours has LZ, which the others do not know. tests/engines/test_bench.py holds the calls against the real
+signatures, and runs vLLM's kernels in Triton's interpreter.
 """
 
 from collections.abc import Callable
@@ -46,10 +46,10 @@ def read(case: Case) -> Step:
     return lambda x: x.amax(-1)
 
 
-def ours(case: Case, *, lz: bool = True, blocks: int | None = None) -> Step:
-    """lzsampler's step. ``blocks``: as of `Batch`."""
+def ours(case: Case, *, lz: bool = True) -> Step:
+    """lzsampler's step."""
     params = Params(temperature=TEMPERATURE, top_p=TOP_P, repetition_penalty=REPETITION, **(LZ if lz else {}))
-    batch = Batch(case.n_vocab, rows=case.n, blocks=blocks)
+    batch = Batch(case.n_vocab, rows=case.n)
     for slot in range(case.n):
         batch.set_params(slot, params)
     lengths = case.full(case.past.shape[1], "int32")

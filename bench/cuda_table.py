@@ -1,6 +1,6 @@
 """The times of `cuda.py`: CUDA graphs of each arm, what they must show, and the bytes of memory that Nsight counts.
 
-NOT YET RUN ON A GPU: tests/test_cuda_bench.py holds the judgement and the reading of Nsight's answer.
+tests/test_cuda_bench.py holds the judgement and the reading of Nsight's answer.
 """
 
 import csv
@@ -64,7 +64,7 @@ def table(torch: Any) -> list[Line]:
                 rows, case = batches(torch, n, n_vocab, dtype), Case(torch, n, n_vocab)
                 line: Line = {"V": n_vocab, "B": n, "dtype": dtype}
                 arms: dict[str, Arm] = {"read": read, "ours": ours, "without LZ": partial(ours, lz=False)}
-                arms |= {"one block": partial(ours, blocks=1), **others}
+                arms |= others
                 for name, arm in arms.items():
                     try:
                         line[name] = timed(torch, arm(case), rows)

@@ -17,7 +17,6 @@ import pytest
 
 from lzsampler import LzsError, Params, Sampler
 from lzsampler.cuda import Batch, library
-from lzsampler.integrations.tokenizer import fitted
 from native import ROOT, compiler, run
 from samplers import mask_of
 
@@ -270,28 +269,6 @@ def test_a_device_that_fails_is_one_line_and_leaves_the_batch_usable(built: Path
     with pytest.raises(LzsError, match=r"^the device failed$"):
         Batch(V, rows=1)
     assert blocks_held(built) == 0
-
-
-@pytest.mark.parametrize("blocks", [1, 3, 64])
-def test_blocks_that_share_a_row_change_no_token(built: Path, blocks: int) -> None:
-    n_vocab = 9000
-    logits = np.random.default_rng(3).normal(size=(4, n_vocab)).astype(np.float32)
-    tokens = []
-    for shared in (None, blocks):
-        batch = Batch(n_vocab, rows=4, blocks=shared)
-        for slot, params in enumerate(SETTINGS):
-            batch.set_params(slot, fitted(params, n_vocab))
-        past, lengths = np.tile(np.arange(30, dtype=np.int32) % 4, (4, 1)), np.full(4, 30, np.int32)
-        picked, statuses = np.full(4, -7, np.int32), np.full(4, -7, np.int32)
-        arrays: dict[str, Any] = {"histories": past, "lengths": lengths, "positions": lengths.astype(np.int64)}
-        batch.sample(
-            OnDevice(logits), OnDevice(picked), OnDevice(statuses), **{k: OnDevice(a) for k, a in arrays.items()}
-        )
-        assert not statuses.any()
-        tokens.append(picked.tolist())
-    assert tokens[0] == tokens[1]
-    with pytest.raises(ValueError, match="blocks must be from 1 to 64, got 0"):
-        Batch(V, rows=1, blocks=0)
 
 
 def test_without_the_library_one_line_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -167,14 +167,25 @@ LZS_DEVICE static const float lzs_weight_table[16] = {
 #define LZS_WEIGHT_LEAST 0x1.0a624cp+9f
 
 /* The integer weight that top-p sums: about 2^31 * 2^-y, rounded down, for y >= 0 (also +inf). Before rounding, the
- * relative error is below 6.5e-7. The weight never grows with y, is below 2^31, and is 0 from y = 31 on. */
-LZS_DEVICE static inline uint32_t lzs_weight(float y) {
+ * relative error is below 6.5e-7. The weight never grows with y, is below 2^31, and is 0 from y = 31 on. `table` is
+ * lzs_weight_table, or a copy of it. */
+LZS_DEVICE static inline uint32_t lzs_weight_by(const float table[16], float y) {
     float s = y * 16.0f;
-    if (!(s < 496.0f)) return 0;
+    s = s < 496.0f ? s : 496.0f;
+#ifdef __CUDACC__
+    const float shifted = __fadd_rd(s, 0x1p23f); /* conversions are slow: the integer part is in the lowest bits */
+    const uint32_t m = lzs_float_bits(shifted) & 511u;
+    float d = (s - (shifted - 0x1p23f)) - LZS_WEIGHT_ORIGIN;
+#else
     uint32_t m = (uint32_t)s;
     float d = (s - (float)m) - LZS_WEIGHT_ORIGIN;
-    float v = (d * d + LZS_WEIGHT_LEAST) * lzs_weight_table[m & 15];
-    return (uint32_t)v >> (m >> 4);
+#endif
+    float v = (d * d + LZS_WEIGHT_LEAST) * table[m & 15];
+    return lzs_float_bits(v) << 7 >> (m >> 4); /* v is 2^30 or more and below 2^31, so this shift makes it an integer */
+}
+
+LZS_DEVICE static inline uint32_t lzs_weight(float y) {
+    return lzs_weight_by(lzs_weight_table, y);
 }
 
 /* 2^-y as a double, for y >= 0: the unnormalized probability. The result is 0 from y = 125.5 on, so a float can hold

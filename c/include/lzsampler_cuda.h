@@ -1,8 +1,8 @@
 /* lzsampler_cuda.h - sampling of batches of rows on a CUDA device. Each row gets exactly the token that lzs_sample
  * picks, whatever the row's place in the batch.
  *
- * It is a separate library (liblzsampler_cuda.so, built by `make cuda`). No other library needs it. NOT YET RUN OR
- * MEASURED ON A GPU: its kernels are tested on the CPU, thread by thread (docs/cuda.md).
+ * It is a separate library (liblzsampler_cuda.so, built by `make cuda`). No other library needs it. docs/cuda.md
+ * says how it is tested and how fast it is.
  *
  *     lzs_batch_shape shape = {.size = sizeof shape, .n_vocab = 151936, .n_slots = 64, .max_rows = 64,
  *                              .max_edits = 4096, .max_listed = 64};
@@ -14,8 +14,7 @@
  *
  * A slot holds the settings and the seed of a sequence. So a sequence draws the same tokens when it moves to another
  * row. Pointers of a step are device memory, and `stream` is a cudaStream_t (NULL is the default stream).
- * lzs_batch_sample only launches two kernels, or four if several blocks of threads read one row. It allocates nothing,
- * copies nothing and waits for nothing. The kernels read histories, lengths and positions when they run. Use a batch
+ * lzs_batch_sample only launches two kernels. It allocates nothing, copies nothing and waits for nothing. The kernels read histories, lengths and positions when they run. Use a batch
  * from one thread at a time. Its steps share scratch memory: run them in one stream, or one after another.
  */
 #ifndef LZSAMPLER_CUDA_H
@@ -33,8 +32,8 @@ typedef enum lzs_dtype { LZS_F32 = 0, LZS_BF16 = 1, LZS_F16 = 2 } lzs_dtype;
 
 typedef struct lzs_batch lzs_batch;
 
-/* The sizes of a batch. All memory is allocated by lzs_batch_new: about max_rows * (n_vocab / 4 + max_edits * 84 to
- * 148) + n_slots * (the larger of max_edits * 12 and max_listed * 8) bytes. */
+/* The sizes of a batch. All memory is allocated by lzs_batch_new: about max_rows * (12,400 + max_edits * 72 to
+ * 128) + n_slots * (the larger of max_edits * 12 and max_listed * 8) bytes. */
 typedef struct lzs_batch_shape {
     uint32_t size;      /* sizeof(lzs_batch_shape) */
     int32_t device;     /* the number of the CUDA device */
@@ -46,8 +45,6 @@ typedef struct lzs_batch_shape {
     int32_t max_listed; /* items of all lists and sets of one slot, >= 0: the tokens of its lists (exempt, logit_bias,
                          * dry_breakers) plus the words of its sets (lz_separators, lz_commas: (n_vocab + 31) / 32
                          * each) */
-    int32_t blocks;     /* blocks of threads that read one row, 1 to 64. 0: if the rows are few and long, as many as the
-                         * device can run at a time. The picked token is the same for every value. */
 } lzs_batch_shape;
 
 /* One step of some sequences. Row i belongs to the sequence in slot slots[i]. All pointers are device memory. */
@@ -73,7 +70,7 @@ typedef struct lzs_batch_step {
 } lzs_batch_step;
 
 /* Makes a batch. Fails with LZS_EINVAL, LZS_ENOMEM or LZS_EDEVICE. LZS_EDEVICE: there is no device, no driver or no
- * code for the device, or the kernels were built so that they round otherwise than the CPU. After an error, `problem`
+ * code for the device, the device has too little shared memory for a row, or the kernels were built so that they round otherwise than the CPU. After an error, `problem`
  * (unless NULL) holds one line of at most LZS_PROBLEM_SIZE bytes. */
 LZS_API lzs_status lzs_batch_new(const lzs_batch_shape *shape, lzs_batch **batch, char *problem);
 

@@ -16,14 +16,13 @@ _DTYPES = ("float32", "bfloat16", "float16")  # in the order of lzs_dtype
 
 
 class Batch:
-    """The tokens of `Sampler.sample` for many rows at once, on a CUDA device. Never yet run or measured on a GPU.
+    """The tokens of `Sampler.sample` for many rows at once, on a CUDA device.
 
     ``n_vocab``: logits in a row. ``rows``: the most rows in a step. ``slots``: the number of sequences that can have
     settings at the same time; None means ``rows``. ``device``: the number of the CUDA device. ``max_edits``: the most
     tokens of a row that the penalties may change; None means n_vocab, or 4096 if that is less. A row with more such
     tokens gets the status for too little room. ``max_listed``: the most tokens in exempt, logit_bias and the lists of
-    LZ and DRY of one slot together. ``blocks``: the number of thread blocks that read one row, 1 to 64. None means as
-    many as the device can run at once if the rows are few and long. The tokens do not depend on ``blocks``.
+    LZ and DRY of one slot together.
 
     A slot holds the settings and the seed of one sequence, and each row of a step names its slot. So a sequence draws
     the same tokens in any row. The constructor allocates all memory. LzsError if the library, the driver or the device
@@ -39,7 +38,6 @@ class Batch:
         device: int = 0,
         max_edits: int | None = None,
         max_listed: int = 65_536,
-        blocks: int | None = None,
     ) -> None:
         self.n_vocab = integer("n_vocab", n_vocab, 1, MAX_VOCAB)
         self.rows = integer("rows", rows, 1, INT32_MAX)
@@ -47,9 +45,8 @@ class Batch:
         self.device = integer("device", device, 0, INT32_MAX)
         edits = min(n_vocab, 4096) if max_edits is None else integer("max_edits", max_edits, 0, n_vocab)
         listed = integer("max_listed", max_listed, 0, INT32_MAX)
-        shared = 0 if blocks is None else integer("blocks", blocks, 1, 64)
         size = ctypes.sizeof(Shape)
-        shape = Shape(size, self.device, self.n_vocab, self.slots, self.rows, edits, listed, shared)
+        shape = Shape(size, self.device, self.n_vocab, self.slots, self.rows, edits, listed)
         self._library = load()
         self._handle = ctypes.c_void_p()
         problem = ctypes.create_string_buffer(PROBLEM_SIZE)

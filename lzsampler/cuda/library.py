@@ -24,7 +24,6 @@ class Shape(ctypes.Structure):
         ("max_rows", c_int32),
         ("max_edits", c_int32),
         ("max_listed", c_int32),
-        ("blocks", c_int32),
     ]
 
 

@@ -52,17 +52,14 @@ static inline void choose_schedule(uint64_t *state) {
     lzs_the_twin.shuffle = (uint32_t)random_bits(state);
 }
 
-/* What runs a block: the twin, thread by thread in each phase, unless a test says otherwise. */
-static lzs_picked (*run_pick)(const lzs_pick_row *row) = lzs_twin_pick;
-static void (*run_read)(const lzs_pick_row *row, int32_t share) = lzs_twin_read;
-static void (*run_weigh)(const lzs_pick_row *row, int32_t share) = lzs_twin_weigh;
+/* What runs the block of a fold: the twin, thread by thread in each phase, unless a test says otherwise. */
 static lzs_folded (*run_fold)(const lzs_fold_row *row) = lzs_twin_fold;
 
-/* All kernels of a row, one block after the other: a launch begins when the one before it has ended. */
-static inline lzs_picked run_row(const lzs_pick_row *row, bool backward) {
-    for (int32_t i = 0; i < row->n_shares; i++) run_read(row, backward ? row->n_shares - 1 - i : i);
-    for (int32_t i = 0; i < row->n_shares; i++) run_weigh(row, backward ? row->n_shares - 1 - i : i);
-    return run_pick(row);
+/* The row's state, and its division into shares: one or a few. */
+static inline void divide_row(lzs_pick_row *row, int32_t shares) {
+    const int32_t units = ((row->n - 1) / shares + LZS_CUDA_UNIT) / LZS_CUDA_UNIT;
+    row->share_size = units * LZS_CUDA_UNIT;
+    row->n_shares = shares; /* the last ones may be empty */
 }
 
 /* One row by both; whether they agree. */
@@ -71,8 +68,9 @@ static inline bool pick_agrees(lzs_backend *b, int32_t n, row_kind kind, uint64_
     static uint32_t mask[CUDA_VOCAB / 32 + 1];
     static lzs_edit edits[CUDA_EDITS + 1];
     fill_row(row, n, kind, state);
-    bool few = random_below(state, n > LZS_CUDA_LIST ? 2 : 6) == 0; /* two tokens have all of the weight */
-    for (int32_t i = 0; few && i < n; i++) row[i] = random_normal(state) - 20.0f;
+    bool few = random_below(state, n > 2048 ? 2 : 6) == 0; /* two tokens have all of the weight */
+    const bool heavy = few && random_below(state, 2) != 0; /* or nearly all: the others are many and 16 bits below */
+    for (int32_t i = 0; few && i < n; i++) row[i] = heavy ? 0.3f * random_normal(state) - 1.8f : random_normal(state) - 20.0f;
     if (few) row[0] = row[random_below(state, n)] = 10.0f;
     if (random_below(state, 10) == 0) row[random_below(state, 2) ? random_below(state, n) : 0] = NAN;
     if (random_below(state, 40) == 0) fill_row(row, n, ROW_FLAT, state);
@@ -82,11 +80,24 @@ static inline bool pick_agrees(lzs_backend *b, int32_t n, row_kind kind, uint64_
     if (random_below(state, 4) == 0) plan.top_k = 1 + random_below(state, n < 60 ? n : 60);
     if (few) {
         plan.top_k = 0;
-        plan.top_p = 0.3f + 0.6f * (float)random_unit(state);
-        plan.temperature = 1.0f;
+        plan.top_p = (heavy ? 0.95f : 0.3f) + (heavy ? 0.05f : 0.6f) * (float)random_unit(state);
+        plan.temperature = heavy ? 1000.0f : 1.0f;
+        plan.temperature_last = heavy; /* all tokens inside the cut are about equally likely */
+    }
+    const int32_t shares = random_below(state, 2) ? 1 + random_below(state, random_below(state, 4) ? 6 : 64) : 1;
+    const int32_t warps = shares * (int32_t)lzs_the_twin.threads; /* of the twin, each of whose threads is a warp */
+    if (!few && warps < n && random_below(state, 4) == 0) {       /* the most for which the warps' best tokens bound top-k */
+        plan.top_k = warps;
+        plan.temperature = 1000.0f;
+        plan.top_p = 1.0f;
+        plan.min_p = 0.0f;
     }
     if (random_below(state, 3) == 0) {
         fill_mask(mask, n, state);
+        plan.mask = mask;
+    }
+    if (plan.top_k == warps && 4 * warps <= n) { /* a token in four: a warp has few, and the bound cuts hardly less than top-k */
+        memset(mask, 0x11, sizeof mask);
         plan.mask = mask;
     }
     plan.edits = edits;
@@ -110,10 +121,10 @@ static inline bool pick_agrees(lzs_backend *b, int32_t n, row_kind kind, uint64_
     const float *x = row;
     lzs_backend_sample(b, &x, &plan, 1, &token, &status);
 
-    const size_t n_groups = (size_t)lzs_groups_of(n);
-    const int32_t n_shares = random_below(state, 2) ? random_below(state, random_below(state, 4) ? 6 : LZS_CUDA_SHARES + 1) : 0;
-    const lzs_pick_row input = {
-        .settings = lzs_pick_settings_of(&plan),
+    const lzs_pick_settings settings = lzs_pick_settings_of(&plan);
+    lzs_pick_row input = {
+        .settings = &settings,
+        .status = settings.status,
         .logits = (char *)logits + (size_t)offset * (dtype == LZS_F32 ? 4 : 2),
         .dtype = dtype,
         .n = n,
@@ -121,27 +132,19 @@ static inline bool pick_agrees(lzs_backend *b, int32_t n, row_kind kind, uint64_
         .edits = plan.edits,
         .n_edits = (int32_t)plan.n_edits,
         .position = plan.position,
-        .allowed = block_of(lzs_mask_words(n), sizeof *input.allowed),
-        .values = block_of(plan.n_edits, sizeof *input.values),
-        .maxima = block_of(n_groups, sizeof *input.maxima),
-        .words = block_of(n_groups, sizeof *input.words),
-        .n_shares = n_shares,
-        .shares = block_of((size_t)n_shares, sizeof *input.shares),
+        .state = block_of(1, sizeof *input.state),
     };
-    lzs_picked picked = run_row(&input, random_below(state, 2));
-    free(input.shares);
-    free(input.allowed);
-    free(input.values);
-    free(input.maxima);
-    free(input.words);
+    divide_row(&input, shares);
+    lzs_picked picked = lzs_twin_pick(&input);
+    free(input.state);
     free(logits);
     return picked.status == status && picked.token == token;
 }
 
 /* The two best scores of this flat row are equal, those of tokens 1,136 and 8,213: the lower id wins. */
-static inline bool tie_agrees(lzs_backend *b) {
+static inline bool tie_agrees(lzs_backend *b, int32_t shares) {
     static float row[CUDA_VOCAB];
-    static uint32_t allowed[CUDA_VOCAB / 32], maxima[CUDA_VOCAB / LZS_GROUP + 1], words[CUDA_VOCAB / LZS_GROUP + 1];
+    static lzs_row_state state;
     lzs_params params;
     lzs_plan plan;
     lzs_params_init(&params);
@@ -151,9 +154,11 @@ static inline bool tie_agrees(lzs_backend *b) {
     int32_t token;
     const float *x = row;
     CHECK(lzs_backend_sample(b, &x, &plan, 1, &token, NULL) == LZS_OK && token == 1136);
-    const lzs_pick_row input = {.settings = lzs_pick_settings_of(&plan), .logits = row, .n = CUDA_VOCAB,
-                                .position = plan.position, .allowed = allowed, .maxima = maxima, .words = words};
-    lzs_picked picked = run_row(&input, false);
+    const lzs_pick_settings settings = lzs_pick_settings_of(&plan);
+    lzs_pick_row input = {.settings = &settings, .logits = row, .n = CUDA_VOCAB,
+                          .position = plan.position, .state = &state};
+    divide_row(&input, shares);
+    lzs_picked picked = lzs_twin_pick(&input);
     return picked.status == LZS_OK && picked.token == token;
 }
 

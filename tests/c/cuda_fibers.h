@@ -13,14 +13,12 @@ static struct {
     ucontext_t scheduler, threads[FIBERS];
     char stacks[FIBERS][FIBER_STACK];
     bool done[FIBERS];
-    enum { FIBER_READ, FIBER_WEIGH, FIBER_PICK, FIBER_FOLD } kernel;
-    const lzs_pick_row *row;
+    const lzs_pick_row *row; /* NULL: the block folds */
     const lzs_fold_row *fold;
     int32_t share;
-    lzs_read_shared read_shared;
-    lzs_pick_shared pick_shared;
+    lzs_pick_shared *pick_shared;
     lzs_fold_shared fold_shared;
-    lzs_picked picked[FIBERS];
+    lzs_search before, searches[FIBERS];
     lzs_folded folded[FIBERS];
 } block;
 
@@ -32,11 +30,10 @@ static void fiber_waits(void) {
 
 static void fiber_runs(void) {
     uint32_t tid = lzs_the_twin.tid;
-    switch (block.kernel) {
-    case FIBER_READ: lzs_read_share(&block.read_shared, block.row, block.share); break;
-    case FIBER_WEIGH: lzs_weigh_share(&block.read_shared, block.row, block.share); break;
-    case FIBER_PICK: block.picked[tid] = lzs_pick_row_token(&block.pick_shared, block.row); break;
-    case FIBER_FOLD: block.folded[tid] = lzs_fold_row_edits(&block.fold_shared, block.fold); break;
+    if (block.row) {
+        block.searches[tid] = lzs_row_step(block.pick_shared, block.row, block.share, block.before);
+    } else {
+        block.folded[tid] = lzs_fold_row_edits(&block.fold_shared, block.fold);
     }
     block.done[tid] = true;
 }
@@ -69,14 +66,10 @@ static bool block_runs(void) {
     lzs_twin *t = &lzs_the_twin;
     t->threads = FIBERS;
     t->wait = fiber_waits;
-    memset(&block.read_shared, 0xA5, sizeof block.read_shared);
-    memset(&block.pick_shared, 0xA5, sizeof block.pick_shared);
-    memset(&block.fold_shared, 0xA5, sizeof block.fold_shared);
     for (uint32_t i = 0; i < FIBERS; i++) begin(i);
     uint32_t n_done = 0;
     while (n_done == 0) {
         t->shuffle = t->shuffle * 1664525u + 1013904223u;
-        t->turn++;
         for (uint32_t i = 0; i < FIBERS; i++) turn(thread_at(i));
         for (uint32_t i = 0; i < FIBERS; i++) n_done += block.done[i];
     }
@@ -84,34 +77,27 @@ static bool block_runs(void) {
     return n_done == FIBERS;
 }
 
-static void fibers_read(const lzs_pick_row *row, int32_t share) {
-    block.kernel = FIBER_READ;
+/* A step that fails ends the row. Its token is then wrong. */
+static lzs_search fibers_step(lzs_pick_shared *s, const lzs_pick_row *row, int32_t share, lzs_search f) {
     block.row = row;
     block.share = share;
-    if (!block_runs()) memset(&row->shares[share], 0xA5, sizeof *row->shares);
-}
-
-static void fibers_weigh(const lzs_pick_row *row, int32_t share) {
-    block.kernel = FIBER_WEIGH;
-    block.row = row;
-    block.share = share;
-    if (!block_runs()) memset(&row->shares[share], 0xA5, sizeof *row->shares);
-}
-
-static lzs_picked fibers_pick(const lzs_pick_row *row) {
-    const lzs_picked failed = {-2, -2};
-    block.kernel = FIBER_PICK;
-    block.row = row;
-    if (!block_runs()) return failed;
-    for (uint32_t i = 1; i < FIBERS; i++) {
-        if (memcmp(&block.picked[i], &block.picked[0], sizeof failed) != 0) return failed;
+    block.pick_shared = s;
+    block.before = f;
+    bool fails = !block_runs();
+    for (uint32_t i = 1; !fails && i < FIBERS; i++) {
+        const lzs_search *a = &block.searches[0], *b = &block.searches[i];
+        fails = a->stage != b->stage || a->cut.key != b->cut.key || a->cut.id != b->cut.id || a->bin != b->bin || a->target != b->target;
     }
-    return block.picked[0];
+    if (!fails) return block.searches[0];
+    row->state->bad_edit = 2;
+    f.stage = LZS_STAGE_DONE;
+    return f;
 }
 
 static lzs_folded fibers_fold(const lzs_fold_row *row) {
     const lzs_folded failed = {-2, -2};
-    block.kernel = FIBER_FOLD;
+    block.row = NULL;
+    memset(&block.fold_shared, 0xA5, sizeof block.fold_shared);
     block.fold = row;
     if (!block_runs()) return failed;
     for (uint32_t i = 1; i < FIBERS; i++) {

@@ -6,7 +6,7 @@
 
 #include "backend/cuda/twin.h"
 
-cuda_machine the_cuda_machine = {.n_processors = 132};
+cuda_machine the_cuda_machine = {.room = {264, 115712}}; /* of an H100 */
 
 static const char *call(void) {
     return ++the_cuda_machine.n_calls == the_cuda_machine.fails_at ? "the device failed" : NULL;
@@ -16,9 +16,10 @@ const char *lzs_machine_find(int32_t device) {
     return device ? "there is no CUDA device of this number" : NULL;
 }
 
-int32_t lzs_machine_processors(int32_t device) {
+const char *lzs_machine_room(int32_t device, lzs_room *room) {
     (void)device;
-    return the_cuda_machine.n_processors;
+    *room = the_cuda_machine.room;
+    return NULL;
 }
 
 void *lzs_machine_allocate(int32_t device, size_t bytes) {
@@ -66,11 +67,13 @@ const char *lzs_machine_clear(int32_t device, void *memory, size_t bytes, void *
     return line;
 }
 
-const char *lzs_machine_launch(int32_t device, const lzs_launch *launch, int32_t n_rows, void *stream) {
+const char *lzs_machine_launch(int32_t device, const lzs_launch *launch, int32_t n_rows, int32_t rows_at_once, void *stream) {
     (void)device;
     (void)stream;
     const char *line = call();
     the_cuda_machine.n_shares = launch->n_shares;
+    the_cuda_machine.share_size = launch->share_size;
+    the_cuda_machine.rows_at_once = rows_at_once;
     if (!line) lzs_twin_launch(launch, n_rows);
     return line;
 }

@@ -10,8 +10,8 @@ typedef struct cuda_machine {
     int fails_at; /* the number of the call that fails, from 1; 0: none */
     bool is_full; /* there is no memory */
     bool is_fused, flushes; /* products and sums are rounded together; denormals are 0 */
-    int32_t n_processors;
-    int32_t n_shares; /* of the last launch */
+    lzs_room room;
+    int32_t n_shares, share_size, rows_at_once; /* of the last launch */
 } cuda_machine;
 
 extern cuda_machine the_cuda_machine;

@@ -7,15 +7,15 @@
 
 enum { VOCAB = 700, WORDS = VOCAB / 32 + 1, LISTED = 40 + 2 * WORDS, SEQUENCES = 6, STEPS = 60, ROOM = STEPS + 12 };
 
+static const lzs_room h100 = {264, 115712}, small_room = {3, sizeof(lzs_pick_shared) + 300 * sizeof(float)};
+
 static const lzs_batch_shape shape = {.size = sizeof shape, .n_vocab = VOCAB, .n_slots = SEQUENCES + 1, .max_rows = SEQUENCES,
                                       .max_edits = VOCAB, .max_listed = LISTED};
 
-static lzs_batch *new_batch(int32_t blocks) {
-    lzs_batch_shape s = shape;
+static lzs_batch *new_batch(void) {
     lzs_batch *b;
     char problem[LZS_PROBLEM_SIZE];
-    s.blocks = blocks;
-    CHECK(lzs_batch_new(&s, &b, problem) == LZS_OK && lzs_batch_memory(b) > 0);
+    CHECK(lzs_batch_new(&shape, &b, problem) == LZS_OK && lzs_batch_memory(b) > 0);
     return b;
 }
 
@@ -32,7 +32,9 @@ static void test_texts(uint64_t seed) {
     lzs_sampler *samplers[SEQUENCES];
     int32_t texts[SEQUENCES][ROOM], n_prompt[SEQUENCES];
     lists l[SEQUENCES];
-    lzs_batch *b = new_batch((int32_t)(seed % 5));
+    if (seed % 2) the_cuda_machine.room = small_room; /* a row of three blocks */
+    lzs_batch *b = new_batch();
+    the_cuda_machine.room = h100;
     choose_schedule(&state);
     for (int i = 0; i < SEQUENCES; i++) {
         source choices = {.state = random_bits(&state)};
@@ -117,12 +119,12 @@ static void test_shapes(void) {
     refuses(s, LZS_EINVAL);
     s = shape, s.max_listed = -1;
     refuses(s, LZS_EINVAL);
-    s = shape, s.blocks = -1;
-    refuses(s, LZS_EINVAL);
-    s = shape, s.blocks = 65;
-    refuses(s, LZS_EINVAL);
+    s = shape, s.n_vocab = LZS_MAX_VOCAB;
+    refuses(s, LZS_EDEVICE);
+    the_cuda_machine.room.n_blocks = 1 << 20;
     s = shape, s.max_rows = INT32_MAX, s.n_vocab = s.max_edits = LZS_MAX_VOCAB; /* 2^67 bytes */
     refuses(s, LZS_ENOMEM);
+    the_cuda_machine.room = h100;
     s = shape, s.n_slots = s.max_rows = INT32_MAX, s.max_listed = 1 << 30;
     refuses(s, LZS_ENOMEM);
     the_cuda_machine.is_full = true;
@@ -144,33 +146,31 @@ static void test_shapes(void) {
     lzs_batch_free(NULL);
 }
 
-/* The blocks of a row that a device of 132 processors gets, each of which has 64 groups of tokens at least. */
-static void chooses(int32_t n_vocab, int32_t n_rows, int32_t blocks, int32_t n_shares) {
+/* The shares of a row on an H100, their tokens, and the rows of a round. */
+static void divides(int32_t n_vocab, int32_t n_rows, int32_t n_shares, int32_t share_size, int32_t rows_at_once) {
     static float logits[1];
-    static int32_t tokens[200], statuses[200];
-    const lzs_batch_shape s = {.size = sizeof s, .n_vocab = n_vocab, .n_slots = 1, .max_rows = 200, .blocks = blocks};
-    int32_t slots[200];
+    static int32_t tokens[256], statuses[256];
+    const lzs_batch_shape s = {.size = sizeof s, .n_vocab = n_vocab, .n_slots = 1, .max_rows = 256};
+    int32_t slots[256];
     lzs_batch *b;
-    for (int i = 0; i < 200; i++) slots[i] = -1; /* no row is read */
+    for (int i = 0; i < 256; i++) slots[i] = -1; /* no row is read */
     const lzs_batch_step step = {.size = sizeof step, .logits = logits, .row_stride = n_vocab, .slots = slots, .tokens = tokens,
                                  .statuses = statuses};
     CHECK(lzs_batch_new(&s, &b, NULL) == LZS_OK && lzs_batch_sample(b, &step, n_rows, NULL) == LZS_OK);
-    CHECK(the_cuda_machine.n_shares == n_shares && statuses[n_rows - 1] == LZS_EINVAL);
+    CHECK(the_cuda_machine.n_shares == n_shares && the_cuda_machine.share_size == share_size);
+    CHECK(the_cuda_machine.rows_at_once == rows_at_once && statuses[n_rows - 1] == LZS_EINVAL);
     lzs_batch_free(b);
 }
 
-static void test_blocks(void) {
-    chooses(262144, 1, 0, 64);
-    chooses(262144, 8, 0, 16);
-    chooses(128256, 1, 0, 31);
-    chooses(262144, 66, 0, 2);
-    chooses(262144, 67, 0, 0); /* half of the processors have a row */
-    chooses(32000, 1, 0, 0);   /* too short */
-    chooses(32000, 200, 7, 7);
-    chooses(262144, 1, 1, 0);
-    the_cuda_machine.n_processors = 0;
-    chooses(262144, 1, 0, 0);
-    the_cuda_machine.n_processors = 132;
+static void test_shares(void) {
+    divides(1, 1, 1, 256, 1);
+    divides(700, 256, 1, 768, 256);
+    divides(32000, 1, 16, 2048, 1);
+    divides(32000, 256, 2, 16128, 132);
+    divides(151936, 1, 60, 2560, 1);
+    divides(151936, 32, 8, 19200, 32);
+    divides(151936, 256, 7, 21760, 37);
+    divides(1 << 21, 2, 89, 23808, 2);
 }
 
 static void refuses_step(lzs_batch *b, lzs_batch_step step, int32_t n_rows, const char *word) {
@@ -186,7 +186,7 @@ static void test_refusals(void) {
     int32_t tokens[2], statuses[2], slots[2] = {0, 5}, histories[4] = {1, 2, 3, VOCAB}, lengths[2] = {2, 2};
     int64_t positions[2] = {0, 0};
     static uint32_t masks[VOCAB / 32 + 1];
-    lzs_batch *b = new_batch(0);
+    lzs_batch *b = new_batch();
     lzs_params p;
     lzs_params_init(&p);
     p.repetition_penalty = 2.0f;
@@ -300,7 +300,7 @@ static void test_settings_that_fail(void) {
     lzs_params p;
     lzs_params_init(&p);
     p.temperature = 0.0f;
-    lzs_batch *b = new_batch(0);
+    lzs_batch *b = new_batch();
     for (int planned = 0; planned < 2; planned++) {
         for (int fail = 1; fail <= 3; fail++) {
             lzs_params before = p, after = p;
@@ -325,7 +325,7 @@ static void test_settings_that_fail(void) {
 int main(void) {
     for (uint64_t seed = 1; seed <= 12; seed++) test_texts(seed);
     test_shapes();
-    test_blocks();
+    test_shares();
     test_refusals();
     test_settings_that_fail();
     CHECK(the_cuda_machine.n_blocks == 0);

@@ -16,7 +16,8 @@ struct lzs_batch {
     void *memory;      /* one block on the device, which holds all arrays */
     size_t bytes;
     bool too_large;    /* the size overflows size_t */
-    int32_t processors; /* how many blocks the device runs at a time */
+    int32_t n_blocks;   /* that pick tokens at a time */
+    int32_t most;       /* tokens of a share */
     char *staged;       /* (slot_bytes) host memory where a slot is prepared */
     char problem[LZS_PROBLEM_SIZE];
 };
@@ -35,19 +36,39 @@ static const char *shape_invalid(const lzs_batch_shape *shape) {
     if (shape->n_slots < 1) return "n_slots is below 1";
     if (shape->max_rows < 1) return "max_rows is below 1";
     if (shape->max_edits < 0 || shape->max_edits > shape->n_vocab) return "max_edits is not 0 to n_vocab";
-    if (shape->max_listed < 0) return "max_listed is below 0";
-    return shape->blocks < 0 || shape->blocks > LZS_CUDA_SHARES ? "blocks is not 0 to 64" : NULL;
+    return shape->max_listed < 0 ? "max_listed is below 0" : NULL;
 }
 
-/* How many blocks read each row of a step before a token is picked; 0: the block that picks reads the row. Several
- * blocks read it if otherwise at least half of the processors would be idle, and if the row is so long that the gain
- * outweighs two more launches (an estimate, not yet measured). */
-static int32_t shares_of(const lzs_batch *b, int32_t n_rows) {
-    const int32_t groups = lzs_groups_of(b->shape.n_vocab), most = groups / 64 < LZS_CUDA_SHARES ? groups / 64 : LZS_CUDA_SHARES;
-    if (n_rows > LZS_CUDA_SPLIT_ROWS) return 0;
-    if (b->shape.blocks) return b->shape.blocks > 1 ? b->shape.blocks : 0;
-    const int32_t idle = b->processors / n_rows, n = idle < most ? idle : most;
-    return groups >= 1024 && n > 1 ? n : 0;
+/* Finds how many blocks there are, and how many tokens a block can have. */
+static const char *find_room(lzs_batch *b) {
+    lzs_room room;
+    const char *line = lzs_machine_room(b->shape.device, &room);
+    if (line) return line;
+    const size_t held = sizeof(lzs_pick_shared), unit = LZS_CUDA_UNIT * sizeof(float);
+    const size_t units = room.bytes > held ? (room.bytes - held) / unit : 0;
+    b->n_blocks = room.n_blocks;
+    b->most = (int32_t)(units < LZS_CUDA_SHARE / LZS_CUDA_UNIT ? units : LZS_CUDA_SHARE / LZS_CUDA_UNIT) * LZS_CUDA_UNIT;
+    const bool fits = (int64_t)b->most * b->n_blocks >= b->shape.n_vocab;
+    return fits ? NULL : "the device has too little shared memory for a row of n_vocab logits";
+}
+
+/* Divides the rows of a step into shares, for the least time: that of the largest share, for as many rounds as all rows
+ * take. A round has waits that take the time of about 4,096 tokens. Returns the rows of a round. */
+static int32_t divide(const lzs_batch *b, lzs_launch *launch, int32_t n_rows) {
+    const int32_t n = b->shape.n_vocab, least = (n - 1) / b->most + 1;
+    int64_t best = INT64_MAX;
+    int32_t rows_at_once = 1;
+    for (int32_t shares = least; shares <= b->n_blocks && (shares == least || shares <= LZS_CUDA_SHARES); shares++) {
+        const int32_t units = ((n - 1) / shares + LZS_CUDA_UNIT) / LZS_CUDA_UNIT, size = units * LZS_CUDA_UNIT;
+        const int32_t at_once = b->n_blocks / shares < n_rows ? b->n_blocks / shares : n_rows;
+        const int64_t time = (int64_t)((n_rows - 1) / at_once + 1) * (size + 4096);
+        if (time >= best || (shares > least && size < 2048)) continue;
+        best = time;
+        launch->n_shares = shares;
+        launch->share_size = size;
+        rows_at_once = at_once;
+    }
+    return rows_at_once;
 }
 
 /* Takes `n` items of `size` bytes out of the device block. If the block is not allocated yet, only adds to its size. */
@@ -61,13 +82,6 @@ static void *take(lzs_batch *b, size_t n, size_t size) {
     return at;
 }
 
-/* The most shares that all rows of a step have together. If shares_of chooses their number, it is at most the number of
- * processors. */
-static size_t most_shares(const lzs_batch *b) {
-    const size_t rows = (size_t)b->shape.max_rows, each = (size_t)b->shape.blocks, chosen = (size_t)b->processors;
-    return each ? (rows < LZS_CUDA_SPLIT_ROWS ? rows : LZS_CUDA_SPLIT_ROWS) * each : chosen;
-}
-
 /* The bytes of a slot with its edits or its lists. */
 static size_t slot_bytes(const lzs_batch_shape *shape) {
     const size_t edits = (size_t)shape->max_edits * sizeof(lzs_edit), lists = (size_t)shape->max_listed * sizeof(lzs_logit_bias);
@@ -78,18 +92,13 @@ static void lay_out(lzs_batch *b) {
     const lzs_batch_shape *shape = &b->shape;
     lzs_launch *l = &b->launch;
     const size_t rows = (size_t)shape->max_rows, slots = (size_t)shape->n_slots, edits = (size_t)shape->max_edits;
-    const size_t groups = (size_t)lzs_groups_of(shape->n_vocab);
     b->bytes = 0;
     l->slots = take(b, slots, l->slot_bytes);
     l->table = take(b, rows * l->n_table, sizeof *l->table);
     l->folded = take(b, rows, sizeof *l->folded);
     l->edits = take(b, rows * edits, sizeof *l->edits);
     l->used = take(b, rows * edits, sizeof *l->used);
-    l->values = take(b, rows * edits, sizeof *l->values);
-    l->allowed = take(b, rows * lzs_mask_words(shape->n_vocab), sizeof *l->allowed);
-    l->maxima = take(b, rows * groups, sizeof *l->maxima);
-    l->words = take(b, rows * groups, sizeof *l->words);
-    l->shares = take(b, most_shares(b), sizeof *l->shares);
+    l->states = take(b, rows, sizeof *l->states);
 }
 
 /* The address of a slot on the device. */
@@ -135,7 +144,7 @@ lzs_status lzs_batch_new(const lzs_batch_shape *shape, lzs_batch **batch, char *
         b->launch.slot_bytes = slot_bytes(shape);
         status = LZS_EDEVICE;
         line = lzs_machine_find(shape->device);
-        b->processors = line ? 0 : lzs_machine_processors(shape->device);
+        if (!line) line = find_room(b);
     }
     if (b && !line) {
         lay_out(b);
@@ -277,7 +286,7 @@ lzs_status lzs_batch_sample(lzs_batch *b, const lzs_batch_step *step, int32_t n_
     if (line) return fail(b, LZS_EINVAL, line);
     lzs_launch launch = b->launch;
     launch.step = *step;
-    launch.n_shares = shares_of(b, n_rows);
-    line = lzs_machine_launch(b->shape.device, &launch, n_rows, stream);
+    const int32_t rows_at_once = divide(b, &launch, n_rows);
+    line = lzs_machine_launch(b->shape.device, &launch, n_rows, rows_at_once, stream);
     return line ? fail(b, LZS_EDEVICE, line) : LZS_OK;
 }

@@ -41,6 +41,7 @@ typedef struct lzs_fold_slot {
 } lzs_fold_slot;
 
 enum {
+    LZS_FOLD_SLOTS = 2048, /* of the table in shared memory */
     LZS_FAR = 1 << 18, /* above every distance */
     LZS_MAX_DRY = UINT16_MAX
 };
@@ -64,6 +65,7 @@ typedef struct lzs_fold_shared {
     uint32_t dry_unbroken;          /* tokens after the last breaker */
     uint32_t longest;               /* of all matches by the paper's rule (lzs_best) */
     uint32_t whole;                 /* 1 if DRY need not look at larger distances */
+    lzs_fold_slot slots[LZS_FOLD_SLOTS]; /* for a row with few tokens */
 } lzs_fold_shared;
 
 typedef struct lzs_folded {

@@ -27,12 +27,8 @@ typedef struct lzs_launch {
     lzs_edit *edits;      /* (max_edits) */
     uint32_t *used;       /* (max_edits) */
     lzs_fold_slot *table; /* (n_table) */
-    float *values;        /* (max_edits) */
-    uint32_t *allowed;    /* (words of n_vocab) */
-    uint32_t *maxima;     /* (groups of n_vocab) */
-    uint32_t *words;      /* (groups of n_vocab) */
-    lzs_share *shares;    /* (n_shares) */
-    int32_t n_shares;     /* blocks that read each row first; 0: the block that picks reads it */
+    lzs_row_state *states;
+    int32_t n_shares, share_size; /* of each row of this step */
 } lzs_launch;
 
 /* The number of a row's slot, or -1 if the row has none. */
@@ -45,9 +41,22 @@ LZS_DEVICE static inline const lzs_batch_slot *lzs_slot_at(const lzs_launch *l, 
     return (const lzs_batch_slot *)(const void *)(l->slots + (size_t)slot * l->slot_bytes);
 }
 
-/* Makes the edits of a row from its history. lzs_launch_pick reads them. */
+/* The most tokens of a history of n tokens that can get an edit. */
+LZS_DEVICE static inline size_t lzs_most_edits(const lzs_fold_settings *f, int32_t n) {
+    int32_t window = f->count_window > f->lz_window ? f->count_window : f->lz_window;
+    if (f->dry_window > window) window = f->dry_window;
+    return (size_t)(n < window ? n : window) + f->params.n_logit_bias;
+}
+
+/* Clears the state of a row, and makes the row's edits from its history. */
 LZS_BODY void lzs_launch_fold(lzs_fold_shared *s, const lzs_launch *l, int32_t at) {
     const int32_t slot = lzs_slot_of_row(l, at);
+    const lzs_fold_slot none = {0, 0, 0, 0, 0, 0, 0};
+    LZS_BEGIN(230) {
+        lzs_clear_row(&l->states[at], tid);
+        for (uint32_t i = tid; i < LZS_FOLD_SLOTS; i += LZS_THREADS) s->slots[i] = none;
+    }
+    LZS_END
     if (slot < 0 || lzs_slot_at(l, slot)->pick.status != LZS_OK || lzs_slot_at(l, slot)->has_plan) return;
     const size_t edits = (size_t)at * l->max_edits;
     const lzs_fold_settings *settings = &lzs_slot_at(l, slot)->fold;
@@ -57,75 +66,62 @@ LZS_BODY void lzs_launch_fold(lzs_fold_shared *s, const lzs_launch *l, int32_t a
     lzs_folded folded = {0, LZS_EINVAL};
     if ((given || !looks) && start >= 0 && start <= end && end <= l->step.history_stride) {
         const int32_t *history = given ? l->step.histories + (size_t)at * (size_t)l->step.history_stride + start : NULL;
-        const lzs_fold_row row = {settings,
-                                  history,
-                                  end - start,
-                                  l->edits + edits,
-                                  l->used + edits,
-                                  l->max_edits,
-                                  l->table + (size_t)at * l->n_table,
-                                  l->n_table};
-        folded = lzs_fold_row_edits(s, &row);
+        const bool small = 2 * lzs_most_edits(settings, end - start) <= LZS_FOLD_SLOTS;
+        lzs_fold_row row = {settings,         history,      end - start, l->edits + edits, l->used + edits,
+                            l->max_edits, s->slots, LZS_FOLD_SLOTS};
+        if (small) { /* compiled by itself, since atomic operations on shared memory are faster */
+            folded = lzs_fold_row_edits(s, &row);
+        } else {
+            row.slots = l->table + (size_t)at * l->n_table;
+            row.n_slots = l->n_table;
+            folded = lzs_fold_row_edits(s, &row);
+        }
     }
-    LZS_BEGIN(230) {
+    LZS_BEGIN(240) {
         if (tid == 0) l->folded[at] = folded;
     }
     LZS_END
 }
 
-/* Returns a row, after its edits were made. The row is read only if its status is LZS_OK. */
+/* Returns a row before its edits are known. */
 LZS_DEVICE static inline lzs_pick_row lzs_row_of_launch(const lzs_launch *l, int32_t at) {
     const int32_t slot = lzs_slot_of_row(l, at);
-    const size_t edits = (size_t)at * l->max_edits, n_groups = (size_t)lzs_groups_of(l->n_vocab);
     const size_t size = l->step.dtype == LZS_F32 ? sizeof(float) : sizeof(uint16_t);
     const lzs_batch_slot *held = lzs_slot_at(l, slot < 0 ? 0 : slot);
-    lzs_pick_row row = {held->pick,
-                        (const char *)l->step.logits + (size_t)at * (size_t)l->step.row_stride * size,
-                        l->step.dtype,
-                        l->n_vocab,
-                        l->step.masks ? l->step.masks + (size_t)at * (size_t)l->step.mask_stride : NULL,
-                        l->edits + edits,
-                        0,
-                        held->position,
-                        l->allowed + (size_t)at * lzs_mask_words(l->n_vocab),
-                        l->values + edits,
-                        l->maxima + (size_t)at * n_groups,
-                        l->words + (size_t)at * n_groups,
-                        l->n_shares,
-                        l->shares + (size_t)at * (size_t)l->n_shares};
-    if (slot < 0) {
-        row.settings.status = LZS_EINVAL;
-    } else if (held->has_plan) {
-        row.edits = (const lzs_edit *)(const void *)(held + 1);
-        row.n_edits = held->n_edits;
-    } else if (row.settings.status == LZS_OK) {
-        row.settings.status = l->step.positions ? l->folded[at].status : LZS_EINVAL;
-        row.n_edits = l->folded[at].n_edits;
-        if (l->step.positions) row.position = (uint64_t)l->step.positions[at];
+    return (lzs_pick_row){&held->pick,
+                          slot < 0 ? LZS_EINVAL : held->pick.status,
+                          (const char *)l->step.logits + (size_t)at * (size_t)l->step.row_stride * size,
+                          l->step.dtype,
+                          l->n_vocab,
+                          l->step.masks ? l->step.masks + (size_t)at * (size_t)l->step.mask_stride : NULL,
+                          NULL,
+                          0,
+                          held->position,
+                          l->n_shares,
+                          l->share_size,
+                          l->states + at};
+}
+
+/* Completes a row by its edits, after lzs_launch_fold has made them. */
+LZS_DEVICE static inline void lzs_edits_of_launch(const lzs_launch *l, int32_t at, lzs_pick_row *row) {
+    if (row->status != LZS_OK) return;
+    const lzs_batch_slot *held = lzs_slot_at(l, lzs_slot_of_row(l, at));
+    if (held->has_plan) {
+        row->edits = (const lzs_edit *)(const void *)(held + 1);
+        row->n_edits = held->n_edits;
+        return;
     }
-    return row;
+    row->status = l->step.positions ? l->folded[at].status : LZS_EINVAL;
+    row->edits = l->edits + (size_t)at * l->max_edits;
+    row->n_edits = l->folded[at].n_edits;
+    if (l->step.positions) row->position = (uint64_t)l->step.positions[at];
 }
 
-LZS_BODY void lzs_launch_read(lzs_read_shared *s, const lzs_launch *l, int32_t at, int32_t share) {
-    const lzs_pick_row row = lzs_row_of_launch(l, at);
-    lzs_read_share(s, &row, share);
-}
-
-LZS_BODY void lzs_launch_weigh(lzs_read_shared *s, const lzs_launch *l, int32_t at, int32_t share) {
-    const lzs_pick_row row = lzs_row_of_launch(l, at);
-    lzs_weigh_share(s, &row, share);
-}
-
-LZS_BODY void lzs_launch_pick(lzs_pick_shared *s, const lzs_launch *l, int32_t at) {
-    const lzs_pick_row row = lzs_row_of_launch(l, at);
-    const lzs_picked picked = lzs_pick_row_token(s, &row);
-    LZS_BEGIN(240) {
-        if (tid == 0) {
-            l->step.tokens[at] = picked.token;
-            l->step.statuses[at] = picked.status;
-        }
-    }
-    LZS_END
+/* Writes the token of a row, after all its steps. One thread calls this. */
+LZS_DEVICE static inline void lzs_launch_end(const lzs_launch *l, const lzs_pick_row *row, int32_t at) {
+    const lzs_picked picked = lzs_picked_of(row);
+    l->step.tokens[at] = picked.token;
+    l->step.statuses[at] = picked.status;
 }
 
 #endif

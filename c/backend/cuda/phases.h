@@ -27,7 +27,11 @@
 #ifdef __CUDACC__
 
 #  define LZS_BODY static __device__ __forceinline__
-#  define LZS_THREADS 1024u /* threads of a block */
+#  define LZS_THREADS blockDim.x /* threads of a block */
+#  define LZS_WARPS (LZS_THREADS / 32)
+#  define LZS_UNROLL _Pragma("unroll")
+#  define LZS_UNROLL_4 _Pragma("unroll 4") /* registers are scarce */
+#  define LZS_ALIGNED(n) __align__(n)
 #  define LZS_BEGIN(id) \
       { \
           const uint32_t tid = threadIdx.x; \
@@ -42,21 +46,29 @@
       __syncthreads()
 #  define LZS_PRIVATE(type, name) type name
 #  define LZS_OWN(name) name
-#  define LZS_ALL(name) (&name) /* passed to a function, where [LZS_INDEX] is the thread's own element */
-#  define LZS_INDEX 0
 
 #  define lzs_atomic_add(p, v) atomicAdd((p), (v))
 #  define lzs_atomic_max(p, v) atomicMax((p), (v))
 #  define lzs_atomic_min(p, v) atomicMin((p), (v))
 #  define lzs_atomic_and(p, v) atomicAnd((p), (v))
 #  define lzs_atomic_cas(p, expected, v) atomicCAS((p), (expected), (v))
+#  define lzs_atomic_add_64(p, v) atomicAdd((unsigned long long *)(p), (unsigned long long)(v))
+#  define lzs_atomic_min_64(p, v) atomicMin((unsigned long long *)(p), (unsigned long long)(v))
 #  define lzs_set(p) atomicOr((p), 1u)
 
-/* The warp's threads arrive here together. They reduce their values to one maximum or minimum, and one thread makes the
- * atomic operation. */
+/* The warp's threads arrive here together. They reduce their values to one maximum, minimum or sum, and one thread makes
+ * the atomic operation. */
 static __device__ __forceinline__ void lzs_warp_max(uint32_t *p, uint32_t v) {
     v = __reduce_max_sync(0xffffffffu, v);
     if ((threadIdx.x & 31) == 0) atomicMax(p, v);
+}
+
+/* The maximum of the warp's values counts for both: the largest of such maxima, and the least of them. */
+static __device__ __forceinline__ void lzs_warp_bounds(uint32_t *largest, uint32_t *least, uint32_t v) {
+    v = __reduce_max_sync(0xffffffffu, v);
+    if ((threadIdx.x & 31) != 0) return;
+    atomicMax(largest, v);
+    atomicMin(least, v);
 }
 
 static __device__ __forceinline__ void lzs_warp_min(uint32_t *p, uint32_t v) {
@@ -68,11 +80,9 @@ static __device__ __forceinline__ void lzs_warp_hint_min(uint32_t *p, uint32_t v
     lzs_warp_min(p, v);
 }
 
-/* Writes the maximum of 16 consecutive threads. It is a plain store: it overwrites the old value and does not wait
- * for other writers. */
-static __device__ __forceinline__ void lzs_half_warp_max(uint32_t *p, uint32_t v) {
-    v = __reduce_max_sync(threadIdx.x & 16 ? 0xffff0000u : 0x0000ffffu, v);
-    if ((threadIdx.x & 15) == 0) *p = v;
+static __device__ __forceinline__ void lzs_warp_add(uint32_t *p, uint32_t v) {
+    v = __reduce_add_sync(0xffffffffu, v);
+    if ((threadIdx.x & 31) == 0) atomicAdd(p, v);
 }
 
 #else
@@ -87,8 +97,6 @@ static __device__ __forceinline__ void lzs_half_warp_max(uint32_t *p, uint32_t v
 /* The place of an atomic operation in the source. Each file with atomic operations redefines LZS_FILE. */
 #  define LZS_SITE (LZS_FILE * 1024 + __LINE__)
 
-#  define LZS_MAX_WRITERS 4096
-
 typedef enum lzs_twin_order { LZS_TWIN_FORWARD, LZS_TWIN_BACKWARD, LZS_TWIN_SHUFFLED, LZS_TWIN_ORDERS } lzs_twin_order;
 
 /* How the twin runs a block, and which synchronization it leaves out on purpose (0: none). */
@@ -100,7 +108,7 @@ typedef struct lzs_twin {
     int stale;        /* this LZS_READ reads the memory as it was before the last thread arrived */
     int lossy;        /* atomic operations at this LZS_SITE are non-atomic: the next one overwrites the last */
     const void *lossy_at;
-    uint32_t lossy_old;
+    uint64_t lossy_old;
     bool phases[LZS_MAX_BARRIERS], reads[LZS_MAX_BARRIERS]; /* the phases and reads that ran */
     bool sites[LZS_MAX_SITES], harmless[LZS_MAX_SITES];    /* harmless: sites of lzs_set and lzs_warp_hint_min */
     char memory[65536]; /* the memory that a stale read reads */
@@ -109,11 +117,6 @@ typedef struct lzs_twin {
     int skipped; /* no thread waits at this barrier: the number of the phase after it, or LZS_READ_BARRIER + a read's
                   * number */
     bool waits[LZS_MAX_WAITS];
-    uint32_t turn; /* new in every phase */
-    struct {
-        const uint32_t *p; /* a word, and the turn and half warp in which lzs_half_warp_max last wrote it */
-        uint32_t turn, half;
-    } writers[LZS_MAX_WRITERS];
     uint64_t n_swaps; /* calls of lzs_atomic_cas, failed ones included */
 } lzs_twin;
 
@@ -158,8 +161,8 @@ static inline bool lzs_walk_on(lzs_walk *w) {
         w->begun = true;
         w->last = w->first + (t->dropped == w->first + 1);
         w->at = 0;
-        t->lossy_at = NULL;
-        t->turn++;
+        const char *at = t->lossy_at, *own = w->shared; /* operations of other blocks go on beyond a phase */
+        if (at >= own && at < own + w->size) t->lossy_at = NULL;
         t->shuffle = t->shuffle * 1664525u + 1013904223u;
         w->step = t->shuffle >> 8 | 1u;
         w->start = t->shuffle >> 16;
@@ -177,7 +180,11 @@ static inline void lzs_twin_seen(bool *seen, int id) {
 }
 
 #  define LZS_BODY static inline
+#  define LZS_UNROLL
+#  define LZS_UNROLL_4
+#  define LZS_ALIGNED(n)
 #  define LZS_THREADS lzs_the_twin.threads
+#  define LZS_WARPS LZS_THREADS /* each thread is a warp by itself */
 #  define LZS_BEGIN(id) \
       for (lzs_walk w_ = lzs_walk_from(id, s, sizeof *s); lzs_walk_on(&w_);) { \
           const uint32_t tid = w_.tid; \
@@ -206,15 +213,13 @@ static inline void lzs_twin_seen(bool *seen, int id) {
       type name[LZS_MAX_THREADS]; \
       memset(name, 0xA5, sizeof name)
 #  define LZS_OWN(name) name[tid]
-#  define LZS_ALL(name) name
-#  define LZS_INDEX tid
 
 /* Returns the value of a word before an atomic operation. A lossy operation does not see the previous operation, as if
  * two threads made a non-atomic read, change and write. */
-static inline uint32_t lzs_twin_old(int site, const uint32_t *p) {
+static inline uint64_t lzs_twin_old(int site, const void *p, uint64_t now) {
     lzs_twin *t = &lzs_the_twin;
     t->sites[site] = true;
-    uint32_t old = *p;
+    uint64_t old = now;
     if (t->lossy != site) return old;
     if (t->lossy_at == p) old = t->lossy_old;
     t->lossy_at = p;
@@ -222,52 +227,50 @@ static inline uint32_t lzs_twin_old(int site, const uint32_t *p) {
     return old;
 }
 
+static inline void lzs_twin_add_64(int site, uint64_t *p, uint64_t v) {
+    *p = lzs_twin_old(site, p, *p) + v;
+}
+
+static inline void lzs_twin_min_64(int site, uint64_t *p, uint64_t v) {
+    const uint64_t old = lzs_twin_old(site, p, *p);
+    *p = old < v ? old : v;
+}
+
 static inline uint32_t lzs_twin_add(int site, uint32_t *p, uint32_t v) {
-    uint32_t old = lzs_twin_old(site, p);
+    uint32_t old = (uint32_t)lzs_twin_old(site, p, *p);
     *p = old + v;
     return old;
 }
 
 static inline uint32_t lzs_twin_max(int site, uint32_t *p, uint32_t v) {
-    uint32_t old = lzs_twin_old(site, p);
+    uint32_t old = (uint32_t)lzs_twin_old(site, p, *p);
     *p = old > v ? old : v;
     return old;
 }
 
 static inline uint32_t lzs_twin_min(int site, uint32_t *p, uint32_t v) {
-    uint32_t old = lzs_twin_old(site, p);
+    uint32_t old = (uint32_t)lzs_twin_old(site, p, *p);
     *p = old < v ? old : v;
     return old;
 }
 
 static inline uint32_t lzs_twin_and(int site, uint32_t *p, uint32_t v) {
-    uint32_t old = lzs_twin_old(site, p);
+    uint32_t old = (uint32_t)lzs_twin_old(site, p, *p);
     *p = old & v;
     return old;
 }
 
 static inline uint32_t lzs_twin_or(int site, uint32_t *p, uint32_t v) {
-    uint32_t old = lzs_twin_old(site, p);
+    uint32_t old = (uint32_t)lzs_twin_old(site, p, *p);
     *p = old | v;
     return old;
 }
 
 static inline uint32_t lzs_twin_cas(int site, uint32_t *p, uint32_t expected, uint32_t v) {
-    uint32_t old = lzs_twin_old(site, p);
+    uint32_t old = (uint32_t)lzs_twin_old(site, p, *p);
     lzs_the_twin.n_swaps++;
     if (old == expected) *p = v;
     return old;
-}
-
-/* A plain store. If two half warps write one word in a phase, the last one wins, as on a GPU. */
-static inline void lzs_twin_half_warp_max(uint32_t tid, uint32_t *p, uint32_t v) {
-    lzs_twin *t = &lzs_the_twin;
-    const size_t at = (uintptr_t)p / sizeof *p % LZS_MAX_WRITERS;
-    const bool goes_on = t->writers[at].p == p && t->writers[at].turn == t->turn && t->writers[at].half == tid / 16;
-    if (!goes_on || v > *p) *p = v;
-    t->writers[at].p = p;
-    t->writers[at].turn = t->turn;
-    t->writers[at].half = tid / 16;
 }
 
 #  define lzs_atomic_add(p, v) lzs_twin_add(LZS_SITE, (p), (v))
@@ -275,28 +278,16 @@ static inline void lzs_twin_half_warp_max(uint32_t tid, uint32_t *p, uint32_t v)
 #  define lzs_atomic_min(p, v) lzs_twin_min(LZS_SITE, (p), (v))
 #  define lzs_atomic_and(p, v) lzs_twin_and(LZS_SITE, (p), (v))
 #  define lzs_atomic_cas(p, expected, v) lzs_twin_cas(LZS_SITE, (p), (expected), (v))
+#  define lzs_atomic_add_64(p, v) lzs_twin_add_64(LZS_SITE, (p), (v))
+#  define lzs_atomic_min_64(p, v) lzs_twin_min_64(LZS_SITE, (p), (v))
 #  define lzs_set(p) (lzs_the_twin.harmless[LZS_SITE] = true, (void)lzs_twin_or(LZS_SITE, (p), 1u))
 #  define lzs_warp_hint_min(p, v) (lzs_the_twin.harmless[LZS_SITE] = true, (void)lzs_twin_min(LZS_SITE, (p), (v)))
 #  define lzs_warp_max(p, v) ((void)lzs_twin_max(LZS_SITE, (p), (v)))
 #  define lzs_warp_min(p, v) ((void)lzs_twin_min(LZS_SITE, (p), (v)))
-#  define lzs_half_warp_max(p, v) lzs_twin_half_warp_max(tid, (p), (v))
+#  define lzs_warp_bounds(largest, least, v) \
+      ((void)lzs_twin_max(LZS_SITE, (largest), (v)), (void)lzs_twin_min(LZS_SITE + 512, (least), (v)))
+#  define lzs_warp_add(p, v) ((void)lzs_twin_add(LZS_SITE, (p), (v)))
 
 #endif
-
-/* Sums of 64 bits. In a GPU's shared memory two additions of 32 bits are faster than one addition of 64 bits, because a
- * 64-bit addition is a loop. The sum does not depend on the order of the additions. */
-typedef struct lzs_sum {
-    uint32_t low, high;
-} lzs_sum;
-
-#define lzs_sum_add(sum, v) \
-    do { \
-        const uint64_t add_ = (v); \
-        const uint32_t low_ = (uint32_t)add_, old_ = lzs_atomic_add(&(sum)->low, low_); \
-        const uint32_t high_ = (uint32_t)(add_ >> 32) + (old_ + low_ < old_ ? 1u : 0u); \
-        if (high_) lzs_atomic_add(&(sum)->high, high_); \
-    } while (0)
-
-#define lzs_sum_of(sum) ((uint64_t)(sum).high << 32 | (sum).low)
 
 #endif

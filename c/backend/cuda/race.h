@@ -1,9 +1,9 @@
-/* race.h - the draw: an exponential race among the tokens inside a cut, with the same result as race.c.
+/* race.h - the draw: an exponential race among the tokens inside the cut, with the same result as race.c.
  *
- * If there is a list, all its tokens run. Else a group of 64 tokens is opened if its best logit could win with the
- * group's smallest noise. Groups with bounds near the least bound are opened first, because with their scores most
- * other groups need not be opened. Each thread keeps the best token that it has run. In the end the smallest score
- * wins, and the lowest id among equal scores, so the order of the threads does not matter.
+ * Each block races the tokens of its share, and the blocks' winners meet in the row's state. A token runs only if it
+ * could win with the smallest noise of its group. Tokens with bounds near the least bound run first, because with
+ * their scores most others need not run. Each thread keeps the best token that it has run. In the end the smallest
+ * score wins, and the lowest id among equal scores, so the order of the threads does not matter.
  */
 #ifndef LZS_CUDA_RACE_H
 #define LZS_CUDA_RACE_H
@@ -18,156 +18,101 @@ typedef struct lzs_runner {
     int32_t id;
 } lzs_runner;
 
-typedef struct lzs_track {
-    lzs_noise_key key;
-    lzs_softmax_scale scale;
-    lzs_cut cut;
-} lzs_track;
-
-LZS_DEVICE static inline void lzs_run_token(lzs_runner *best, const lzs_track *t, float x, int32_t id, float noise) {
-    const uint32_t score = lzs_key(lzs_gap_bits(t->scale, x) + lzs_log2(noise));
-    if (score < best->score || (score == best->score && id < best->id)) {
-        best->score = score;
-        best->id = id;
+/* Runs those of one thread's tokens whose bounds are above `above` and at most `limit`. */
+LZS_BODY void lzs_run_tokens(const lzs_pick_shared *s, const lzs_pick_row *row, lzs_share own, const lzs_search *f,
+                             lzs_noise_key noise, bool first, float above, float limit, lzs_runner *best, uint32_t tid) {
+    const lzs_pick_settings *p = row->settings;
+    const lzs_softmax_scale scale = {f->max, p->scale}, cut_scale = {f->max, p->cut_scale};
+    for (int32_t i = (int32_t)tid; i < lzs_n_fours(f, own); i += (int32_t)LZS_THREADS) {
+        const int32_t q = lzs_four_at(s, f, i);
+        const lzs_four four = s->fours[q];
+        const float most = lzs_most_of(four);
+        if (most < lzs_key_float(f->cut.key)) continue;
+        const float floor = s->floors[q / LZS_QUADS];
+        const int32_t first_id = own.first + 4 * q;
+        uint32_t runs = 0, words[4];
+        if (lzs_gap_bits(scale, most) + floor > limit) continue;
+        LZS_UNROLL for (int j = 0; j < 4; j++) {
+            if (!lzs_in_cut(f->cut, four.x[j], first_id + j)) continue;
+            const float bound = lzs_gap_bits(scale, four.x[j]) + floor;
+            if ((!first && bound <= above) || bound > limit) continue;
+            if (lzs_gap_bits(cut_scale, four.x[j]) <= p->min_p_limit) runs |= 1u << j;
+        }
+        if (!runs) continue;
+        const uint32_t word = s->words[q / LZS_QUADS];
+        const float minimum = lzs_group_minimum(word);
+        lzs_noise_words(noise, (uint32_t)first_id >> 2, LZS_DOMAIN_TOKEN, words);
+        LZS_UNROLL for (int j = 0; j < 4; j++) {
+            const int32_t id = first_id + j;
+            if (!(runs >> j & 1)) continue;
+            const float e = lzs_member_of(id) == lzs_group_holder(word) ? minimum : lzs_member_noise(minimum, words[j]);
+            const uint32_t score = p->greedy ? 0 : lzs_key(lzs_gap_bits(scale, four.x[j]) + lzs_log2(e));
+            if (score < best->score || (score == best->score && id < best->id)) *best = (lzs_runner){score, id};
+        }
     }
 }
 
-/* Runs four tokens of a group. One call of Philox makes their four words. */
-LZS_DEVICE static inline void lzs_run_quad(lzs_runner *best, const lzs_track *t, const lzs_pick_row *row, int32_t id,
-                                           uint32_t group_word, float score) {
-    float x[4];
-    uint32_t words[4], bits = id < row->n ? lzs_quad(row, id, x) : 0;
-    for (int j = 0; j < 4; j++) {
-        if (!(bits >> j & 1)) continue;
-        if (!lzs_inside(t->cut, lzs_key(x[j]), id + j) || lzs_group_bound(t->scale, x[j], group_word) > score) {
-            bits &= ~(1u << j);
-        }
+/* The key of about the least bound of one thread's tokens. */
+LZS_BODY uint32_t lzs_least_bound(const lzs_pick_shared *s, const lzs_pick_row *row, lzs_share own, const lzs_search *f,
+                                  uint32_t tid) {
+    const lzs_pick_settings *p = row->settings;
+    const lzs_softmax_scale scale = {f->max, p->scale}, cut_scale = {f->max, p->cut_scale};
+    const float limit = p->min_p_limit;
+    float least = INFINITY;
+    for (int32_t i = (int32_t)tid; i < lzs_n_fours(f, own); i += (int32_t)LZS_THREADS) {
+        const int32_t q = lzs_four_at(s, f, i);
+        const float most = lzs_most_of(s->fours[q]), bound = lzs_gap_bits(scale, most) + s->floors[q / LZS_QUADS];
+        if (most < lzs_key_float(f->cut.key) || bound >= least) continue;
+        if (lzs_gap_bits(cut_scale, most) <= limit) least = bound;
     }
-    if (!bits) return;
-    const float minimum = lzs_group_minimum(group_word);
-    lzs_noise_words(t->key, (uint32_t)id >> 2, LZS_DOMAIN_TOKEN, words);
-    for (int j = 0; j < 4; j++) {
-        if (!(bits >> j & 1)) continue;
-        const bool holds = lzs_member_of(id + j) == lzs_group_holder(group_word);
-        lzs_run_token(best, t, x[j], id + j, holds ? minimum : lzs_member_noise(minimum, words[j]));
-    }
+    return lzs_key(least);
 }
 
-/* Runs the tokens of the groups whose bounds are above `above` and up to `limit`. */
-LZS_BODY void lzs_open_groups(lzs_pick_shared *s, const lzs_pick_row *row, const lzs_track *t, bool first, uint32_t above,
-                              uint32_t limit, lzs_runner *bests) {
-    const int32_t n_groups = lzs_groups_of(row->n);
-    for (int32_t from = 0; from < n_groups; from += (int32_t)LZS_THREADS) {
-        LZS_READ(10, uint32_t, score, score);
-        const uint32_t most = score < limit ? score : limit;
-        LZS_BEGIN(70) {
-            if (tid == 0) s->n_groups = 0;
-        }
-        LZS_NEXT(71) {
-            const int32_t g = from + (int32_t)tid;
-            if (g < n_groups) {
-                const uint32_t bound = row->maxima[g];
-                if ((first || bound > above) && bound <= most) s->groups[lzs_atomic_add(&s->n_groups, 1u)] = (uint32_t)g;
-            }
-        }
-        LZS_END
-        LZS_READ(11, uint32_t, n_opened, n_groups);
-        if (!n_opened) continue;
-        LZS_BEGIN(80) {
-            lzs_runner *best = &bests[LZS_INDEX];
-            for (uint32_t i = tid; i < n_opened * LZS_QUADS; i += LZS_THREADS) {
-                const uint32_t group = s->groups[i / LZS_QUADS];
-                const int32_t id = (int32_t)(group * LZS_GROUP + 4 * (i % LZS_QUADS));
-                lzs_run_quad(best, t, row, id, row->words[group], lzs_key_float(score));
-            }
-            lzs_warp_hint_min(&s->score, best->score); /* only a hint: the last phase computes the minimum again */
-        }
-        LZS_END
-    }
-}
-
-/* Replaces the maxima of the groups by bounds, and stores the groups' random words. Returns the key of the least
- * bound. */
-LZS_BODY uint32_t lzs_bound_groups(lzs_pick_shared *s, const lzs_pick_row *row, const lzs_track *t) {
-    const int32_t n_groups = lzs_groups_of(row->n);
-    LZS_BEGIN(60) {
-        if (tid == 0) s->least = 0xffffffffu;
-    }
-    LZS_NEXT(61) {
-        uint32_t least = 0xffffffffu;
-        for (int32_t g = 4 * (int32_t)tid; g < n_groups; g += 4 * (int32_t)LZS_THREADS) {
-            uint32_t words[4];
-            lzs_noise_words(t->key, (uint32_t)g >> 2, LZS_DOMAIN_GROUP, words);
-            for (int32_t j = 0; j < 4 && g + j < n_groups; j++) {
-                const uint32_t most = row->maxima[g + j];
-                uint32_t bound = 0xffffffffu; /* the group has no token inside the cut */
-                if (most >= t->cut.key) {
-                    const float b = lzs_group_bound(t->scale, lzs_key_float(most), words[j]);
-                    bound = b == b ? lzs_key(b) : 0; /* NaN if the row's maximum is infinite: open the group */
-                }
-                row->words[g + j] = words[j];
-                row->maxima[g + j] = bound;
-                if (bound < least) least = bound;
-            }
-        }
-        lzs_warp_hint_min(&s->least, least); /* only a hint: it decides which groups are opened first */
-    }
-    LZS_END
-    LZS_READ(9, uint32_t, least, least);
-    return least;
-}
-
-/* Returns the winner among the tokens inside the cut. `top` is the row's best token, with the logit `max`. */
-LZS_BODY int32_t lzs_race_row(lzs_pick_shared *s, const lzs_pick_row *row, lzs_truncation cut, float max, int32_t top) {
-    const lzs_track track = {lzs_noise_key_of(row->settings.seed, row->position), {max, row->settings.scale}, cut.cut};
-    const lzs_track *t = &track;
+/* Races the share's tokens inside the cut, and adds their winner to the state. */
+LZS_BODY void lzs_race_share(lzs_pick_shared *s, const lzs_pick_row *row, lzs_share own, const lzs_search *f) {
+    const lzs_noise_key noise = lzs_noise_key_of(row->settings->seed, row->position);
     LZS_PRIVATE(lzs_runner, best);
-    LZS_BEGIN(90) {
-        LZS_OWN(best).score = 0xffffffffu;
-        LZS_OWN(best).id = INT32_MAX;
+    LZS_BEGIN(60) {
+        LZS_OWN(best) = (lzs_runner){0xffffffffu, INT32_MAX};
         if (tid == 0) {
-            lzs_run_token(&LZS_OWN(best), t, max, top, lzs_token_noise(t->key, top));
-            s->score = LZS_OWN(best).score;
+            s->least = s->score = LZS_KEY_MOST;
             s->winner = 0xffffffffu;
         }
+        for (int32_t g = 4 * (int32_t)tid; g < own.n_fours / LZS_QUADS; g += 4 * (int32_t)LZS_THREADS) {
+            uint32_t words[4];
+            lzs_noise_words(noise, (lzs_group_of(own.first) + (uint32_t)g) >> 2, LZS_DOMAIN_GROUP, words);
+            LZS_UNROLL for (int j = 0; j < 4; j++) {
+                const float least = lzs_log2_below(words[j] >> 6, LZS_BELOW_LOG2(LZS_GROUP_BITS));
+                s->words[g + j] = words[j];
+                s->floors[g + j] = row->settings->greedy ? 0.0f : least;
+            }
+        }
+    }
+    LZS_NEXT(61) {
+        /* Only a hint: it says which run first. */
+        if (!row->settings->greedy) lzs_warp_hint_min(&s->least, lzs_least_bound(s, row, own, f, tid));
     }
     LZS_END
-    if (cut.n_listed) {
-        LZS_BEGIN(100) {
-            for (uint32_t i = tid; i < (uint32_t)cut.n_listed; i += LZS_THREADS) {
-                const int32_t id = lzs_packed_id(s->list[i]);
-                if (!lzs_inside(t->cut, lzs_packed_key(s->list[i]), id)) continue;
-                lzs_run_token(&LZS_OWN(best), t, lzs_packed_x(s->list[i]), id, lzs_token_noise(t->key, id));
-            }
-        }
-        LZS_END
-    } else {
-        const uint32_t least = lzs_bound_groups(s, row, t);
-        const uint32_t near = least == 0xffffffffu ? least : lzs_key(lzs_key_float(least) + 4.0f);
-        lzs_open_groups(s, row, t, true, 0, near, LZS_ALL(best));
-        lzs_open_groups(s, row, t, false, near, 0xfffffffeu, LZS_ALL(best));
-        LZS_READ(12, uint32_t, score, score);
-        LZS_BEGIN(110) {
-            for (int32_t i = (int32_t)tid; i < row->n_edits; i += (int32_t)LZS_THREADS) {
-                const float x = row->values[i];
-                const int32_t id = row->edits[i].token;
-                if (!lzs_inside(t->cut, lzs_key(x), id)) continue;
-                const uint32_t word = row->words[lzs_group_of(id)];
-                if (lzs_group_bound(t->scale, x, word) > lzs_key_float(score)) continue;
-                lzs_run_token(&LZS_OWN(best), t, x, id, lzs_token_noise_in(word, t->key, id));
-            }
+    LZS_READ(5, uint32_t, least, least);
+    const float near = lzs_key_float(least) + 4.0f;
+    for (int round = 0; round < (row->settings->greedy ? 1 : 2); round++) {
+        LZS_READ(6, uint32_t, score, score);
+        const float limit = round == 0 ? near : lzs_key_float(score);
+        LZS_BEGIN(70) {
+            lzs_run_tokens(s, row, own, f, noise, round == 0, near, limit, &LZS_OWN(best), tid);
+            lzs_warp_min(&s->score, LZS_OWN(best).score);
         }
         LZS_END
     }
-    LZS_BEGIN(120) {
-        lzs_warp_min(&s->score, LZS_OWN(best).score);
-    }
-    LZS_NEXT(121) {
+    LZS_BEGIN(80) {
         if (LZS_OWN(best).score == s->score) lzs_atomic_min(&s->winner, (uint32_t)LZS_OWN(best).id);
     }
+    LZS_NEXT(81) {
+        if (tid == 0 && s->winner != 0xffffffffu) {
+            lzs_atomic_min_64(&row->state->winner, (uint64_t)s->score << 32 | s->winner);
+        }
+    }
     LZS_END
-    LZS_READ(13, uint32_t, winner, winner);
-    return (int32_t)winner;
 }
 
 #endif

@@ -1,9 +1,9 @@
-/* row.h - one row of a batch: where its logits are, what is done to them, and the first read of the whole row. One
- * block of threads reads the row, or several blocks do. Each of several blocks has a share of the row's noise groups.
+/* row.h - one row of a batch: where its logits are, what is done to them, and what its blocks share.
  *
- * As on the CPU (cpu.c) the row is only read: edited tokens are taken out of the row by a mask, and their edited logits
- * are kept in an array beside the row. The first read leaves the maximum of each noise group of 64 tokens. These maxima
- * tell later passes where to look.
+ * Each block of threads has a share of the row, some groups of 64 tokens in a row, and keeps their logits in shared
+ * memory, so the row is read once. Mask and edits are applied there: a token that is not allowed gets -inf. All later
+ * work of a row is a sequence of steps (pick.h). Between two steps the blocks wait for each other, and in a step they
+ * meet only in the row's state, by operations whose order does not matter.
  */
 #ifndef LZS_CUDA_ROW_H
 #define LZS_CUDA_ROW_H
@@ -17,17 +17,19 @@
 #define LZS_FILE 0
 
 enum {
-    LZS_CUDA_LIST = 2048, /* the most tokens that the list in shared memory holds */
-    LZS_CUDA_BINS = 2048,
-    LZS_CUDA_SEGMENTS = 64, /* segments of the bins */
-    LZS_CUDA_SHARES = 64,   /* the most shares of a row */
-    LZS_CUDA_SPLIT_ROWS = 65535, /* the most rows of a step whose rows have shares, by CUDA's limit */
+    LZS_CUDA_BINS = 512,
+    LZS_CUDA_SEGMENT = 32,    /* bins of a segment */
+    LZS_CUDA_LIST = 256,      /* the most tokens of a bin that are put in order */
+    LZS_CUDA_KEPT = 2048,     /* the most fours that are kept in a list */
+    LZS_CUDA_SHARES = 64,     /* the most shares of a row, if more are not needed to hold it */
+    LZS_CUDA_UNIT = 256,      /* a share is a multiple of so many tokens, for which one thread makes the groups' words */
+    LZS_CUDA_SHARE = 1 << 15, /* the most tokens of a share */
     LZS_QUADS = LZS_GROUP / 4
 };
 
 /* A plan's truncation and draw, with everything computed that depends on no logit (made by lzs_pick_settings_of). */
 typedef struct lzs_pick_settings {
-    int32_t status; /* if not LZS_OK, the row is not read and gets this status */
+    int32_t status; /* LZS_EINVAL if a setting is out of range */
     int32_t sign_aware, keep_ties;
     int32_t greedy;         /* temperature 0 */
     float scale, cut_scale; /* log2(e) / T of the draw, and of the truncation */
@@ -37,15 +39,26 @@ typedef struct lzs_pick_settings {
     uint64_t seed;
 } lzs_pick_settings;
 
-/* What a block finds out about its share of a row. */
-typedef struct lzs_share {
+/* A histogram of the row's tokens, and the tokens of one of its bins. */
+typedef struct lzs_histogram_of_row {
+    uint64_t bins[LZS_CUDA_BINS]; /* the best tokens are in bin 0 */
+    uint64_t list[LZS_CUDA_LIST]; /* packed tokens, in any order */
+    uint32_t n_listed;            /* may be more than the list holds */
+} lzs_histogram_of_row;
+
+/* What the blocks of a row find together. */
+typedef struct lzs_row_state {
+    uint64_t winner;        /* the race's smallest score, as a key, and the lowest of its ids */
     uint32_t top;           /* key of the largest logit */
-    uint32_t bad_edit, nan; /* 1 if the share has an invalid edit, or a NaN */
-    uint64_t weight;        /* weight of the share's tokens, if lzs_weighs */
-} lzs_share;
+    uint32_t least_top;     /* key of the least of the largest logits of the row's warps */
+    uint32_t bad_edit, nan; /* 1 if an edit is invalid, or a logit is NaN */
+    uint32_t arrived;       /* blocks that have arrived at a barrier, at all barriers together */
+    lzs_histogram_of_row histograms[2]; /* one is cleared while the other is used */
+} lzs_row_state;
 
 typedef struct lzs_pick_row {
-    lzs_pick_settings settings;
+    const lzs_pick_settings *settings;
+    int32_t status;     /* if not LZS_OK, the row is not read and gets this status */
     const void *logits; /* (n) */
     int32_t dtype;      /* lzs_dtype */
     int32_t n;
@@ -53,46 +66,46 @@ typedef struct lzs_pick_row {
     const lzs_edit *edits; /* (n_edits) */
     int32_t n_edits;
     uint64_t position;
-    /* Scratch memory */
-    uint32_t *allowed; /* (words of n) the mask without the edited tokens; unused if there is no mask and no edit */
-    float *values;     /* (n_edits) edited logits, -inf if the mask forbids the token */
-    uint32_t *maxima;  /* (groups of n) keys of the maxima; later, keys of the race's bounds */
-    uint32_t *words;   /* (groups of n) random words */
-    int32_t n_shares;  /* blocks that read the row first; 0: the block that picks reads it */
-    lzs_share *shares; /* (n_shares) */
+    int32_t n_shares, share_size; /* share_size: tokens, a multiple of LZS_CUDA_UNIT; the last share may be short */
+    lzs_row_state *state;         /* cleared by lzs_clear_row before the first step */
 } lzs_pick_row;
 
-typedef struct lzs_read_shared {
-    uint32_t bad_edit, nan, top; /* the share's results so far */
-    lzs_sum total;
-} lzs_read_shared;
+/* Four logits in a row, which are read at once. */
+typedef struct LZS_ALIGNED(16) lzs_four {
+    float x[4];
+} lzs_four;
+
+typedef struct LZS_ALIGNED(8) lzs_halves {
+    uint16_t bits[4];
+} lzs_halves;
 
 typedef struct lzs_pick_shared {
-    lzs_read_shared read;
-    uint32_t top_group, argmax;
-    uint32_t n_listed, n_groups, n_bin;
-    uint32_t found, bin; /* for the descent */
-    uint32_t least, score, winner; /* for the race: two keys, and a token */
-    uint64_t left;                 /* the part of the descent's target that the bin must supply */
-    uint64_t list[LZS_CUDA_LIST]; /* packed tokens, in any order */
-    uint32_t groups[1024];        /* groups to open */
-    lzs_sum bins[LZS_CUDA_BINS];
-    uint64_t segments[LZS_CUDA_SEGMENTS];
+    uint32_t bad_edit, nan, top, least_top;
+    uint32_t bin, found, n_found, n_kept; /* of the search for a cut */
+    uint32_t least, score, winner;   /* of the race: two keys, and a token */
+    uint32_t cut_key;
+    int32_t cut_id;
+    uint64_t left;                   /* the part of the target that the bin must supply */
+    float table[16];                 /* of weights */
+    union {
+        struct {
+            uint32_t low[LZS_CUDA_BINS], high[LZS_CUDA_BINS]; /* sums of the weights' lower 16 bits, and of the upper ones */
+        };
+        uint64_t bins[LZS_CUDA_BINS]; /* of the row */
+    };
+    uint64_t segments[LZS_CUDA_BINS / LZS_CUDA_SEGMENT];
+    uint64_t list[LZS_CUDA_LIST];
+    uint32_t weights[LZS_CUDA_LIST];
+    uint32_t words[LZS_CUDA_SHARE / LZS_GROUP]; /* random words of the share's groups */
+    float floors[LZS_CUDA_SHARE / LZS_GROUP];   /* lower bounds of log2 of the groups' noise */
+    uint32_t edited[LZS_CUDA_SHARE / 32];       /* 0: the token has an edit */
+    uint16_t kept[LZS_CUDA_KEPT];               /* numbers of the fours that may have tokens inside the cut */
+    lzs_four fours[];                           /* (share_size / 4) the share's logits */
 } lzs_pick_shared;
-
-/* The best token of a row, or the row's error. */
-typedef struct lzs_row_top {
-    int32_t status;
-    uint32_t key;
-    int32_t token;
-} lzs_row_top;
 
 #define LZS_KEY_NEVER 0x007fffffu /* the key of -inf, which is never picked */
 #define LZS_KEY_LEAST 0x00800000u /* the key of -FLT_MAX */
-
-LZS_DEVICE static inline int32_t lzs_groups_of(int32_t n) {
-    return (n - 1) / LZS_GROUP + 1;
-}
+#define LZS_KEY_MOST 0xff800000u  /* the key of +inf */
 
 LZS_DEVICE static inline float lzs_from_bfloat(uint16_t h) {
     return lzs_bits_float((uint32_t)h << 16);
@@ -106,191 +119,138 @@ LZS_DEVICE static inline float lzs_from_half(uint16_t h) {
     return lzs_bits_float(sign | bits);
 }
 
-LZS_DEVICE static inline float lzs_logit(const lzs_pick_row *row, int32_t id) {
-    if (row->dtype == LZS_F32) return ((const float *)row->logits)[id];
-    const uint16_t half = ((const uint16_t *)row->logits)[id];
-    return row->dtype == LZS_BF16 ? lzs_from_bfloat(half) : lzs_from_half(half);
+LZS_DEVICE static inline float lzs_from_16(uint16_t h, int32_t dtype) {
+    return dtype == LZS_BF16 ? lzs_from_bfloat(h) : lzs_from_half(h);
 }
 
-/* Whether four logits can be read at once if the first id is a multiple of 4. */
-LZS_DEVICE static inline bool lzs_aligned(const lzs_pick_row *row) {
-    return ((uintptr_t)row->logits & (row->dtype == LZS_F32 ? 15u : 7u)) == 0;
-}
-
-/* The logits of the tokens id to id + 3, where id is a multiple of 4, and a bit for each token that is in the
- * vocabulary and allowed. The other logits are undefined. */
-LZS_DEVICE static inline uint32_t lzs_quad(const lzs_pick_row *row, int32_t id, float x[4]) {
-    uint32_t bits = row->n - id < 4 ? (1u << (row->n - id)) - 1u : 15u;
-    if (row->mask || row->n_edits) bits &= row->allowed[id >> 5] >> (id & 31);
-    if (row->n - id < 4 || !lzs_aligned(row)) {
-        for (int j = 0; j < 4; j++) x[j] = id + j < row->n ? lzs_logit(row, id + j) : 0.0f;
-        return bits;
+/* The logits of the tokens id to id + 3, where id is a multiple of 4; -inf beyond the vocabulary. */
+LZS_DEVICE static inline lzs_four lzs_read_four(const lzs_pick_row *row, int32_t dtype, bool aligned, int32_t id) {
+    lzs_four f;
+    if (aligned && id + 4 <= row->n) {
+        if (dtype == LZS_F32) return *(const lzs_four *)(const void *)((const float *)row->logits + id);
+        const lzs_halves h = *(const lzs_halves *)(const void *)((const uint16_t *)row->logits + id);
+        LZS_UNROLL for (int j = 0; j < 4; j++) f.x[j] = lzs_from_16(h.bits[j], dtype);
+        return f;
     }
-    if (row->dtype == LZS_F32) {
-#ifdef __CUDACC__
-        const float4 v = *(const float4 *)((const float *)row->logits + id);
-        x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
-#else
-        memcpy(x, (const float *)row->logits + id, 4 * sizeof *x);
-#endif
-        return bits;
+    LZS_UNROLL for (int j = 0; j < 4; j++) {
+        f.x[j] = -INFINITY;
+        if (id + j >= row->n) continue;
+        f.x[j] = dtype == LZS_F32 ? ((const float *)row->logits)[id + j]
+                                  : lzs_from_16(((const uint16_t *)row->logits)[id + j], dtype);
     }
-    uint16_t half[4];
-#ifdef __CUDACC__
-    const ushort4 v = *(const ushort4 *)((const uint16_t *)row->logits + id);
-    half[0] = v.x, half[1] = v.y, half[2] = v.z, half[3] = v.w;
-#else
-    memcpy(half, (const uint16_t *)row->logits + id, sizeof half);
-#endif
-    for (int j = 0; j < 4; j++) x[j] = row->dtype == LZS_BF16 ? lzs_from_bfloat(half[j]) : lzs_from_half(half[j]);
-    return bits;
+    return f;
 }
 
-/* The groups first to last - 1. */
-typedef struct lzs_groups {
-    int32_t first, last;
-} lzs_groups;
-
-LZS_DEVICE static inline lzs_groups lzs_groups_of_share(const lzs_pick_row *row, int32_t share) {
-    const int32_t n_groups = lzs_groups_of(row->n), each = (n_groups - 1) / row->n_shares + 1;
-    const int32_t first = share * each < n_groups ? share * each : n_groups;
-    return (lzs_groups){first, first + each < n_groups ? first + each : n_groups};
+LZS_DEVICE static inline float lzs_most_of(lzs_four f) {
+    const float a = f.x[0] > f.x[1] ? f.x[0] : f.x[1], b = f.x[2] > f.x[3] ? f.x[2] : f.x[3];
+    return a > b ? a : b;
 }
 
-LZS_DEVICE static inline bool lzs_in_groups(lzs_groups groups, int32_t id) {
-    return (int32_t)lzs_group_of(id) >= groups.first && (int32_t)lzs_group_of(id) < groups.last;
+/* A share of a row. */
+typedef struct lzs_share {
+    int32_t first, n_fours; /* its first token, and a fourth of its tokens, rounded up to whole groups */
+} lzs_share;
+
+LZS_DEVICE static inline lzs_share lzs_share_of(const lzs_pick_row *row, int32_t share) {
+    const int32_t first = share * row->share_size, left = row->n - first;
+    const int32_t n = left < row->share_size ? left : row->share_size;
+    return (lzs_share){first, n > 0 ? ((n - 1) / LZS_GROUP + 1) * LZS_QUADS : 0};
 }
 
-/* Applies the edits of some groups, and finds the groups' maxima. The block that has group 0 also reports edits outside
- * the vocabulary. */
-LZS_BODY lzs_share lzs_read_groups(lzs_read_shared *s, const lzs_pick_row *row, lzs_groups groups) {
-    const int32_t n_words = (row->n - 1) / 32 + 1, last_word = groups.last * (LZS_GROUP / 32);
-    const bool holes = row->mask || row->n_edits;
+/* One thread's part of the share. */
+LZS_BODY void lzs_load(lzs_pick_shared *s, const lzs_pick_row *row, lzs_share share, int32_t dtype, bool aligned, uint32_t tid) {
+    for (int32_t q = (int32_t)tid; q < share.n_fours; q += (int32_t)LZS_THREADS) {
+        const int32_t id = share.first + 4 * q;
+        const uint32_t allowed = row->mask && id < row->n ? row->mask[id >> 5] >> (id & 31) : 15u;
+        lzs_four four = lzs_read_four(row, dtype, aligned, id);
+        LZS_UNROLL for (int j = 0; j < 4; j++) four.x[j] = allowed >> j & 1 ? four.x[j] : -INFINITY;
+        s->fours[q] = four;
+    }
+}
+
+/* Reads a share, before the row's edits are known. */
+LZS_BODY void lzs_read_share(lzs_pick_shared *s, const lzs_pick_row *row, int32_t share) {
+    const lzs_share own = lzs_share_of(row, share);
     LZS_BEGIN(10) {
+        const bool aligned = ((uintptr_t)row->logits & (row->dtype == LZS_F32 ? 15u : 7u)) == 0;
         if (tid == 0) {
             s->bad_edit = s->nan = 0;
             s->top = LZS_KEY_NEVER;
+            s->least_top = LZS_KEY_MOST;
         }
-        for (int32_t g = groups.first + (int32_t)tid; g < groups.last; g += (int32_t)LZS_THREADS) row->maxima[g] = LZS_KEY_NEVER;
-        for (int32_t w = groups.first * (LZS_GROUP / 32) + (int32_t)tid; holes && w < n_words && w < last_word;
-             w += (int32_t)LZS_THREADS) {
-            row->allowed[w] = row->mask ? row->mask[w] : 0xffffffffu;
+        for (int32_t w = (int32_t)tid; w < own.n_fours / 8; w += (int32_t)LZS_THREADS) s->edited[w] = 0xffffffffu;
+        if (row->dtype == LZS_F32) {
+            lzs_load(s, row, own, LZS_F32, aligned, tid);
+        } else if (row->dtype == LZS_BF16) {
+            lzs_load(s, row, own, LZS_BF16, aligned, tid);
+        } else {
+            lzs_load(s, row, own, LZS_F16, aligned, tid);
         }
     }
-    LZS_NEXT(11) {
-        uint32_t most = LZS_KEY_NEVER;
+    LZS_END
+}
+
+/* Applies the edits, and adds the share's maximum and errors to the state. */
+LZS_BODY void lzs_edit_share(lzs_pick_shared *s, const lzs_pick_row *row, int32_t share) {
+    const lzs_share own = lzs_share_of(row, share);
+    LZS_BEGIN(12) {
         for (int32_t i = (int32_t)tid; i < row->n_edits; i += (int32_t)LZS_THREADS) {
             const lzs_edit edit = row->edits[i];
-            const int32_t id = edit.token;
-            const bool bad = (uint32_t)id >= (uint32_t)row->n;
-            if (!lzs_in_groups(groups, bad ? 0 : id)) continue;
-            row->values[i] = -INFINITY;
-            if (bad) {
+            const int32_t at = edit.token - own.first;
+            if ((uint32_t)edit.token >= (uint32_t)row->n) {
                 lzs_set(&s->bad_edit);
-                continue;
-            }
-            const uint32_t bit = 1u << (id & 31), before = lzs_atomic_and(&row->allowed[id >> 5], ~bit);
-            if (!lzs_allowed(row->mask, id)) continue;
-            if (!(before & bit)) lzs_set(&s->bad_edit); /* the token has two edits */
-            const float x = lzs_apply_edit(&edit, lzs_logit(row, id), row->settings.sign_aware);
-            row->values[i] = x;
-            if (x != x) {
-                lzs_set(&s->nan);
-            } else if (lzs_key(x) > most) {
-                most = lzs_key(x);
-            }
-        }
-        lzs_warp_max(&s->top, most);
-    }
-    LZS_NEXT(12) {
-        uint32_t most = LZS_KEY_NEVER;
-        bool nan = false;
-        for (int32_t q = groups.first * LZS_QUADS + (int32_t)tid; q < groups.last * LZS_QUADS; q += (int32_t)LZS_THREADS) {
-            float x[4];
-            uint32_t key = LZS_KEY_NEVER;
-            if (4 * q < row->n) {
-                const uint32_t bits = lzs_quad(row, 4 * q, x);
-                for (int j = 0; j < 4; j++) {
-                    if (!(bits >> j & 1)) continue;
-                    nan |= x[j] != x[j];
-                    const uint32_t one = x[j] == x[j] ? lzs_key(x[j]) : LZS_KEY_NEVER;
-                    if (one > key) key = one;
+            } else if (at >= 0 && at < 4 * own.n_fours && lzs_allowed(row->mask, edit.token)) {
+                const uint32_t bit = 1u << (at & 31), before = lzs_atomic_and(&s->edited[at >> 5], ~bit);
+                float *x = &s->fours[at / 4].x[at % 4];
+                if (before & bit) {
+                    *x = lzs_apply_edit(&edit, *x, row->settings->sign_aware);
+                } else {
+                    lzs_set(&s->bad_edit); /* the token has two edits */
                 }
             }
-            lzs_half_warp_max(&row->maxima[q / LZS_QUADS], key);
-            if (key > most) most = key;
+        }
+    }
+    LZS_NEXT(13) {
+        float most = -INFINITY;
+        bool nan = false;
+        for (int32_t q = (int32_t)tid; q < own.n_fours; q += (int32_t)LZS_THREADS) {
+            const lzs_four f = s->fours[q];
+            LZS_UNROLL for (int j = 0; j < 4; j++) nan |= f.x[j] != f.x[j];
+            most = lzs_most_of(f) > most ? lzs_most_of(f) : most;
         }
         if (nan) lzs_set(&s->nan);
-        lzs_warp_max(&s->top, most);
+        lzs_warp_bounds(&s->top, &s->least_top, lzs_key(most));
     }
-    LZS_END
-    LZS_READ(1, uint32_t, top, top);
-    LZS_READ(14, uint32_t, bad_edit, bad_edit);
-    LZS_READ(15, uint32_t, has_nan, nan);
-    return (lzs_share){top, bad_edit, has_nan, 0};
-}
-
-/* Joins what the blocks found, except the weights, which the blocks may not have written yet. */
-LZS_DEVICE static inline lzs_share lzs_sum_of_shares(const lzs_pick_row *row) {
-    lzs_share sum = {LZS_KEY_NEVER, 0, 0, 0};
-    for (int32_t i = 0; i < row->n_shares; i++) {
-        const lzs_share *share = &row->shares[i];
-        if (share->top > sum.top) sum.top = share->top;
-        sum.bad_edit |= share->bad_edit;
-        sum.nan |= share->nan;
-    }
-    return sum;
-}
-
-LZS_DEVICE static inline int32_t lzs_status_of(lzs_share found) {
-    return found.bad_edit ? LZS_EINVAL : found.nan ? LZS_ENAN : found.top == LZS_KEY_NEVER ? LZS_EMASKED : LZS_OK;
-}
-
-/* Finds the best token of a row, given the maxima of its groups. */
-LZS_BODY lzs_row_top lzs_top_of_row(lzs_pick_shared *s, const lzs_pick_row *row, lzs_share whole) {
-    const int32_t n_groups = lzs_groups_of(row->n);
-    const uint32_t top = whole.top;
-    lzs_row_top found = {lzs_status_of(whole), top, -1};
-    if (found.status != LZS_OK) return found;
-    LZS_BEGIN(19) {
-        if (tid == 0) s->top_group = s->argmax = 0xffffffffu;
-    }
-    LZS_NEXT(20) {
-        for (int32_t g = (int32_t)tid; g < n_groups; g += (int32_t)LZS_THREADS) {
-            if (row->maxima[g] == top) lzs_atomic_min(&s->top_group, (uint32_t)g);
-        }
-        for (int32_t i = (int32_t)tid; i < row->n_edits; i += (int32_t)LZS_THREADS) {
-            const float x = row->values[i];
-            if (x == x && lzs_key(x) == top) lzs_atomic_min(&s->argmax, (uint32_t)row->edits[i].token);
-        }
-    }
-    LZS_NEXT(21) {
-        if (s->top_group != 0xffffffffu) {
-            for (uint32_t q = tid; q < LZS_QUADS; q += LZS_THREADS) {
-                const int32_t id = (int32_t)(s->top_group * LZS_GROUP + 4 * q);
-                float x[4];
-                if (id >= row->n) continue;
-                const uint32_t bits = lzs_quad(row, id, x);
-                for (int j = 0; j < 4; j++) {
-                    if ((bits >> j & 1) && lzs_key(x[j]) == top) lzs_atomic_min(&s->argmax, (uint32_t)(id + j));
-                }
-            }
+    LZS_NEXT(14) {
+        if (tid == 0) {
+            lzs_atomic_max(&row->state->top, s->top);
+            lzs_atomic_min(&row->state->least_top, s->least_top);
+            if (s->nan) lzs_set(&row->state->nan);
+            if (s->bad_edit) lzs_set(&row->state->bad_edit);
         }
     }
     LZS_END
-    LZS_READ(16, uint32_t, argmax, argmax);
-    found.token = (int32_t)argmax;
-    return found;
 }
 
-/* The first work of one of several blocks: reads the block's share of the row. */
-LZS_BODY void lzs_read_share(lzs_read_shared *s, const lzs_pick_row *row, int32_t share) {
-    if (row->settings.status != LZS_OK) return;
-    const lzs_share found = lzs_read_groups(s, row, lzs_groups_of_share(row, share));
-    LZS_BEGIN(15) {
-        if (tid == 0) row->shares[share] = found;
+LZS_DEVICE static inline int32_t lzs_status_of(const lzs_row_state *found) {
+    return found->bad_edit ? LZS_EINVAL : found->nan ? LZS_ENAN : found->top == LZS_KEY_NEVER ? LZS_EMASKED : LZS_OK;
+}
+
+/* One thread's part of the work that makes a state ready for a row. */
+LZS_BODY void lzs_clear_histogram(lzs_histogram_of_row *h, uint32_t tid) {
+    for (uint32_t b = tid; b < LZS_CUDA_BINS; b += LZS_THREADS) h->bins[b] = 0;
+    if (tid == 0) h->n_listed = 0;
+}
+
+LZS_BODY void lzs_clear_row(lzs_row_state *state, uint32_t tid) {
+    lzs_clear_histogram(&state->histograms[0], tid);
+    lzs_clear_histogram(&state->histograms[1], tid);
+    if (tid == 0) {
+        state->winner = UINT64_MAX;
+        state->top = LZS_KEY_NEVER;
+        state->least_top = LZS_KEY_MOST;
+        state->bad_edit = state->nan = state->arrived = 0;
     }
-    LZS_END
 }
 
 #endif
