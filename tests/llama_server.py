@@ -13,20 +13,20 @@ import httpx
 from lzsampler import _ffi
 
 LIBRARY = Path(str(_ffi.__file__)).parent / "liblzsampler_preload.so"
-STORY = "The history of tea"  # loops without the penalty
+LOOPS = "I think that the"  # SmolLM2 repeats a sentence after this prompt, without a penalty
 
 
 class Server:
     """A llama-server of its own, on a free port, with the library preloaded unless ``settings`` is None."""
 
-    def __init__(self, program: str, log: Path, *words: str, settings: dict[str, Any] | None) -> None:
+    def __init__(self, program: str, log: Path, *words: str, settings: dict[str, Any] | None, **variables: str) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        environment = dict(os.environ)
+        environment = {**os.environ, **variables}
         if settings is not None:
             environment |= {"LD_PRELOAD": str(LIBRARY), "LZSAMPLER": json.dumps({"version": 1, **settings})}
-        command = [program, "--host", "127.0.0.1", "--port", str(port), "-t", "2", *words]
+        command = [program, "--host", "127.0.0.1", "--port", str(port), "-t", "1", *words]
         self.log = log
         with log.open("wb") as out:
             self.process = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT)
@@ -52,7 +52,7 @@ class Server:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    def complete(self, prompt: str = STORY, n: int = 300, **body: Any) -> str:
+    def complete(self, prompt: str = LOOPS, n: int = 300, **body: Any) -> str:
         """Greedy, unless the body says otherwise."""
         given = {"temperature": 0, "cache_prompt": False, "n_predict": n, **body}
         return str(self.post("/completion", prompt=prompt, **given)["content"])
@@ -70,7 +70,7 @@ class Servers:
     def __init__(self, program: str, folder: Path) -> None:
         self.program, self.folder, self.open = program, folder, list[Server]()
 
-    def __call__(self, *words: str | Path, settings: dict[str, Any] | None) -> Server:
+    def __call__(self, *words: str | Path, settings: dict[str, Any] | None, **variables: str) -> Server:
         log = self.folder / f"log{len(self.open)}.txt"
-        self.open.append(Server(self.program, log, *map(str, words), settings=settings))
+        self.open.append(Server(self.program, log, *map(str, words), settings=settings, **variables))
         return self.open[-1]
