@@ -86,12 +86,6 @@ def test_the_openai_client(start: Servers, smollm2: Path) -> None:
     schema |= {"required": ["colours"], "additionalProperties": False}
     made = ask(response_format={"type": "json_schema", "json_schema": {"name": "colours", "schema": schema}})
     assert isinstance(json.loads(made.choices[0].message.content)["colours"], list)
-    function = {
-        "name": "paint",
-        "parameters": {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]},
-    }
-    called = ask(tools=[{"type": "function", "function": function}], tool_choice="required")
-    assert "colour" in json.loads(called.choices[0].message.tool_calls[0].function.arguments)
 
 
 def test_a_draft_model_changes_no_text(start: Servers, smollm2: Path) -> None:
