@@ -3,7 +3,7 @@
     python bench/microscaling.py IN.gguf TEXTS... [--types mxfp4 ...] [--max-tokens 400] [--json]
 
 IN.gguf should be in BF16, F16 or F32. One in another type is converted to BF16 first, so that its own errors are in
-every row. Each type is written to a temporary file, and the texts are given to the model as by `lzs cost`. "extra" is
+every row. Each type is written to a temporary file, and the texts are given to the model as `lzs cost` does. "extra" is
 what a token costs more than with the first type.
 """
 

@@ -141,7 +141,7 @@ def _check_rules(a: "Summary", b: "Summary") -> None:
         if a.rules[name] != b.rules.get(name):
             raise LzsError(
                 f"A and B were audited with different settings: {name} is {json.dumps(a.rules[name])} in A and "
-                f"{json.dumps(b.rules.get(name))} in B; audit both with the same"
+                f"{json.dumps(b.rules.get(name))} in B; audit both with the same settings"
             )
 
 

@@ -47,8 +47,9 @@ def grammar(options: GrammarCommandOptions, action: str, given: tuple[str, ...])
     """Check a grammar and texts, or show what the grammar is.
 
     check says whether the vocabulary can spell the grammar. It also says whether each TEXT matches, is the beginning of
-    a match, or is wrong from some character on. It cuts a match into the longest tokens, and counts the tokens and the
-    forced tokens. The exit status is 1 if a text does not match.
+    a match, or is wrong from some character on. If a TEXT matches, check splits it into tokens, each time taking the
+    longest token that the grammar allows. It prints the number of tokens, and how many of them are forced: no other
+    token was allowed. The exit status is 1 if a text does not match.
 
     show prints how many states the automaton has, how many tokens the states allow, and how many states allow only one
     token. -o draws a small automaton.

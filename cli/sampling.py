@@ -47,7 +47,7 @@ class SamplingOptions:
         _SAMPLING,
         "--ties",
         default="cut",
-        help="cut keeps exactly --top-k tokens; keep adds tokens as likely as the last",
+        help="cut keeps exactly --top-k tokens; keep also keeps tokens as likely as the last of these",
     )
     logit_bias: tuple[str, ...] = opt(
         _SAMPLING, "-l", "--logit-bias", metavar="ID+BIAS",

@@ -177,7 +177,7 @@ class Params:
         `Params`, and TypeError for an unknown name.
         """
         if not hasattr(model, "token_classes"):
-            raise ArgumentTypeError(f"model must be a Model, got {shown(model)}: with Model(path) as model: ...")
+            raise ArgumentTypeError(f"model must be a Model, got {shown(model)}: open one with Model(path)")
         made = penalties_from("Params.recommended", None, settings, ())
         own = {
             *settings,

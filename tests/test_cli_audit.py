@@ -546,7 +546,8 @@ def test_diff_of_audits_that_are_done(sides: tuple[Path, Path], tmp_path: Path) 
     done = diff(tmp_path / "a", b, "--copies", "9")
     assert (done.returncode, done.stderr) == (
         2,
-        "lzs: A and B were audited with different settings: copies is 20 in A and 9 in B; audit both with the same\n",
+        "lzs: A and B were audited with different settings: copies is 20 in A and 9 in B; "
+        "audit both with the same settings\n",
     )
 
 

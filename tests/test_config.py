@@ -61,7 +61,7 @@ def test_recommended_is_the_default_penalty_of_the_model(model: Model) -> None:
     assert Params.recommended(model, dry_multiplier=0.8, dry_breakers=(5,)).dry_breakers == (5,)
     with pytest.raises(TypeError, match=r"Params\.recommended\(\) got an unexpected keyword argument 'temperatur'"):
         Params.recommended(model, temperatur=1)
-    with pytest.raises(TypeError, match=r"model must be a Model, got 'model\.gguf': with Model"):
+    with pytest.raises(TypeError, match=r"model must be a Model, got 'model\.gguf': open one with Model"):
         Params.recommended("model.gguf")  # type: ignore[arg-type]
 
 

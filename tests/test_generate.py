@@ -543,7 +543,7 @@ def test_a_path_is_not_a_model() -> None:
         for model in ("model.gguf", None):
             with pytest.raises(TypeError) as error:
                 call(model)
-            assert str(error.value) == f"{name} takes a Model, got {model!r}: with Model(path) as model: ..."
+            assert str(error.value) == f"{name} takes a Model, got {model!r}: open one with Model(path)"
 
 
 def test_default_settings() -> None:

@@ -259,7 +259,7 @@ LZS_FN static void simd_weigh(const lzs_row *row, int32_t from, int32_t to, lzs_
 
 enum { BLOCK = 256 }; /* number of tokens of four groups */
 
-/* Adds the weights of a block to the sums. `small` says that the block's weights in one lane add up to less than 2^32.
+/* Adds the weights of a block to the sums. `small` says that the block's weights in each lane add up to less than 2^32.
  * `outer` says that some gaps may be below the limit. */
 LZS_FN LZS_INLINE void sum_block(const lzs_row *row, int32_t i, lzs_softmax_scale scale, vf limit,
                                  lane_sums *total, lane_sums *above, bool masked, bool small, bool outer) {

@@ -2,11 +2,12 @@
  *
  * The vocabulary is never sorted. For a top-k of up to LZS_LIST / 2, the maxima of the groups give a lower bound. The
  * few tokens above the bound go into a list. Top-p guesses its cut from a sample, and adds up the exact weight above
- * the guess in one pass over the row. Then top-p lists the tokens between the guess and the cut. Top-k with a larger k
- * adds up a histogram of the gaps in a window around a guess. Then top-k divides the bin where the sum reaches the
- * target into finer bins. Top-p does the same if many tokens have nearly the same logit. Min-p is a binary search over
- * keys. Sums of integers do not depend on the order of addition, so a cut has the same bits on every machine. A wrong
- * guess only takes more time. If even the bins are too coarse, a radix descent over the row finds the cut.
+ * the guess in one pass over the row. This weight shows about where the cut lies. Top-p lists the tokens from the guess
+ * to there, and finds the cut in this list. Top-k with a larger k adds up a histogram of the gaps in a window around a
+ * guess. Then top-k divides the bin where the sum reaches the target into finer bins. Top-p does the same if many
+ * tokens have nearly the same logit. Min-p is a binary search over keys. Sums of integers do not depend on the order of
+ * addition, so a cut has the same bits on every machine. A wrong guess only takes more time. If even the bins are too
+ * coarse, a radix descent over the row finds the cut.
  */
 #include <math.h>
 #include <string.h>
@@ -394,8 +395,8 @@ static forecast forecast_of(const lzs_histogram *h, int32_t at, bool down, uint6
 }
 
 /* Finds the cut of top-p. The exact weight above a guess gives the error of the guess. The histogram of the guess
- * predicts which tokens lie between the guess and the cut. These tokens go into the list. If these tokens are too many,
- * the guess is improved first. Returns false if thousands of tokens have nearly the same logit. */
+ * predicts where the cut lies. The tokens from the guess to there go into the list. If these tokens are too many, the
+ * guess is improved first. Returns false if thousands of tokens have nearly the same logit. */
 static bool top_p_cut(const search *s, const lzs_plan *plan, lzs_cut *cut) {
     enum { ROUNDS = 6, MANY = 1600 };
     if (s->c->row.n <= LZS_LIST && gather_gaps(s, 0.0f, 32.0f)) { /* the list holds all tokens that have a weight */

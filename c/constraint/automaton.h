@@ -22,7 +22,7 @@ enum { LZS_NO_BYTE = -1, LZS_SOME_BYTES = -2 };
 enum { LZS_FEW = 7, LZS_MANY_BYTES = 254, LZS_NOT_ASKED = 255 };
 
 typedef struct lzs_dfa_state {
-    size_t first; /* index of its first place in `places`; the state's places are ascending */
+    size_t first; /* index in `places` of the state's first place; the state's places are ascending */
     uint32_t n;
     bool accepts;
     uint8_t viable; /* for completion.c: whether tokens can complete the text from here; 0: unknown */

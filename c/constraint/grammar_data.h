@@ -19,7 +19,7 @@ typedef struct lzs_open_node {
     size_t wide, next;
 } lzs_open_node;
 
-/* The mask of a part (part_masks.h), which other grammars share, and the nodes where tokens may leave the part. */
+/* The mask of a part (part_masks.h) and the nodes where tokens may leave the part. Other grammars share the mask. */
 typedef struct lzs_part_ends {
     lzs_kept_base *mask; /* the tokens that stay inside the part or end exactly with it */
     uint32_t n_exits;    /* number of exits; other grammars can use the mask only if n_exits <= LZS_PART_EXITS */

@@ -6,8 +6,8 @@
 
 /* Finds how many characters of inner tokens may follow a state, whichever characters they are. *most gets this number,
  * or LZS_INNER_ALL if any number may follow. *most is LZS_INNER_UNKNOWN if the number depends on the characters, or a
- * short search does not find the number. *most is also LZS_INNER_UNKNOWN if a text may end between the characters, and
- * `open_end` is false. */
+ * short search does not find the number. `open_end` says whether a text may end between the characters. If it is false
+ * and a text may end there, *most is LZS_INNER_UNKNOWN, too. */
 lzs_status lzs_inner_reach(lzs_grammar *g, int32_t state, bool open_end, int32_t *most);
 
 #endif

@@ -30,7 +30,7 @@ lzs_joint lzs_spelling_joint(const lzs_spelling *spelling, int32_t last, int32_t
 lzs_status lzs_spelling_step(const lzs_spelling *spelling, lzs_contexts *contexts, int32_t context, int32_t token,
                              lzs_joint joint, int32_t *next);
 
-/* Removes from the mask in `words` the tokens that cannot follow `last` in the same word. */
+/* Removes from a mask (`words`) the tokens that cannot follow `last` within one word of the text. */
 void lzs_spelling_forbid(const lzs_spelling *spelling, int32_t last, uint32_t *words);
 
 #endif

@@ -23,9 +23,9 @@ typedef struct lzs_words {
      * and `joined` for a character that continues a word. */
     uint32_t apart[LZS_WORD_STATES][LZS_WORD_CLASSES], joined[LZS_WORD_STATES][LZS_WORD_CLASSES];
     uint32_t ends; /* the set of states in which the text may end */
-    /* By first byte of a character: a value below LZS_WORD_CLASSES is the character's class. A larger value is
-     * LZS_WORD_CLASSES + the number of a node, which is the row of `nodes` for the next byte. -1 means that no
-     * character begins with this byte. */
+    /* By first byte of a character: -1 means that no character begins with this byte. A value from 0 to
+     * LZS_WORD_CLASSES - 1 is the character's class. For a larger value v, nodes[v - LZS_WORD_CLASSES] is the row for
+     * the next byte. */
     int16_t first[256];
     int16_t (*nodes)[64];
     size_t n_nodes, nodes_room;

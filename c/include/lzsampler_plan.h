@@ -89,7 +89,7 @@ LZS_API lzs_status lzs_backend_distribution(lzs_backend *backend, const float *r
                                             float *probabilities, size_t capacity, size_t *n);
 LZS_API lzs_status lzs_backend_process(lzs_backend *backend, const float *row, const lzs_plan *plan, float *out);
 
-/* ---- plans as bytes, for another process of the same byte order and the same version of the library ---- */
+/* ---- plans as bytes, for another process with the same byte order and library version ---- */
 
 /* lzs_plan_write writes lzs_plan_size bytes (LZS_ESPACE if `capacity` is less). The arrays of the plan that
  * lzs_plan_read makes point into `bytes`, whose address must be a multiple of 8. lzs_plan_read checks everything:

@@ -115,8 +115,8 @@ typedef struct lzs_figures {
 LZS_API lzs_status lzs_text_figures(const uint8_t *text, size_t n, const lzs_span *words, const int32_t *ids,
                                     size_t n_words, lzs_figures *figures);
 
-/* Computes the figures of n numbers, such as the token ids of a text, as lzs_text_figures does for words that have
- * these numbers. The numbers are never cut into pieces. The figure `words` is n. Figures that need characters, lines or
+/* Does for n numbers, such as the token ids of a text, what lzs_text_figures does for words. Equal numbers are equal
+ * words. The numbers are never cut into pieces. The figure `words` is n. Figures that need characters, lines or
  * paragraphs are 0. All numbers must be 0 or more. Memory: at most 80 bytes for each number. */
 LZS_API lzs_status lzs_number_figures(const int32_t *numbers, size_t n, lzs_figures *figures);
 

@@ -7,7 +7,8 @@
  * leave the range of floats are not clamped.
  *
  * If several logits are greatest, the best token is the first of these, but argmax may return another of them. So a
- * second row has falling numbers at the greatest logits, and 0 elsewhere. The maximum of this row is at the best token.
+ * second row is made. At the greatest logits it holds the width of the row minus the token id, and elsewhere 0. So its
+ * maximum is at the first of the greatest logits, which is the best token.
  *
  * llama.cpp also builds graphs only to measure their size, and never runs them. One of these graphs has 131,072 logits
  * whatever the model. So the width of a row is read from its tensor.

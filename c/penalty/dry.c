@@ -36,7 +36,7 @@ static size_t most(const lzs_params *p) {
 static void watch(lzs_watch_shape *shape, const lzs_params *p) {
     const int32_t window = lzs_dry_window(p);
     if (!window) return;
-    shape->window = window - 1; /* a match needs one token before it in the window */
+    shape->window = window - 1; /* the earlier token that equals the last token must lie in the window, too */
     shape->cap = UINT16_MAX;
     shape->separators = (lzs_separators){.tokens = p->dry_breakers, .n = p->n_dry_breakers};
 }

@@ -1,8 +1,8 @@
 /* history.c - the tokens of one sequence that the penalties look at, with their counts, positions and matches.
  *
- * The table has an entry for each distinct token that lies in the counted window or in reach of LZS_RULE_PAPER. An
- * entry holds the token's count and its last position in reach. `previous` chains the positions of a token. So a rewind
- * finds the previous position of a token without searching.
+ * The table has an entry for each distinct token that lies in the counted window or in reach of LZS_RULE_PAPER
+ * (history.h). An entry holds the token's count and its last position in reach. `previous` chains the positions of a
+ * token. So a rewind finds the previous position of a token without searching.
  */
 #include "history.h"
 

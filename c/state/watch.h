@@ -46,7 +46,8 @@ void lzs_watch_free(lzs_watch *w);
 void lzs_watch_clear(lzs_watch *w);
 size_t lzs_watch_memory(const lzs_watch *w);
 
-/* Updates the watch after the last `added` of n tokens were appended. The watch must have room for n tokens. */
+/* Updates the watch after `added` tokens were appended; n is the number of tokens after that. The watch must have room
+ * for n tokens. */
 void lzs_watch_extend(lzs_watch *w, const lzs_kernels *kernels, const int32_t *tokens, size_t n, size_t added);
 /* Updates the watch after a rewind: only the first n tokens are left. */
 void lzs_watch_rewind(lzs_watch *w, const int32_t *tokens, size_t n);

@@ -14,9 +14,9 @@
  *   more is a multiple of the shortest period.) If q does not divide p, no q matches in a row lie inside the run. The
  *   reason is that a primitive word occurs in its powers only at multiples of its length. So no stretch of `shortest`
  *   >= q matches touches [start + q, end - p - q). A run is kept in the list while it is longer than p.
- * - Extensions jump over known runs. If two places lie inside known runs of one period and agree over one period, the
- *   texts from these places agree until the first of the two runs ends. `cover` gives, for each block of the text, the
- *   run of a short period that contains the block.
+ * - Extensions jump over known runs. Suppose two places lie inside known runs of the same period, and agree over a
+ *   whole period. Then the texts from these places agree until the first of the two runs ends. `cover` gives, for each
+ *   block of the text, the run of a short period that contains the block.
  * - A text may have many long stretches of matches that are too short for a run. The text w^n x w^n has such stretches
  *   at every multiple of |w|. Comparing each stretch at every period would take O(n^2) in all. Once the bytes compared
  *   in such stretches exceed the size of the text, stretches of more than REACH bytes must pass a test first. The test
@@ -229,8 +229,8 @@ static uint64_t next_match(const scan *s, const search *look, uint64_t at, uint6
 
 /* Returns how many bytes, at most `limit`, agree according to known runs: from x and y on if `right`, else before x and
  * y. The caller has already found that the bytes on the other side of x and y agree. Let x and y lie in known runs of
- * one period. If each run contains a whole period of the compared bytes, the texts from x and from y agree until one of
- * the runs ends. */
+ * the same period. If each run contains a whole period of the compared bytes, the texts from x and from y agree until
+ * one of the runs ends. */
 static uint64_t known_alike(const scan *s, uint64_t x, uint64_t y, bool right, uint64_t limit) {
     if (!s->cover) return 0;
     const lzs_repetition *a = &s->cover[(x - !right) / STRETCH], *b = &s->cover[(y - !right) / STRETCH];

@@ -54,7 +54,7 @@ class Comparison:
     settings. Such pairs are made if two evaluations, each of one setting, have no id in common.
     ``by_order``: the number of pairs whose id several records of a file share. Such records are paired in their order.
 
-    ``few``: whether fewer than half of the records of a side are compared. Texts of an evaluation do not count here:
+    ``few``: whether fewer than half of the records of A or of B are compared. Texts of an evaluation do not count here:
     their settings may be missing in the other evaluation. ``repeated_a`` and ``repeated_b``: how many records of A and
     of B have the id of an earlier record of the same file. Records with the same id belong to one conversation.
 
@@ -144,7 +144,7 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
     If no records can be paired, and each side is an evaluation of one setting, texts are paired by prompt and seed. If
     there are still no pairs, all of A is compared with all of B, as two groups of conversations.
 
-    LzsError if a side is empty, or if the same id is in several files of a side and ids alone decide.
+    LzsError if A or B is empty, or if the same id is in several files of one side and ids alone decide.
     """
     left, right = list(a), list(b)
     names_a, names_b = _names(left), _names(right)

@@ -45,8 +45,8 @@ def middle_of(data: bytes, found: Runs, rules: Rules) -> Middle:
     Call this run R. The parts of R on either side of the middle stay in the text, and are so long that no result
     changes. Let S be another run, of words, lines or normalized bytes. The period of S is at most the length of the
     text outside R. By Fine and Wilf (1965) there are two cases. In the first case, the overlap of S and R is shorter
-    than the sum of the two periods. In the second case, S has the same period as R and extends through all of R. In the
-    whole text, S is longer by exactly the length of the middle.
+    than the sum of the two periods. In the second case, S has the same period as R and extends through all of R. Then S
+    is longer in the whole text than in the text without the middle, by exactly the length of the middle.
 
     Stuck stretches do not change either. If each word of R has `Rules.stuck_count` copies within `Rules.stuck_window`
     words, all words of the middle are old. Otherwise an empty Middle is returned. The old words lie in one stretch,

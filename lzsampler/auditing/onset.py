@@ -27,10 +27,11 @@ def onset(first: Finding, findings: Sequence[Finding], text: str, tokens: npt.ND
     ``findings``: all findings of the loop's field. ``text``: the text of the field. ``tokens``: the field's tokens if
     the field has no text. Offsets are in characters of ``text``, or in tokens if there is no text.
 
-    At first the stretch is the loop itself. The neighbours of the stretch are earlier findings of loops and of LZR011,
-    and of LZR020 if the unit has a letter or a digit. Runs of at least 4 copies that together have 20 characters (or 5
-    tokens) are neighbours, too. The neighbours are tried from the last to the first. The stretch is extended to a
-    neighbour's start if the gap to the neighbour is not longer than the neighbour and not longer than the stretch.
+    At first the stretch is the loop itself. The neighbours of the stretch are earlier findings: loops, stuck stretches
+    (LZR011), and literal loops (LZR020) whose unit has a letter or a digit. Runs of at least 4 copies that together
+    have 20 characters (or 5 tokens) are neighbours, too. The neighbours are tried from the last to the first. The
+    stretch is extended to a neighbour's start if the gap to the neighbour is not longer than the neighbour and not
+    longer than the stretch.
     """
     before = _runs(text[: first.start]) if tokens is None else _token_runs(tokens[: first.start])
     before += [(found.start, found.end) for found in findings if found.start < first.start and _joins(found)]

@@ -34,8 +34,8 @@ class Work(NamedTuple):
     """A function for the workers, and the data that all tasks share.
 
     ``function(shared, task, skipped, start)`` works on the pieces of a task. The function calls ``start(number)``
-    before each piece, leaves out the pieces in ``skipped`` (number: reason), and returns the result. The function, the
-    tasks, ``shared`` and the results must pickle.
+    before each piece, leaves out the pieces in ``skipped`` (number: reason), and returns the result. Pickle must
+    work for the function, the tasks, ``shared`` and the results.
     """
 
     function: Callable[..., Any]
@@ -246,7 +246,7 @@ def serve() -> None:
                 raise
             except (OSError, ValueError, LzsError, MemoryError) as error:
                 send("error", (error, traceback.format_exc()))
-            except Exception as error:  # The exception is converted, since a library's exceptions may not pickle.
+            except Exception as error:  # It is converted, since pickle may fail for a library's exceptions.
                 place = traceback.extract_tb(error.__traceback__)[-1]
                 where = f"{os.path.basename(place.filename)}, line {place.lineno}"
                 send("error", (LzsError(f"{type(error).__name__}: {error} ({where})"), traceback.format_exc()))

@@ -39,8 +39,8 @@ def numbers(low: Bound | None, high: Bound | None) -> str | None:
     """Return the pattern for the decimal numbers between two bounds, without exponents; None if no number fits.
 
     The numbers have at most `EXACT_DIGITS` digits in all, so that different numbers are different doubles. If the
-    bounds have more digits after the point, the numbers may have more, too. Rounded to a double, no number equals an
-    excluded bound.
+    bounds have more digits after the point, the numbers may have more, too. No number equals an excluded bound
+    after both are rounded to doubles.
     """
     bounds = [abs(bound[0]) for bound in (low, high) if bound is not None]
     widest = max(len(str(int(bound))) for bound in bounds)

@@ -28,9 +28,9 @@ class GenerationConfig:
     - ``ignore_eos``: forbid the tokens by which the model would end the text. A grammar excludes this option.
     - ``grammar``: allow only new text that matches the grammar; the prompt does not count. A text that ends early
       ("length", "context", ``stop``) may be incomplete.
-    - ``grammar_scope``: the parts of the text (see `LoopPolicy`) that the grammar constrains. The answer must be one of
-      them. None is all parts. If "thinking" is left out and the prompt opens the thinking, the grammar begins after the
-      thinking.
+    - ``grammar_scope``: the parts of the text (see `LoopPolicy`) that the grammar constrains. They must include
+      "answer". None is all parts. If "thinking" is left out and the prompt opens the thinking, the grammar begins after
+      the thinking.
     - ``on_loop``: what to do when the text loops: the name of an action, or a `LoopPolicy`. None stops the text if
       ``params`` have a loop detector.
     - ``draft``: the source of proposed tokens, which changes the speed. In mode "mrs" the draft also changes which text
@@ -40,8 +40,8 @@ class GenerationConfig:
     - ``sampler``: where penalties and the mask are applied: on the "cpu", in llama.cpp's "graph", or "auto". "auto" is
       the graph if the model's last layer is on a GPU, else the CPU. The choice changes no text (docs/graph.md).
 
-    Raises ValueError, with the value, for a value out of range and for values that exclude each other; TypeError for a
-    value of the wrong type.
+    Raises ValueError for a value out of range, which the message shows, and for values that exclude each other.
+    TypeError for a value of the wrong type.
     """
 
     params: Params | None = None

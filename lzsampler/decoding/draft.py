@@ -33,10 +33,9 @@ class Draft:
 
     ``n_max``: the most tokens of a block, 0..32; 0 drafts nothing. "auto" uses `Pace` to choose the fastest length,
     which may be 0. ``n_min``: the fewest tokens of a block, 0 to ``n_max``; a shorter block is not used. ``p_min``
-    (0..1): the draft model stops before a token whose probability, among its ten best tokens at temperature 1, is lower
-    than ``p_min``. ``mode``: see `Speculation`. In mode "mrs" the text of a seed depends on the length of blocks, so
-    "auto" means 3.
-    In this mode ``n_min`` must be 0, because every drawn token has to be judged.
+    (0..1): the draft model stops before a token with a probability below ``p_min``. For this probability only the ten
+    best tokens count, at temperature 1. ``mode``: see `Speculation`. In mode "mrs" the text of a seed depends on the
+    length of blocks, so "auto" means 3. In this mode ``n_min`` must be 0, because every drawn token has to be judged.
 
     The measurements of "auto" in one text are used for the next text of the same draft and target.
 

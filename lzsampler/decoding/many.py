@@ -98,11 +98,11 @@ def generate_many(
     raised.
 
     ``n_parallel``: number of different texts at a time, 1..256. Each text has a cache for ``model.n_ctx`` tokens in
-    memory. ``n_threads``: llama.cpp's threads for each context; None is the model's number. ``n_contexts``: how many
-    contexts decode at the same time, each with a part of the texts; None means one for every ``n_threads`` cores, and
-    one context on a GPU. Requests are taken from the iterable when there is room. Consecutive requests with the same
-    prompt are taken together, and one more request is read to see where they end. The timings of a text are the time of
-    its prompt and its share of the time of each step. Texts that share a sequence count as one text.
+    memory. ``n_threads``: llama.cpp's threads for each context; None means as many as the model has. ``n_contexts``:
+    how many contexts decode at the same time, each with a part of the texts; None means one for every ``n_threads``
+    cores, and one context on a GPU. Requests are taken from the iterable when there is room. Consecutive requests with
+    the same prompt are taken together, and one more request is read to see where they end. The timings of a text are
+    the time of its prompt and its share of the time of each step. Texts that share a sequence count as one text.
 
     ``draft``: the source of proposed tokens, which changes the speed but no text. Its mode must be "gumbel" or "match":
     in "mrs" a text would depend on the texts that are decoded in the same call. Nothing is drafted for texts that share

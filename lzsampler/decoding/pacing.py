@@ -94,7 +94,7 @@ class _Kind:
                 self.judged[i] = _AGED
 
     def renewed(self) -> "_Kind":
-        """Return a copy of the measurements for the next text, with all counts of a text at 0."""
+        """Return a copy for the next text: the measurements stay, and the statistics of a text are 0 again."""
         known = _Kind(self.stood[:], self.judged[:], deque(self.times, _TIMES), self.seconds, longest=self.longest)
         known.waited, known.pause = self.waited, self.pause
         known.glanced, known.plain = self.glanced, self.plain
@@ -106,9 +106,9 @@ class Pace:
     """Chooses the length of blocks that adds the most tokens a second; the length may be 0.
 
     A block of k tokens adds E(k) = 1 + a1 + a1 a2 + ... + a1 ... ak tokens on average. a_i is the probability that the
-    token at position i is accepted if all tokens before it are. The block takes v(k + 1) seconds for a call of the
-    target with k + 1 tokens, and k d seconds of the draft. a_i, v and d are running estimates (Leviathan et al. 2023,
-    arXiv 2211.17192, section 3.3, but with measured costs and a probability for each position).
+    token at position i is accepted if all tokens before it are. A call of the target with n tokens takes v(n) seconds,
+    and a draft takes d seconds a token. So the block takes v(k + 1) + k d seconds. a_i, v and d are running estimates
+    (Leviathan et al. 2023, arXiv 2211.17192, section 3.3, but with measured costs and a probability for each position).
 
     While drafting does not pay, a block is tried now and then. While it pays, a call without a draft is made now and
     then. Between two tried blocks there are glances. A glance drafts tokens, which takes little time, and compares them
@@ -136,7 +136,7 @@ class Pace:
         self._kinds: dict[int, _Kind] = {}
 
     def renewed(self) -> "Pace":
-        """Return a pace for the next text, with the same measurements and with all counts at 0."""
+        """Return a pace for the next text: the measurements stay, and the statistics of a text are 0 again."""
         pace = Pace(self.most, self.fixed, self._rows)
         pace._calls = {n: deque(times, _TIMES) for n, times in self._calls.items()}
         pace._typical = dict(self._typical)
@@ -319,8 +319,9 @@ class Pace:
     def _line(self) -> list[float]:
         """Return a list whose element n is the time of a call with n tokens, in seconds.
 
-        Times between measured calls are interpolated. Beyond the largest measured call, the line through the two
-        largest measured calls continues. With a single measurement, all calls cost the same.
+        Times between measured calls are interpolated. Larger calls lie on the line through the two largest
+        measured calls, or cost as much as the largest if this line falls. With a single measurement, all calls cost the
+        same.
         """
         times = {n: time * (self._drift if n > 1 else 1.0) for n, time in sorted(self._typical.items())}
         costs = [next(iter(times.values()))] * (self._rows + 1)

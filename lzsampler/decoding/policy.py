@@ -44,7 +44,7 @@ class LoopPolicy:
     - ``loop_scope`` and ``penalty_scope``: the parts of a text ("thinking", "answer", "tool" for tool calls) in which
       loops are acted on, and in which penalties apply; None is all parts.
 
-    Raises ValueError, with the value, for a value out of range.
+    Raises ValueError for a value out of range; the message shows the value.
     """
 
     action: str | None = None

@@ -30,13 +30,13 @@ class Sequences:
         self.capacity = max(model.n_batch, n_sequences)
         params = llama_cpp.llama_context_default_params()
         n_ctx = model.n_ctx if n_ctx is None else n_ctx
-        params.n_ctx = n_sequences * -(-n_ctx // 256) * 256  # llama.cpp would round up itself, but log a message
+        params.n_ctx = n_sequences * -(-n_ctx // 256) * 256  # llama.cpp rounds up, too, but logs a message
         params.n_seq_max = n_sequences
         params.n_batch = self.capacity
         params.n_ubatch = max(min(model.n_batch, MAX_UBATCH), n_sequences)
         params.n_threads = params.n_threads_batch = n_threads
         params.kv_unified = False
-        params.flash_attn_type = TYPES[model.flash_attn]  # otherwise texts would differ from `generate`
+        params.flash_attn_type = TYPES[model.flash_attn]  # otherwise texts would differ from those of `generate`
         model.in_use.share()  # the weights must stay in memory until `close`
         try:
             self._open(params, n_ctx)

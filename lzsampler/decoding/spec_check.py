@@ -29,7 +29,7 @@ _LOW_P = 0.01  # if the p-value is smaller, more texts are drawn
 _MORE = 4  # how many times as many texts are drawn the second time
 _WRONG_P = 0.0001  # if the second p-value is smaller, the distribution is wrong
 _LEAST_EXPECTED = 5.0  # the least expected count in a bin of the chi-square test
-_CHOICES = Params(temperature=1.2, presence_penalty=1.0)  # the presence penalty changes inside a block
+_CHOICES = Params(temperature=1.2, presence_penalty=1.0)  # the tokens with a presence penalty change inside a block
 _LIKELY, _FAVOUR = 3, 30.0  # a bias of 30 for 3 tokens makes all other tokens practically impossible
 _PASSAGE = (
     "On Monday the baker sold forty loaves of bread, nine cakes and a basket of apples. On Tuesday the rain kept "

@@ -42,7 +42,7 @@ class Speculation:
     The tokens have the same distribution as without a draft, with the penalties, masks and truncation of each position;
     docs/speculative.md explains why. ``mode``: in "gumbel" draft and target draw with the same noise; in "match" the
     draft gives its best token. In both modes a seed gives the same text with any draft as without a draft. "mrs" is
-    modified rejection sampling (arXiv 2211.17192), which accepts slightly more.
+    modified rejection sampling (arXiv 2211.17192), which accepts slightly more tokens.
 
     ``max_draft``: most tokens of a block, 0..32. ``n_draft_vocab``: number of logits in a row of the draft, 1..2**30;
     None is the target's number. Tokens that are in only one vocabulary are never drafted. ``ends``: tokens that end a

@@ -33,7 +33,7 @@ from ..llama.binding import llama_cpp
 from ..llama.model import Model
 from .sampled import SampledText
 
-_AMONG = 10  # p_min is a probability among this many best tokens, as in llama.cpp
+_AMONG = 10  # only this many best tokens count in the probability compared with p_min, as in llama.cpp
 _Tokens = Generator[int, Sequence[int] | None, None]
 
 
@@ -78,7 +78,7 @@ class Drafter:
 
     @property
     def _closed(self) -> bool:
-        """Whether the draft model was closed, as by `detach` during a stream. The stream continues without a draft."""
+        """Whether the draft model was closed, such as by `detach` during a stream, which goes on without a draft."""
         return self.draft.model is not None and self.draft.model.closed
 
     def tokens(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..llama.model import Messages
 
 _LINES = (".jsonl", ".ndjson")
-_CONTAINERS = (".parquet", ".zip", ".eval")  # these files hold transcripts, and are read as by `lzs audit`
+_CONTAINERS = (".parquet", ".zip", ".eval")  # these files hold transcripts, and are read as `lzs audit` reads them
 _PACKED = (".gz", ".zst")
 _ROWS = 5  # the first 5 rows of a JSON Lines file decide how the file is read
 _NO_ENDING = "no ending"

@@ -67,13 +67,13 @@ def evaluate(
 
     ``model`` and ``judge``: a GGUF file, or the name of a model such as "smollm2" (`lzsampler.models`).
 
-    ``out``: the work folder (docs/evaluate.md). The folder must not exist, or with ``resume`` it must be of the same
-    model, grid and context. ``tasks`` and ``prompts``: JSON Lines files (`read_tasks`). ``limit``: how many rows of
-    each file to use, spread evenly over the file (`spread`). run.json names the rows in use. If rows change before a
-    run is resumed, the texts of unchanged rows still count. ``allow_code``: import and call the functions that tasks
-    name as ``module:function``. Without ``allow_code``, such a task is an error. ``n_ctx``: the context of each text,
-    in tokens. None means `Model`'s default, or more if the texts of the grid need more. 0 means the context that the
-    model was trained with. ``n_parallel``: how many texts are decoded at a time (`generate_many`). ``on_text`` is
+    ``out``: the work folder (docs/evaluate.md). The folder must not exist yet. With ``resume`` it may exist if it is of
+    the same model, grid and context. ``tasks`` and ``prompts``: JSON Lines files (`read_tasks`). ``limit``: how many
+    rows of each file to use, spread evenly over the file (`spread`). run.json names the rows in use. If rows change
+    before a run is resumed, the texts of unchanged rows still count. ``allow_code``: import and call the functions that
+    tasks name as ``module:function``. Without ``allow_code``, such a task is an error. ``n_ctx``: the context of each
+    text, in tokens. None means `Model`'s default, or more if the texts of the grid need more. 0 means the context that
+    the model was trained with. ``n_parallel``: how many texts are decoded at a time (`generate_many`). ``on_text`` is
     called with (done, all) after each text.
 
     A setting with random choices gives a text for each prompt and seed. A greedy setting gives one text for each

@@ -44,11 +44,11 @@ class Judge:
 
     If ``n_ctx`` is None, it is 1024, or the context with which the model was trained if this is smaller. The model gets
     as many tokens of the text's end as fit. The text is first cut to 16 characters for each token that fits, so that a
-    huge text costs no more. The text is tokenized separately, so that names of control tokens in the text are plain
-    text. The question is asked through the model's chat template, with empty reasoning if the template supports
-    reasoning. Without a template, the question is a text to continue. The verdict comes from the probabilities of the
-    next token. It compares all tokens for yes with all tokens for no, in upper or lower case and with any white space
-    around. No token is chosen at random.
+    huge text is never tokenized as a whole. The text is tokenized separately, so that names of control tokens in the
+    text are plain text. The question is asked through the model's chat template, with empty reasoning if the template
+    supports reasoning. Without a template, the question is a text to continue. The verdict comes from the probabilities
+    of the next token. It compares all tokens for yes with all tokens for no, in upper or lower case and with any white
+    space around. No token is chosen at random.
 
     Errors as for `Model`. LzsError if the model has no token for yes or no, if its template changes the text, or if 64
     tokens of a text do not fit. Use a judge in a ``with`` block, or `close` it.

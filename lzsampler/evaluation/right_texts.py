@@ -106,7 +106,7 @@ def _tables() -> Iterator[SetText]:
 
 
 def _rows() -> Iterator[SetText]:
-    """Yield rows as text recognition reads them from receipts, statements, timetables and indexes."""
+    """Yield texts of many rows, such as OCR reads from receipts, statements, timetables and indexes."""
     rng = random.Random(_SEED)
     for _ in range(_EACH):
         goods = (f"{rng.randint(1, 6)} x {_drawn(rng, _GOODS, 1):<22}{_price(rng):>8} B\n" for _ in range(40))

@@ -40,7 +40,7 @@ def exact(content: str, answer: str) -> bool:
 
 
 def contains(content: str, answer: str) -> bool:
-    """Return whether the answer occurs in the text, in upper or lower case."""
+    """Return whether the answer occurs in the text. Upper and lower case do not matter."""
     return answer.strip().casefold() in content.casefold()
 
 
@@ -64,10 +64,10 @@ def number(content: str, answer: str) -> bool:
 def stated(content: str, answer: str) -> bool:
     r"""Return whether the number that the text states as its answer is correct. The text may go on after the answer.
 
-    If the text has a ``\boxed{}`` or ``####``, the number is found as by `number`. If not, it is the first number after
-    the last "answer is", "answer:", "total is" or the like. Without such words, it is the last number of the text. A
-    text can be cut off within a number ("The answer is 42. The answer is 4"). So if the text ends with the number, and
-    the number is only the beginning of the previous stated number, the previous number counts.
+    If the text has a ``\boxed{}`` or ``####``, the number is the one that `number` finds. If not, it is the first
+    number after the last "answer is", "answer:", "total is" or the like. Without such words, it is the last number of
+    the text. A text can be cut off within a number ("The answer is 42. The answer is 4"). So if the text ends with the
+    number, and the number is only the beginning of the previous stated number, the previous number counts.
     """
     if last_boxed(content) is None and "####" not in content:
         plain = content.replace("{,}", ",")

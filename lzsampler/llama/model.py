@@ -537,7 +537,7 @@ class _Fragments(dict[int, str | bytes | None]):
 def refuse_other_model(taker: str, model: object) -> None:
     """Raise TypeError if ``model`` is not a `Model`; ``taker`` is the name of the called function."""
     if not isinstance(model, Model):
-        raise ArgumentTypeError(f"{taker} takes a Model, got {model!r:.100}: with Model(path) as model: ...")
+        raise ArgumentTypeError(f"{taker} takes a Model, got {model!r:.100}: open one with Model(path)")
 
 
 def context_length(header: gguf.Header) -> int:

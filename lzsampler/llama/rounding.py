@@ -52,8 +52,8 @@ def rounding(llm: Any, together: int, n_ctx: int, n_threads: int | None = None) 
     time.
 
     ``llm``: a `llama_cpp.Llama`. Its own context stays unchanged: a small second context decodes arbitrary tokens, once
-    for each model and length. ``n_ctx``: the most tokens that texts will have. ``n_threads``: None is the model's
-    number. LzsError if llama.cpp fails.
+    for each model and length. ``n_ctx``: the most tokens that texts will have. ``n_threads``: the
+    number of threads; None means the model's own number. LzsError if llama.cpp fails.
     """
     asked = together, n_ctx > FAR, n_threads or int(llm.context_params.n_threads)
     known = _known.setdefault(llm, {})

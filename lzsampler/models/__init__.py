@@ -90,9 +90,10 @@ def everyday_tasks() -> Path:
 
 
 def everyday_prompts() -> Path:
-    """Return the path of 100 prompts for long answers, which no search of settings used (JSON Lines).
+    """Return the path of 100 prompts for long answers (JSON Lines).
 
-    Only the rules for long texts were chosen on prompts 11 to 58 (README.md of this folder).
+    No settings were searched on them. Only the rules for long texts were chosen on prompts 11 to 58 (README.md of this
+    folder).
     """
     return Path(__file__).with_name("everyday_prompts.jsonl")
 
@@ -110,6 +111,6 @@ def chapter_prompts() -> Path:
 def thinking_tasks() -> Path:
     """Return the path of 100 tasks (JSON Lines).
 
-    Each task has two worked examples, which think in a list and answer in JSON.
+    Each task has two worked examples, whose thinking is a list and whose answer is JSON.
     """
     return Path(__file__).with_name("thinking_tasks.jsonl")

@@ -388,7 +388,7 @@ class Checks:
         """
         check, question = f"{name}_prompt", _COUNTS.format(name)
         drawn = len(_MIXED) * _ONE_TOKEN_SEEDS
-        shown = f"none of {drawn} first tokens drawn with seeds changes with {name}={PENALTIES[name][1]:g}"
+        shown = f"none of {drawn} first tokens drawn with fixed seeds changes with {name}={PENALTIES[name][1]:g}"
         if expected >= _ENOUGH:
             also = f"{expected:.0f} would if the prompt were counted"
             return self._finding(check, question, "no", f"{shown}, where {also}: generated tokens only")

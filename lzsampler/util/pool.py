@@ -1,4 +1,4 @@
-"""Thread pools that do not lose a thread to a signal."""
+"""Thread pools whose `shutdown` waits for every thread, even if a signal came while the threads started."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Barrier

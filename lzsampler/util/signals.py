@@ -25,8 +25,8 @@ _state = _State()
 def end_by_signals() -> None:
     """Let SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl-C does, so that no unfinished files are left.
 
-    Call it in the main thread of a program. The function does not change a signal that is ignored, as by nohup, or that
-    already has a handler.
+    Call it in the main thread of a program. The function does not change a signal that already has a handler, or that
+    is ignored, for example because of nohup.
     """
     for number in _ENDS:
         if signal.getsignal(number) is signal.SIG_DFL:

@@ -63,7 +63,7 @@ typedef struct lzs_fold_shared {
     uint32_t separator, comma;      /* tokens after the last of lz_separators, and of lz_commas */
     uint32_t long_item;             /* tokens from the first stretch without a comma that ends a list; 0: none */
     uint32_t dry_unbroken;          /* tokens after the last breaker */
-    uint32_t longest;               /* of all matches by the paper's rule (lzs_best) */
+    uint32_t longest;               /* the paper's rule: the longest of all matches (lzs_best) */
     uint32_t whole;                 /* 1 if DRY need not look at larger distances */
     lzs_fold_slot slots[LZS_FOLD_SLOTS]; /* for a row with few tokens */
 } lzs_fold_shared;

@@ -73,9 +73,9 @@ class Format:
     dot leads to a field of a struct.
 
     ``cut``: whether rows are independent of earlier rows. A file of such lines may be cut into shards. ``session``:
-    whether messages with the same id anywhere in a file belong to one conversation. ``finish``: if the format joins
-    several rows to one message, yields the messages that are unfinished at the end of the file. In such a format, the
-    number of a message is the number of the row in which the message begins.
+    whether messages with the same id anywhere in a file belong to one conversation. ``finish``: yields the messages
+    that are unfinished at the end of the file, for a format that joins several rows to one message. In such a format,
+    the number of a message is the number of the row in which the message begins.
 
     ``is_certain``: tells whether a row that matches is surely in this format, even inside an object of unknown form. If
     it is None, every row that matches is in this format. ``whole``: if true, values inside rows are never in this

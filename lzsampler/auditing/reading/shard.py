@@ -57,7 +57,7 @@ class Shard:
     "utf-16" or "zip".
 
     ``format``: the name of the format; "" for a zip whose files have different formats, which `read` detects.
-    ``detected``: whether the format was detected from the first rows. Other rows may then have other formats.
+    ``detected``: whether the format was detected from the first rows. If so, other rows may have other formats.
     ``field``: the path of `--field`, or None. ``inside``: the path of the format's rows inside the file's rows; empty
     if both are the same. ``head``: `Source.head` as pairs. ``by``: further keys to return as groups. ``turns``: whether
     tool calls are read, too.
