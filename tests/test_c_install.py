@@ -4,13 +4,15 @@ The same for the library for llama.cpp, which contains the sampler, and for the 
 """
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from native import ROOT, check_example, compiler, run, tool
 
-SAMPLER = ("lzsampler.h", *(f"lzsampler_{name}.h" for name in ("explain", "grammar", "plan", "threads", "verify")))
+_PARTS = ("explain", "grammar", "plan", "separators", "threads", "verify")
+SAMPLER = ("lzsampler.h", *(f"lzsampler_{name}.h" for name in _PARTS))
 LIBRARIES = {  # the headers whose functions each exports
     "lzsampler": SAMPLER,
     "lzsampler_llama": (*SAMPLER, "lzsampler_llama.h"),
@@ -111,16 +113,13 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_what_is_installed(prefix: Path) -> None:
     files = {path.relative_to(prefix).as_posix() for path in prefix.rglob("*") if not path.is_dir()}
-    names = (
-        "",
-        *(f"_{name}" for name in ["explain", "grammar", "llama", "plan", "status", "text", "threads", "verify"]),
-    )
-    headers = {f"lzsampler{name}.h" for name in names}
+    headers = {*SAMPLER, *(f"lzsampler_{name}.h" for name in ("llama", "status", "text"))}
     assert {path for path in files if path.startswith("include/")} == {f"include/{header}" for header in headers}
     for library in LIBRARIES:
         assert {f"lib/lib{library}.a", f"lib/pkgconfig/{library}.pc"} <= files
         assert (prefix / "lib" / f"lib{library}.so.0.1").exists()  # until 1.0 the minor version is the interface
     assert "lib/cmake/lzsampler/lzsampler-config.cmake" in files
+    assert ("lib/liblzsampler_preload.so" in files) == (sys.platform == "linux")
     assert not any("test" in path or "example" in path for path in files)
 
 

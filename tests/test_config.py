@@ -105,7 +105,9 @@ def test_what_is_wrong_is_one_line(settings: dict[str, Any], message: str) -> No
 def test_params_in_the_place_of_a_config(model: Model) -> None:
     with pytest.raises(TypeError, match=r"^config must be a GenerationConfig, got a Params: give GenerationConfig"):
         generate(model, [1, 2, 3], Params())  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"^config must be a GenerationConfig, got 40: GenerationConfig\(params\)$"):
+    with pytest.raises(
+        TypeError, match=r"^config must be a GenerationConfig, got 40: give GenerationConfig\(params\)$"
+    ):
         generate(model, PROMPT, 40)  # type: ignore[arg-type]
 
 

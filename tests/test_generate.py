@@ -385,7 +385,7 @@ def test_reasoning_is_split_off(text: str, prompt: str, reasoning: str | None, c
         (PROMPT, {"stop": 5}, "stop must be strings that are not empty, got 5"),
         (PROMPT, {"stop": ""}, "stop must be strings that are not empty, got ''"),
         (PROMPT, {"grammar": "a*"}, r"grammar must be a Grammar, got 'a\*': make a grammar by Grammar\.regex"),
-        (PROMPT, {"draft": "tale-1m"}, r"draft must be a Draft, got 'tale-1m': Draft\(Model\(path\)\)"),
+        (PROMPT, {"draft": "tale-1m"}, r"draft must be a Draft, got 'tale-1m': give Draft\(Model\(path\)\)"),
         (PROMPT, {"on_loop": "trim_loop"}, "on_loop must be one of off, stop, trim, rewind, close-think, boost, got"),
         (PROMPT, {"loop_scope": "thoughts"}, "loop_scope must be some of thinking, answer, tool, got 'thoughts'"),
         (PROMPT, {"ignore_eos": "yes"}, "ignore_eos must be True or False, got 'yes'"),
