@@ -1,5 +1,6 @@
 """`lzs serve`: starts an OpenAI-compatible server with lzsampler's penalties."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -14,6 +15,7 @@ from .help import GroupedCommand, ModelFile
 from .preload_options import PreloadOptions
 
 _SERVER = "Server"
+_SSL_KEY = "LLAMA_ARG_SSL_KEY_FILE"  # --ssl-key-file in llama-server's environment
 _FROM_US = "lzsampler: "  # how lines of the preloaded library begin
 
 _EPILOG = """\b
@@ -74,9 +76,9 @@ def serve(options: ServeOptions, arguments: tuple[str, ...]) -> None:
     if options.path is None:
         raise click.UsageError("lzs serve takes a model: lzs serve -m model.gguf, or -m smollm2")
     if not options.path.is_file():
-        raise click.UsageError(f"{options.path} does not exist: give -m the path of a .gguf file, or smollm2")
+        raise click.UsageError(f"{options.path} is not a file: give -m the path of a .gguf file, or smollm2")
     settings = options.penalties.settings()
-    is_https = any(argument.startswith("--ssl") for argument in arguments)
+    is_https = any(argument.startswith("--ssl") for argument in arguments) or _SSL_KEY in os.environ
     address = free_address(options.host, options.port, is_https=is_https)
     engine = find_engine(options.server, options.path, address, settings, api_key=options.api_key, arguments=arguments)
     console.detail(" ".join(engine.command))

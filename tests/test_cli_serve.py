@@ -234,7 +234,7 @@ def test_the_engine_ends_if_lzs_is_killed(engine: Path, tmp_path: Path) -> None:
         served.process.kill()
         served.wait()
         served.until(lambda: served.record[1:])
-        assert served.record[1:] == ["signal 15"]
+        assert set(served.record[1:]) == {"signal 15"}
 
 
 # -- which engine --
@@ -281,8 +281,8 @@ def test_without_an_engine_one_line_says_what_to_install(monkeypatch: pytest.Mon
     ("arguments", "said"),
     [
         (["--server", "true"], "lzs serve takes a model: lzs serve -m model.gguf, or -m smollm2"),
-        (["-m", "nosuch.gguf"], "nosuch.gguf does not exist: give -m the path of a .gguf file, or smollm2"),
-        (["-m", "/"], "/ does not exist: give -m the path of a .gguf file, or smollm2"),
+        (["-m", "nosuch.gguf"], "nosuch.gguf is not a file: give -m the path of a .gguf file, or smollm2"),
+        (["-m", "/"], "/ is not a file: give -m the path of a .gguf file, or smollm2"),
         (["-m", MODEL, "--port", "65536"], "--port must be 0 to 65535, got 65536"),
         (["-m", MODEL, "--port", "-1"], "--port must be 0 to 65535, got -1"),
         (["-m", MODEL, "--port", "http"], "--port must be a whole number, got 'http'"),

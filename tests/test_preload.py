@@ -128,9 +128,38 @@ def test_numbers_of_the_process_and_of_a_request(preloaded: Runs) -> None:
     assert rows(done.stdout)[1] == edits(long, **{**PRESETS["guard"], "lz_run_allowance": 3})
 
 
-def test_a_request_without_a_penalty_gets_the_sampler_of_llama_cpp(preloaded: Runs) -> None:
-    done = preloaded("new=x", "name", 'new=lzs:{"penalty": 0}', "name", "dry=0.8", "new=x", "name")
-    assert done.stdout.split() == ["dry+lz", "?dry", "dry+lz", "done"]
+def test_all_samplers_are_of_one_kind(preloaded: Runs) -> None:
+    """llama.cpp copies state between samplers of one kind only."""
+    done = preloaded("new=x", "name", 'new=lzs:{"penalty": 0}', "name", "copy", "name", "dry=0.8", "new=x", "name")
+    assert done.stdout.split() == [*["dry+lz"] * 4, "done"]
+
+
+@pytest.mark.parametrize("marker", ['{"penalty": 0}', '{"preset": "paper"}', '{"history": "all"}', '{"penalty": 2}'])
+def test_a_copy_also_has_the_settings(preloaded: Runs, marker: str) -> None:
+    made = [f"new=lzs:{marker}", accept(UNIT), "apply", accept(HISTORY), "apply"]
+    done = preloaded(*made, "copy", "apply", accept(UNIT), "apply")
+    again = preloaded(*made, accept(UNIT), "apply")
+    first, second, copied, later = rows(done.stdout)
+    assert [first, second, later] == rows(again.stdout)
+    assert copied == second
+
+
+@pytest.mark.parametrize("settings", ['{"strict": true, "presets": "guard"}', '{"strict": 1}'])
+def test_strict_ends_a_program_whose_settings_cannot_be_read(preloaded: Runs, settings: str) -> None:
+    done = preloaded("new=x", settings=settings)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith('; "strict" ends the program\n')
+
+
+def test_a_request_cannot_forge_lines_of_the_log(preloaded: Runs) -> None:
+    done = preloaded('new=lzs:{"\nlzsampler: off": 1}', 'new=lzs:{"\x1b[31mred": 1}')
+    assert done.stderr.count("\n") == 3
+    assert "\x1b" not in done.stderr
+
+
+def test_no_breakers(preloaded: Runs) -> None:
+    done = preloaded("new=", "apply", accept(HISTORY), "apply")
+    assert rows(done.stdout)[1] == edits(HISTORY, **PRESETS["default"])
 
 
 def test_clones_copies_and_resets(preloaded: Runs) -> None:
@@ -191,6 +220,10 @@ def test_threads(preloaded: Runs) -> None:
     assert rows(preloaded("threads=8").stdout) == []
 
 
+def test_a_child_does_not_wait_for_a_thread_of_its_parent(preloaded: Runs) -> None:
+    assert preloaded("forks=60").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("settings", "line"),
     [
@@ -208,7 +241,6 @@ def test_threads(preloaded: Runs) -> None:
         ({"penalty": -1}, "penalty must be a number from 0 to 100"),
         ({"penalty": 1e5}, "penalty must be a number from 0 to 100"),
         ({"run_allowance": 1.5}, "run_allowance must be a whole number from 0 to 131072"),
-        ({"strict": 1}, "strict must be true or false"),
         ({"strength": 1}, "strength is not a key: use preset, penalty, run_allowance, history, markers, strict"),
         ({"a" * 5000: 1}, "it is not a JSON object"),
     ],
@@ -294,7 +326,7 @@ CALLER = r"""
 void *llama_sampler_init_dry(const void *v, float m, float b, int a, int p, const char **s, size_t n);
 int main(void) {
     const char *breakers[] = {"x"};
-    printf("%s\n", llama_sampler_init_dry(NULL, 0, 0, 0, 0, breakers, 1) ? "made" : "none");
+    printf("%s\n", llama_sampler_init_dry(breakers, 0, 0, 0, 0, breakers, 1) ? "made" : "none");
     return 0;
 }
 """

@@ -131,6 +131,7 @@ const char *lzs_libllama_find(lzs_init_dry real, lzs_libllama *found) {
         FUNCTION(reset, "llama_sampler_reset", false),
         FUNCTION(clone, "llama_sampler_clone", false),
         FUNCTION(free, "llama_sampler_free", false),
+        FUNCTION(vocab_type, "llama_vocab_type", false),
         FUNCTION(vocab_n_tokens, "llama_vocab_n_tokens", false),
         FUNCTION(token_to_piece, "llama_token_to_piece", false),
         FUNCTION(copy, "llama_sampler_copy", true),

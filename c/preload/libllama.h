@@ -18,6 +18,7 @@ typedef struct lzs_libllama {
     void (*reset)(lzs_llama_sampler *sampler);
     lzs_llama_sampler *(*clone)(const lzs_llama_sampler *sampler);
     void (*free)(lzs_llama_sampler *sampler);
+    int32_t (*vocab_type)(const void *vocab); /* 0: the vocabulary has no texts */
     int32_t (*vocab_n_tokens)(const void *vocab);
     int32_t (*token_to_piece)(const void *vocab, int32_t token, char *text, int32_t size, int32_t lstrip, bool special);
     void (*copy)(const lzs_llama_sampler *from, lzs_llama_sampler *to); /* NULL before August 2026 */

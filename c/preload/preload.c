@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +25,18 @@
 
 #define MARKER "lzs:"
 
+/* A libllama that called this library. A process has one, or several if it loads plugins. Entries stay. */
+typedef struct known_libllama {
+    lzs_libllama functions;
+    bool is_usable;
+    struct known_libllama *next;
+} known_libllama;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool has_begun, was_called; /* guarded by `lock`, like all below */
-static bool is_on;
-static lzs_libllama libllama;
+static atomic_bool was_called;
+static bool has_begun, has_settings; /* guarded by `lock`, like all below */
 static lzs_preload_settings process_settings;
+static known_libllama *known;
 
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void say(const char *format, ...) {
@@ -40,35 +48,68 @@ static void say(const char *format, ...) {
     fprintf(stderr, "lzsampler: %s\n", line); /* one call, or lines of several threads mix */
 }
 
-static void say_what_is_on(void) {
+static void say_what_is_on(const lzs_libllama *l) {
     lzs_params params;
     const bool penalizes = lzs_preload_params(&process_settings, &params);
-    const char *version = libllama.version ? libllama.version() : "of unknown version";
-    say("%s: preset %s, penalty %g, run penalty %g after %d tokens, history %s; llama.cpp %s", penalizes ? "on" : "off but for requests that say otherwise",
-        process_settings.preset, params.lz_penalty, params.lz_run_penalty, (int)params.lz_run_allowance,
-        params.history == LZS_HISTORY_ALL ? "all" : "generated", version);
+    say("%s: preset %s, penalty %g, run penalty %g after %d tokens, history %s; llama.cpp %s",
+        penalizes ? "on" : "off but for requests that say otherwise", process_settings.preset, params.lz_penalty,
+        params.lz_run_penalty, (int)params.lz_run_allowance,
+        params.history == LZS_HISTORY_ALL ? "all" : "generated", l->version ? l->version() : "of unknown version");
 }
 
-/* Reads the settings and finds llama.cpp, in the process's first call. */
-static void begin(lzs_init_dry real) {
-    char problem[LZS_PRELOAD_PROBLEM];
-    const char *json = getenv("LZSAMPLER"), *why = NULL;
-    process_settings = lzs_preload_defaults();
-    has_begun = true;
-    if (json && !lzs_preload_read(json, false, &process_settings, problem)) {
-        say("off: LZSAMPLER: %s", problem);
-        return;
-    }
-    why = lzs_libllama_find(real, &libllama);
-    is_on = !why;
-    if (is_on) {
-        say_what_is_on();
-    } else if (process_settings.is_strict) {
+static void say_why_off(const char *why) {
+    if (process_settings.is_strict) {
         say("%s; \"strict\" ends the program", why);
         _exit(1);
-    } else {
-        say("off: %s", why);
     }
+    say("off: %s", why);
+}
+
+/* A child that fork makes while another thread is in here needs its own unlocked locks. */
+static void before_fork(void) {
+    pthread_mutex_lock(&lock);
+    lzs_vocabulary_hold();
+}
+
+static void after_fork(void) {
+    lzs_vocabulary_let_go();
+    pthread_mutex_unlock(&lock);
+}
+
+/* Reads the settings, in the process's first call. */
+static void begin(void) {
+    char problem[LZS_PRELOAD_PROBLEM], why[LZS_PRELOAD_PROBLEM + 32];
+    const char *json = getenv("LZSAMPLER");
+    has_begun = true;
+    process_settings = lzs_preload_defaults();
+    pthread_atfork(before_fork, after_fork, after_fork);
+    has_settings = !json || lzs_preload_read(json, false, &process_settings, problem);
+    if (has_settings) return;
+    process_settings.is_strict = strstr(json, "\"strict\"") != NULL; /* the rest of it cannot be trusted */
+    snprintf(why, sizeof why, "LZSAMPLER: %s", problem);
+    say_why_off(why);
+}
+
+/* Returns the functions of a libllama, or NULL if its samplers cannot have penalties. */
+static const lzs_libllama *libllama_of(lzs_init_dry real) {
+    if (!has_begun) begin();
+    if (!has_settings) return NULL;
+    known_libllama *k = known;
+    while (k && k->functions.init_dry != real) k = k->next;
+    if (!k) {
+        k = malloc(sizeof *k);
+        if (!k) return NULL;
+        const char *why = lzs_libllama_find(real, &k->functions);
+        k->is_usable = !why;
+        k->next = known;
+        known = k;
+        if (why) {
+            say_why_off(why);
+        } else {
+            say_what_is_on(&k->functions);
+        }
+    }
+    return k->is_usable ? &k->functions : NULL;
 }
 
 /* Takes the markers out of the breakers, and reads them over the settings of the process. */
@@ -89,19 +130,21 @@ static size_t read_markers(const char **breakers, size_t n, const char **left, l
     return n_left;
 }
 
-/* Returns `dry` with the penalties after it, or `dry` itself if there are none. */
-static lzs_llama_sampler *with_penalties(lzs_llama_sampler *dry, const void *vocab, const lzs_preload_settings *settings) {
+/* Returns `dry` with the penalties after it. Penalties that are off are there too, since llama.cpp copies state between
+ * samplers of one kind only. */
+static lzs_llama_sampler *with_penalties(const lzs_libllama *l, lzs_llama_sampler *dry, const void *vocab,
+                                         const lzs_preload_settings *settings) {
     lzs_params params;
     lzs_llama_sampler *made = NULL;
-    if (!dry || !lzs_preload_params(settings, &params)) return dry;
-    lzs_known_vocabulary *vocabulary = lzs_vocabulary_take(&libllama, vocab);
-    lzs_status status = vocabulary ? LZS_OK : LZS_ENOMEM;
+    lzs_known_vocabulary *vocabulary = NULL;
+    lzs_preload_params(settings, &params);
+    lzs_status status = lzs_vocabulary_take(l, vocab, &vocabulary);
     if (status == LZS_OK && params.lz_rule == LZS_RULE_DEFAULT && params.lz_penalty > 0) {
         params.lz_separators = vocabulary->separators;
         params.lz_commas = vocabulary->commas;
         params.n_lz_separators = params.n_lz_commas = vocabulary->n_words;
     }
-    if (status == LZS_OK) status = lzs_preload_sampler_new(&libllama, dry, vocabulary, &params, &made);
+    if (status == LZS_OK) status = lzs_preload_sampler_new(l, dry, vocabulary, &params, &made);
     if (status == LZS_OK) return made;
     say("a sampler has no penalties: %s", lzs_strerror(status));
     if (vocabulary) lzs_vocabulary_give_back(vocabulary);
@@ -119,13 +162,14 @@ __attribute__((visibility("default"))) lzs_llama_sampler *llama_sampler_init_dry
         say("this program calls llama_sampler_init_dry, but no library has it");
         abort();
     }
+    if (!breakers) n_breakers = 0;
     const bool is_clone = n_breakers == 0 && lzs_libllama_same_object(caller, real_address);
-    if (is_clone) return real(vocab, multiplier, base, allowed_length, penalty_last_n, breakers, n_breakers);
-
-    pthread_mutex_lock(&lock);
+    if (is_clone || !vocab) { /* llama.cpp takes no vocabulary if DRY is off */
+        return real(vocab, multiplier, base, allowed_length, penalty_last_n, breakers, n_breakers);
+    }
     was_called = true;
-    if (!has_begun) begin(real);
-    const bool on = is_on && real == libllama.init_dry;
+    pthread_mutex_lock(&lock);
+    const lzs_libllama *l = libllama_of(real);
     lzs_preload_settings settings = process_settings;
     pthread_mutex_unlock(&lock);
 
@@ -134,7 +178,7 @@ __attribute__((visibility("default"))) lzs_llama_sampler *llama_sampler_init_dry
     const size_t n_left = read_markers(breakers, n_breakers, left, &settings);
     lzs_llama_sampler *dry = real(vocab, multiplier, base, allowed_length, penalty_last_n, left, n_left);
     free(left);
-    return on ? with_penalties(dry, vocab, &settings) : dry;
+    return l && dry && l->vocab_type(vocab) ? with_penalties(l, dry, vocab, &settings) : dry;
 }
 
 /* A process that samples without DRY in its chain has no penalties, and would not know. */

@@ -4,6 +4,7 @@
  * then runs this sampler and all after it on the CPU. */
 #include "sampler.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "../llama/chain.h"
@@ -49,6 +50,9 @@ static void preload_reset(lzs_llama_sampler *sampler) {
 static void preload_free(lzs_llama_sampler *sampler) {
     preload_context *c = sampler->ctx;
     if (!c) return;
+    if (c->penalties.status != LZS_OK) {
+        fprintf(stderr, "lzsampler: a text lacks some penalties: %s\n", lzs_strerror(c->penalties.status));
+    }
     c->l->free(c->first);
     lzs_sampler_free(c->penalties.sampler);
     lzs_vocabulary_give_back(c->vocabulary);
@@ -57,13 +61,22 @@ static void preload_free(lzs_llama_sampler *sampler) {
 
 static lzs_llama_sampler *preload_clone(const lzs_llama_sampler *sampler);
 
-/* Called by llama_sampler_copy of llama.cpp from August 2026 on, which has llama_sampler_copy for the first sampler. */
+/* Called by llama_sampler_copy of llama.cpp from August 2026 on. As there, `to` also gets the settings of `from`. */
 static void preload_copy_state(const lzs_llama_sampler *from, lzs_llama_sampler *to) {
     const preload_context *a = from->ctx;
     preload_context *b = to->ctx;
     b->l->copy(a->first, b->first);
     b->has_applied = a->has_applied;
-    lzs_remember(&b->penalties, lzs_sampler_copy(b->penalties.sampler, a->penalties.sampler));
+    if (lzs_sampler_copy(b->penalties.sampler, a->penalties.sampler) == LZS_OK) return;
+    lzs_sampler *clone; /* settings that a copy cannot change differ */
+    lzs_status status = lzs_sampler_clone(a->penalties.sampler, &clone);
+    lzs_remember(&b->penalties, status);
+    if (status != LZS_OK) return;
+    lzs_sampler_free(b->penalties.sampler);
+    b->penalties.sampler = clone;
+    lzs_vocabulary_share(a->vocabulary);
+    lzs_vocabulary_give_back(b->vocabulary);
+    b->vocabulary = a->vocabulary;
 }
 
 static const lzs_llama_sampler_i interface = {

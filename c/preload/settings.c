@@ -40,6 +40,9 @@ static const char *read_text(const char *at, char *text, size_t size) {
     if (*at++ != '"') return NULL;
     size_t n = strcspn(at, "\"\\");
     if (at[n] != '"' || n >= size) return NULL;
+    for (size_t i = 0; i < n; i++) { /* messages show the text, and a line break would forge a line */
+        if ((unsigned char)at[i] < ' ' || at[i] == 127) return NULL;
+    }
     memcpy(text, at, n);
     text[n] = 0;
     return at + n + 1;

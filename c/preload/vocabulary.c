@@ -67,24 +67,35 @@ static lzs_known_vocabulary *make(const token_texts *t, int32_t n_vocab, uint64_
     return v;
 }
 
-lzs_known_vocabulary *lzs_vocabulary_take(const lzs_libllama *l, const void *vocab) {
+lzs_status lzs_vocabulary_take(const lzs_libllama *l, const void *vocab, lzs_known_vocabulary **taken) {
     const int32_t n_vocab = l->vocab_n_tokens(vocab);
     token_texts t = {0};
-    lzs_known_vocabulary *v = NULL;
-    if (n_vocab > 0 && read_texts(l, vocab, n_vocab, &t)) {
+    lzs_status status = read_texts(l, vocab, n_vocab, &t) ? LZS_OK : LZS_ENOMEM;
+    if (status == LZS_OK) {
         const uint64_t fingerprint = fingerprint_of(&t, n_vocab);
         pthread_mutex_lock(&lock);
-        for (v = known; v && (v->fingerprint != fingerprint || v->n_vocab != n_vocab);) v = v->next;
+        lzs_known_vocabulary *v = known;
+        while (v && (v->fingerprint != fingerprint || v->n_vocab != n_vocab)) v = v->next;
         if (!v && (v = make(&t, n_vocab, fingerprint))) {
             v->next = known;
             known = v;
         }
         if (v) v->users++;
         pthread_mutex_unlock(&lock);
+        *taken = v;
+        if (!v) status = LZS_ENOMEM;
     }
     free(t.text);
     free(t.begins);
-    return v;
+    return status;
+}
+
+void lzs_vocabulary_hold(void) {
+    pthread_mutex_lock(&lock);
+}
+
+void lzs_vocabulary_let_go(void) {
+    pthread_mutex_unlock(&lock);
 }
 
 void lzs_vocabulary_share(lzs_known_vocabulary *v) {

@@ -2,6 +2,7 @@
 #ifndef LZS_PRELOAD_VOCABULARY_H
 #define LZS_PRELOAD_VOCABULARY_H
 
+#include "../include/lzsampler_status.h"
 #include "libllama.h"
 
 typedef struct lzs_known_vocabulary {
@@ -14,9 +15,13 @@ typedef struct lzs_known_vocabulary {
     struct lzs_known_vocabulary *next;
 } lzs_known_vocabulary;
 
-/* Returns the vocabulary with these texts, which the caller gives back; NULL if memory is short. */
-lzs_known_vocabulary *lzs_vocabulary_take(const lzs_libllama *l, const void *vocab);
+/* Finds the vocabulary with these texts, which the caller gives back. */
+lzs_status lzs_vocabulary_take(const lzs_libllama *l, const void *vocab, lzs_known_vocabulary **taken);
 void lzs_vocabulary_share(lzs_known_vocabulary *v);
 void lzs_vocabulary_give_back(lzs_known_vocabulary *v);
+
+/* A process that forks holds the list of known vocabularies meanwhile, so that the child has a whole one. */
+void lzs_vocabulary_hold(void);
+void lzs_vocabulary_let_go(void);
 
 #endif

@@ -73,5 +73,6 @@ def preload_library() -> Path:
 def preloaded(settings: PreloadSettings, environment: Mapping[str, str]) -> dict[str, str]:
     """Return an environment with the library before all others that it preloads, and with the settings."""
     library = str(preload_library())
-    others = [path for path in re.split(r"[\s:]+", environment.get("LD_PRELOAD", "")) if path not in ("", library)]
+    given = re.split(r"[\s:]+", environment.get("LD_PRELOAD", ""))
+    others = [path for path in given if path and Path(path).name != _LIBRARY]  # two copies would call each other
     return {**environment, "LD_PRELOAD": ":".join([library, *others]), "LZSAMPLER": settings.to_json()}

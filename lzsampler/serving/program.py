@@ -1,6 +1,7 @@
 """`find_program`: reads a program before it is executed, and refuses one into which no library can be preloaded."""
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterator
@@ -77,10 +78,10 @@ def _interpreter(path: Path) -> Path:
             raise LzsError(f"{path} cannot be read, so lzs cannot tell whether a library can be preloaded") from None
         if not line.startswith(_SCRIPT):
             return path
-        words = line.removeprefix(_SCRIPT).split()
-        interpreter = Path(os.fsdecode(words[0])) if words else Path()
+        words = re.split(rb"[ \t]+", line.removeprefix(_SCRIPT).strip(b" \t"), maxsplit=1)  # as Linux does
+        interpreter = Path(os.fsdecode(words[0]))
         if not interpreter.is_file():
-            named = f"{interpreter}, which does not exist" if words else "no interpreter"
+            named = f"{interpreter}, which does not exist" if words[0] else "no interpreter"
             raise LzsError(f"{path} is a script whose first line names {named}: mend that line")
         path = interpreter.absolute()
     raise LzsError(f"{path} is a script that a script interprets, and so on: Linux executes no such program")

@@ -9,11 +9,15 @@
  *   name               prints the name of the chain's first sampler
  *   model=FILE         frees the chain and the model, and loads another one
  *   threads=N          N threads make, use and free 20 chains each
+ *   forks=N            makes N children, which make a chain each, while another thread makes chains
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "llama.h"
 
@@ -78,6 +82,33 @@ static void *use(void *unused) {
     return NULL;
 }
 
+static void *busy(void *is_over) {
+    while (!*(atomic_bool *)is_over) llama_sampler_free(make("\n"));
+    return NULL;
+}
+
+/* A child has only the thread that forked. Returns whether none of the children waits for another thread. */
+static int all_children_end(int n) {
+    pthread_t thread;
+    atomic_bool is_over = false;
+    int status, ended = 0;
+    llama_sampler_free(make("\n"));
+    pthread_create(&thread, NULL, busy, &is_over);
+    for (int i = 0; i < n; i++) {
+        pid_t child = fork();
+        if (!child) {
+            alarm(20);
+            llama_sampler_free(make("\n"));
+            _exit(0);
+        }
+        waitpid(child, &status, 0);
+        ended += WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    }
+    is_over = true;
+    pthread_join(thread, NULL);
+    return ended == n;
+}
+
 static void quiet(enum ggml_log_level level, const char *text, void *user) {
     (void)level, (void)text, (void)user;
 }
@@ -121,6 +152,8 @@ int main(int argc, char **argv) {
             const int n = atoi(value);
             for (int t = 0; t < n; t++) pthread_create(&threads[t], NULL, use, NULL);
             for (int t = 0; t < n; t++) pthread_join(threads[t], NULL);
+        } else if (!strcmp(command, "forks")) {
+            if (!all_children_end(atoi(value))) return 4;
         } else {
             return 2;
         }
