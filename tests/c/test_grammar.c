@@ -96,7 +96,7 @@ static void parts_are_right(void) {
     memcpy(changed, parts, sizeof parts);
     changed[4] = (lzs_part){LZS_PART_REGEX, 4, 0, 0, 0};
     changed[6] = (lzs_part){LZS_PART_REPEAT, 1, 2, 0, 5};
-    CHECK(of_parts(changed, N_PARTS, part_children, &error, &g) == LZS_EINVAL && strstr(error.reason, "may be empty"));
+    CHECK(of_parts(changed, N_PARTS, part_children, &error, &g) == LZS_EINVAL && strstr(error.reason, "must not match the empty text"));
 }
 
 /* In a string of YAML a dot leaves out what YAML cannot hold as it is, and such a character itself is refused. */
