@@ -122,6 +122,17 @@ def test_a_router_and_its_children(start: Servers, smollm2: Path, tmp_path: Path
     assert len(re.findall("lzsampler: on: preset default", router.output())) >= 2
 
 
+def test_a_child_of_a_program_without_llama_cpp(start: Servers, smollm2: Path, tmp_path: Path) -> None:
+    """Ollama starts llama-server so."""
+    parent = tmp_path / "parent"
+    parent.write_text(f"#!/bin/sh\ntrap 'kill $!' TERM\n{start.program} \"$@\" &\nwait\n", encoding="utf-8")
+    parent.chmod(0o755)
+    folder, start.program = str(Path(start.program).parent), str(parent)
+    server = start("-m", smollm2, settings=DEFAULT, LD_LIBRARY_PATH=folder)
+    assert not audit(server.complete()).looping
+    assert server.output().count("lzsampler: ") == 1
+
+
 def test_a_chain_without_dry_says_so_at_the_end(start: Servers, smollm2: Path) -> None:
     server = start("-m", smollm2, "--samplers", "top_k;temperature", settings=DEFAULT)
     server.complete(n=5)
