@@ -349,7 +349,7 @@ def test_what_cannot_draft_is_refused(llm: Any, small: Model, tmp_path: Path) ->
     with attach(llm, draft=Draft(small)):
         made = llm.generate(llm.tokenize(PROMPT.encode()))
         next(made)
-        with pytest.raises(ValueError, match=r"tokens sent to generate\(\) are drafts, and this model has a draft"):
+        with pytest.raises(ValueError, match=r"tokens sent to generate\(\) are drafts, but this model has a draft"):
             made.send([1, 2])
     with (
         Model(default_model(), n_ctx=64, n_threads=1, flash_attn=True) as target,

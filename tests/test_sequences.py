@@ -106,7 +106,7 @@ def test_the_default_seed_is_one_that_can_be_reproduced() -> None:
     logits = np.random.default_rng(1).normal(size=500).astype(np.float32)
     assert Sampler(500).sample(logits) == Sampler(500).sample(logits) == Sampler(500, Params(seed=0)).sample(logits)
     assert "its own seed" in str(Sampler.__doc__)
-    assert "always the same" in str(Params.__doc__)
+    assert "is always 0 by default" in str(Params.__doc__)
 
 
 # ---- settings between steps ----
