@@ -186,7 +186,8 @@ typedef struct lzs_kernels {
 #  define LZS_NEON 1
 #endif
 
-/* Marks functions that are called with constant arguments. Inlining compiles each call into a loop of its own. */
+/* Marks functions that are called with constant arguments. Each call is inlined, so the compiler specialises the
+ * function's code for the constants. */
 #ifdef LZS_MSVC
 #  define LZS_INLINE static __forceinline
 #else

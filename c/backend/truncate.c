@@ -262,9 +262,9 @@ static lzs_sums sum_all(const search *s, float limit) {
     return sums;
 }
 
-/* Guesses from a sample the bin, of 64 bins per bit, where the sum of all tokens reaches the target. The sample has the
- * best token of every group, and all other tokens of one group in each stretch. The best tokens often hold most of the
- * weight. The other tokens count 16 times, for the 16 groups of their stretch. */
+/* Estimates, from a sample of the row, in which bin the running sum over all tokens reaches the target. A bit of the
+ * gap has 64 bins. The sample has the best token of every group, and all other tokens of one group in each stretch. The
+ * best tokens often hold most of the weight. The other tokens count 16 times, for the 16 groups of their stretch. */
 static int32_t guess(const search *s, const lzs_plan *plan, bool count) {
     const lzs_row *row = &s->c->row;
     const lzs_kernels *kernels = s->b->kernels;

@@ -6,8 +6,8 @@
 
 typedef struct lzs_proper lzs_proper;
 
-/* Forgets everything that refers to states of the automaton. Call this function when the numbers of states become
- * invalid. */
+/* Forgets everything that refers to states of the automaton. Call this function when the ids of the automaton's
+ * states become invalid. */
 void lzs_proper_forget(lzs_proper *proper);
 void lzs_proper_free(lzs_proper *proper);
 size_t lzs_proper_memory(const lzs_proper *proper);

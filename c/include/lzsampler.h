@@ -110,8 +110,8 @@ typedef struct lzs_params {
     int32_t lz_window;         /* [fixed] lookback in tokens, 2..LZS_MAX_WINDOW */
     int32_t lz_min_match;      /* [fixed] number of tokens of the shortest repetition that is penalised (m),
                                 * 1..lz_window, at most 65535 */
-    float lz_run_penalty;      /* logits for each token by which a run exceeds lz_run_allowance (r), >= 0. [fixed:
-                                * whether it is 0] */
+    float lz_run_penalty;      /* strength (r) in logits, >= 0, for each token of a run beyond its first
+                                * lz_run_allowance tokens. [fixed: whether it is 0] */
     /* A run begins when a text has repeated a pattern once and goes on repeating the pattern. lz_run_allowance (a),
      * 0..LZS_MAX_WINDOW, is the number of tokens at the beginning of a run that are not penalised. */
     int32_t lz_run_allowance;

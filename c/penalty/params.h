@@ -10,8 +10,8 @@
  * Returns false if this library does not know the size of `given`. */
 bool lzs_params_whole(const lzs_params *given, lzs_params *whole);
 
-/* Compares the numbers of two valid settings that lzsampler.h marks as [fixed]. Returns the name of a number that
- * differs, or NULL if there is none. Lists are not compared. */
+/* Compares two valid lzs_params in the numeric fields that lzsampler.h marks as [fixed]. Returns the name of a field
+ * that differs, or NULL. Lists are not compared. */
 const char *lzs_params_fixed(const lzs_params *a, const lzs_params *b);
 
 #endif

@@ -10,11 +10,11 @@
  * words at which these first bytes occur twice. In ordinary text this is one word in twenty, and n-grams are looked up
  * at these words only.
  *
- * A text longer than LZS_TEXT_PIECE bytes is cut into pieces, and memory is for one piece. Let a piece have n words
- * with b bytes. Its n-grams of numbers take 24 n bytes, and its joined words later take up to 16 n + b bytes. Both use
- * one block, which has the larger of the two sizes. A hash table takes up to 48 n bytes. Lines and paragraphs use no
- * more memory than words. The time is linear in the length of every text. Each word is hashed and compared as a part of
- * at most 45 n-grams, and as the end of at most 30 pairs.
+ * A text longer than LZS_TEXT_PIECE bytes is cut into pieces, and memory is for one piece. Let a piece have w words
+ * with b bytes. Its n-grams take 24 w bytes. Later, its joined words take up to 16 w + b bytes. Both use one block,
+ * which has the larger of the two sizes. A hash table takes up to 48 w bytes. Lines and paragraphs use no more memory
+ * than words. The time is linear in the length of every text. Each word is hashed and compared as a part of at most 45
+ * n-grams, and as the end of at most 30 pairs.
  */
 #include "text.h"
 

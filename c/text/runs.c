@@ -27,9 +27,10 @@
  *   addresses of this call, so the author of a text cannot predict it.
  *
  * Time: an anchor takes one comparison or, if its window matches, at most 2 REACH bytes and 4 log2(n) fingerprints. In
- * addition each run takes twice its length: once to be compared, and once in steps over known runs. Runs with periods
- * in [P, 2P) overlap by less than 4P, and O(n / P) of these runs are shorter than 8P. So the lengths of all runs with
- * two copies or more add up to O(n log n). The total is O(n log(n)^2) for every text.
+ * addition each run takes twice its length: once to be compared, and once in steps over known runs. Consider the runs
+ * with periods in [P, 2P). O(n / P) of them are shorter than 8P, so their lengths add up to O(n). Two of the longer
+ * runs overlap by less than 4P, at most half their length, so these also add up to O(n). So the lengths of all runs
+ * with two copies or more add up to O(n log n). The total is O(n log(n)^2) for every text.
  *
  * Memory per byte of text: 3/32 bytes for `cover` once a run is recorded in it, and 1 byte for fingerprints once they
  * are needed. In addition, each run that is longer than the current period takes up to 72 bytes. There are fewer such

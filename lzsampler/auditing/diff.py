@@ -136,10 +136,10 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
     If both sides have several files, records are paired within files of the same name. A name is relative to the folder
     that contains all files of its side. If the sides share no file name, or each side is one file, ids alone decide.
 
-    If several records have the same id, and a model has such records on both sides, only records of the same model are
-    paired. If several records still match, such as several answers to a prompt, the records are paired in their order.
-    If a record has no id, its line number serves as id. Such a record is never paired with a record that has this
-    number as its id in the file.
+    An id may belong to several records of one side. If a model then has records with this id on both sides, records
+    with this id are paired only within one model. If several records still match, such as several answers to a prompt,
+    the records are paired in their order. If a record has no id, its line number serves as id. Such a record is never
+    paired with a record that has this number as its id in the file.
 
     If no records can be paired, and each side is an evaluation of one setting, texts are paired by prompt and seed. If
     there are still no pairs, all of A is compared with all of B, as two groups of conversations.

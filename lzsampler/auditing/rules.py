@@ -34,8 +34,8 @@ class Rules:
     If an n-gram of ``stuck_ngram`` words has occurred ``stuck_count`` times within ``stuck_window`` words, the words of
     the last occurrence are old. An old word adds 1 to a score, and a new word subtracts ``stuck_weight``. A stretch
     needs the score ``stuck_score`` (0 turns the rule off). If loops cover less than half of a stuck stretch, the
-    stretch is reported. Its record does not count as looping. Data in the middle of a text, such as equal cells, is not
-    reported (docs/audit.md).
+    stretch is reported. A stuck stretch alone does not make its record count as looping. Data in the middle of a text,
+    such as equal cells, is not reported (docs/audit.md).
 
     ``turns``: whether `audit_files` also looks for loops over the turns of a conversation (LZR012). Turns are the
     model's messages and tool calls. A loop over turns has ``turn_copies`` cycles in a row with at least 4 * ``length``

@@ -136,8 +136,8 @@ class Grammar:
         whether to forbid two things if the schema does not mention them: further properties of an object with named
         properties, and items after `prefixItems`. ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`.
         ``share``: whether to keep the masks of strings and numbers in `TokenBytes.part_masks`, for all grammars with
-        the same strings and numbers. Sharing does not change the masks. The shared states have a limit of 8 MiB of
-        their own, and do not count for ``max_bytes``. ValueError for a schema that no value can meet, and for an
+        the same strings and numbers. Sharing does not change the masks. The states of each shared part have a limit of
+        8 MiB, and do not count for ``max_bytes``. ValueError for a schema that no value can meet, and for an
         unsupported keyword; the message has the keyword and its JSON pointer. Only annotations are ignored.
         """
         return cls._schema("json_schema", None, schema, vocabulary, depth, closed, tokenization, max_bytes, share)

@@ -116,7 +116,9 @@ def _same_length(low: str, high: str) -> str:
 
 
 def _beyond(bound: str, up: bool) -> str:
-    """Return the pattern for digit strings as long as ``bound`` and >= ``bound``, or <= ``bound`` if not ``up``."""
+    """Return the pattern for digit strings with the length of ``bound`` that are >= ``bound`` if ``up``, else <=
+    ``bound``.
+    """
     rest = ""
     for i in range(len(bound) - 1, -1, -1):
         digit, behind = int(bound[i]), len(bound) - i - 1

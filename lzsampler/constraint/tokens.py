@@ -104,7 +104,7 @@ class TokenBytes:
     def part_masks(self) -> "PartMasks":
         """The cache of masks for strings, numbers and other parts, which all grammars of these tokens share.
 
-        States inside a part have a limit of 8 MiB of their own, and do not count for ``max_bytes`` of a grammar.
+        The states of each part have a limit of 8 MiB, and do not count for ``max_bytes`` of a grammar.
         """
         return PartMasks(self)
 

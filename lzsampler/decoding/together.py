@@ -51,7 +51,8 @@ class Shared:
 class Place:
     """A text that is decoded: the number of its cache, and how many of its tokens the cache holds.
 
-    ``shared``: None if the text cannot have drafted tokens now, for example because several texts share the cache.
+    ``shared``: the text's `Shared`, which drafts for it; None if the text cannot have drafted tokens now, for example
+    while several texts use one cache.
     """
 
     number: int

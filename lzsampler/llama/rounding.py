@@ -20,7 +20,9 @@ from .attention import flash_attention_of
 from .binding import llama_cpp
 
 FAR = 256  # context in tokens beyond which llama.cpp (0.3.36) splits the work for a single token among threads
-_LEAST = 32  # positions to compare; at temperature 0, texts of the embedded model differ from token 30 on
+# Minimum number of positions to compare. They include token 30: from there on, the embedded model's texts with and
+# without a draft may differ at temperature 0.
+_LEAST = 32
 _SHORT = (2, 3)  # block lengths to compare besides the longest, for kernels that take several tokens at a time
 _MAX_BATCH = 64  # the most tokens of a batch; the longest block has 33
 _SEED = 11
