@@ -334,6 +334,13 @@ def test_a_schema_that_refers_to_itself_is_unrolled_to_a_depth() -> None:
     assert grammar_of(kinds).match('{"in": {"in": null, "k": "b"}, "k": "a"}') == "yes"
 
 
+@pytest.mark.parametrize("given", [{"const": True}, {"enum": [True, "a", 1.5, []]}])
+def test_listed_values_of_another_type_are_no_values(given: Any) -> None:
+    with pytest.raises(ValueError, match="nothing can meet the schema"):
+        grammar_of({"type": "null", **given})
+    assert grammar_of({"type": ["null", "boolean"], **given}).match("true") == "yes"
+
+
 def test_a_circle_of_references_may_be_entered_in_its_middle() -> None:
     """No reference of the circle leads to the middle, which the search for circles comes to first."""
 
