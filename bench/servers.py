@@ -18,13 +18,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from scipy.stats import t
-
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from llama_server import Server, Servers
 from lzsampler import audit
 from lzsampler.models import find_model, search_prompts
+from lzsampler.util.clustered import student
 
 N_TOKENS, N_FAST, ROUNDS, FAST_PROMPTS = 400, 200, 6, 5
 
@@ -63,16 +62,16 @@ def main() -> None:
         for name, server in (("without", plain), ("with", ours)):
             n = looping(server, chosen, temperature=0.8, seed=1)
             print(f"temperature 0.8: {n} of {len(chosen)} loop {name} it", flush=True)
-        ratios, speeds = [], []
+        speeds = []
         for round_ in range(ROUNDS):
             for messages in chosen[:FAST_PROMPTS]:
                 order = [plain, ours] if round_ % 2 else [ours, plain]
                 settings = {"temperature": 0, "ignore_eos": True}
                 speed = {server: answer(server, messages, N_FAST, **settings)[1] for server in order}
-                ratios.append(math.log(speed[ours] / speed[plain]))
                 speeds.append((speed[plain], speed[ours]))
+        ratios = [math.log(with_it / without) for without, with_it in speeds]
         mean, half = statistics.mean(ratios), statistics.stdev(ratios) / math.sqrt(len(ratios))
-        half *= t.ppf(0.975, len(ratios) - 1)
+        half *= student(len(ratios) - 1, 0.95)
         low, middle, high = (math.exp(mean + sign * half) for sign in (-1, 0, 1))
         medians = [statistics.median(column) for column in zip(*speeds, strict=True)]
         print(f"tokens a second: {medians[0]:.1f} without it, {medians[1]:.1f} with it")

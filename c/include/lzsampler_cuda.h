@@ -14,8 +14,9 @@
  *
  * A slot holds the settings and the seed of a sequence. So a sequence draws the same tokens when it moves to another
  * row. Pointers of a step are device memory, and `stream` is a cudaStream_t (NULL is the default stream).
- * lzs_batch_sample only launches two kernels. It allocates nothing, copies nothing and waits for nothing. The kernels read histories, lengths and positions when they run. Use a batch
- * from one thread at a time. Its steps share scratch memory: run them in one stream, or one after another.
+ * lzs_batch_sample only launches two kernels. It allocates nothing, copies nothing and waits for nothing. The kernels
+ * read histories, lengths and positions when they run. Use a batch from one thread at a time. Its steps share scratch
+ * memory: run them in one stream, or one after another.
  */
 #ifndef LZSAMPLER_CUDA_H
 #define LZSAMPLER_CUDA_H
@@ -70,8 +71,8 @@ typedef struct lzs_batch_step {
 } lzs_batch_step;
 
 /* Makes a batch. Fails with LZS_EINVAL, LZS_ENOMEM or LZS_EDEVICE. LZS_EDEVICE: there is no device, no driver or no
- * code for the device, the device has too little shared memory for a row, or the kernels were built so that they round otherwise than the CPU. After an error, `problem`
- * (unless NULL) holds one line of at most LZS_PROBLEM_SIZE bytes. */
+ * code for the device, the device has too little shared memory for a row, or the kernels round otherwise than the CPU.
+ * After an error, `problem` (unless NULL) holds one line of at most LZS_PROBLEM_SIZE bytes. */
 LZS_API lzs_status lzs_batch_new(const lzs_batch_shape *shape, lzs_batch **batch, char *problem);
 
 /* Waits for the device, and frees the batch. */

@@ -54,7 +54,8 @@ static void classify(const uint8_t *text, size_t n, bool *is_separator, bool *ha
 
 lzs_status lzs_separators_of(const char *text, const size_t *begins, int32_t n_vocab, uint32_t *separators,
                              uint32_t *commas) {
-    if (n_vocab < 0 || !begins || (n_vocab && (!separators || !commas || (!text && begins[n_vocab])))) return LZS_EINVAL;
+    if (n_vocab < 0 || !begins) return LZS_EINVAL;
+    if (n_vocab && (!separators || !commas || (!text && begins[n_vocab]))) return LZS_EINVAL;
     size_t n_words = ((size_t)n_vocab + 31) / 32;
     if (n_words) {
         memset(separators, 0, n_words * sizeof *separators);

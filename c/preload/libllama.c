@@ -37,9 +37,10 @@ lzs_init_dry lzs_libllama_real(lzs_init_dry ours, const void *caller) {
     return real == ours ? NULL : real;
 }
 
-bool lzs_libllama_same_object(const void *a, const void *b) {
-    Dl_info of_a, of_b;
-    return dladdr(a, &of_a) && dladdr(b, &of_b) && of_a.dli_fbase == of_b.dli_fbase;
+bool lzs_libllama_holds(lzs_init_dry real, const void *address) {
+    Dl_info of_real, of_address;
+    if (!dladdr(object_of(real), &of_real) || !dladdr(address, &of_address)) return false;
+    return of_real.dli_fbase == of_address.dli_fbase;
 }
 
 /* ---- a sampler that counts its calls, to see how llama.cpp calls samplers ---- */
@@ -102,7 +103,8 @@ static bool calls_ours(const lzs_libllama *l) {
     l->clone(sampler);
     l->free(sampler);
     const bool once = t.names == 1 && t.accepts == 1 && t.applies == 1 && t.resets == 1 && t.clones == 1 && t.frees == 1;
-    return once && name && strcmp(name, "lzsampler") == 0 && t.token == 7 && t.candidates == &candidates;
+    const bool same = name && strcmp(name, "lzsampler") == 0 && t.token == 7 && t.candidates == &candidates;
+    return once && same;
 }
 
 static bool calls_theirs(const lzs_libllama *l) {
@@ -144,11 +146,13 @@ const char *lzs_libllama_find(lzs_init_dry real, lzs_libllama *found) {
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         void *function = dlsym(holder, functions[i].name);
         memcpy((char *)found + functions[i].at, &function, sizeof function);
-        if (!function && !functions[i].is_optional) problem = "this llama.cpp lacks functions that lzsampler needs: it is too old or too new";
+        if (!function && !functions[i].is_optional) {
+            problem = "this llama.cpp lacks functions that lzsampler needs: it is too old or too new";
+        }
     }
     dlclose(holder);
-    if (!problem && !(calls_theirs(found) && calls_ours(found))) problem = "this llama.cpp has samplers that lzsampler does not know: it is too old or too new";
-    return problem;
+    if (problem || (calls_theirs(found) && calls_ours(found))) return problem;
+    return "this llama.cpp has samplers that lzsampler does not know: it is too old or too new";
 }
 
 /* ---- whether llama.cpp is loaded ---- */

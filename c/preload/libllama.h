@@ -29,8 +29,8 @@ typedef struct lzs_libllama {
  * called ours. */
 lzs_init_dry lzs_libllama_real(lzs_init_dry ours, const void *caller);
 
-/* Returns 1 if two addresses are in one program or library. */
-bool lzs_libllama_same_object(const void *a, const void *b);
+/* Returns whether an address is in the program or library that holds `real`. */
+bool lzs_libllama_holds(lzs_init_dry real, const void *address);
 
 /* Finds the functions in the object that holds `real`, and tries on samplers of its own whether they are as abi.h says.
  * Returns NULL, or why the functions cannot be used. */

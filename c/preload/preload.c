@@ -112,7 +112,7 @@ static const lzs_libllama *libllama_of(lzs_init_dry real) {
     return k->is_usable ? &k->functions : NULL;
 }
 
-/* Takes the markers out of the breakers, and reads them over the settings of the process. */
+/* Takes the markers out of the breakers, and reads them over `settings`, which are those of the process. */
 static size_t read_markers(const char **breakers, size_t n, const char **left, lzs_preload_settings *settings) {
     size_t n_left = 0;
     for (size_t i = 0; i < n; i++) {
@@ -121,7 +121,7 @@ static size_t read_markers(const char **breakers, size_t n, const char **left, l
             continue;
         }
         char problem[LZS_PRELOAD_PROBLEM];
-        if (!process_settings.allows_markers) {
+        if (!settings->allows_markers) {
             say("a request's marker was ignored, since LZSAMPLER has \"markers\": false");
         } else if (!lzs_preload_read(breakers[i] + strlen(MARKER), true, settings, problem)) {
             say("a request's marker was ignored: %s", problem);
@@ -153,17 +153,16 @@ static lzs_llama_sampler *with_penalties(const lzs_libllama *l, lzs_llama_sample
 
 /* llama.cpp's function, with void * for its llama_vocab *. */
 __attribute__((visibility("default"))) lzs_llama_sampler *llama_sampler_init_dry(
-    const void *vocab, float multiplier, float base, int32_t allowed_length, int32_t penalty_last_n, const char **breakers, size_t n_breakers) {
+    const void *vocab, float multiplier, float base, int32_t allowed_length, int32_t penalty_last_n,
+    const char **breakers, size_t n_breakers) {
     const void *caller = __builtin_return_address(0);
-    lzs_init_dry ours = llama_sampler_init_dry, real = lzs_libllama_real(ours, caller);
-    const void *real_address;
-    memcpy(&real_address, &real, sizeof real_address);
+    lzs_init_dry real = lzs_libllama_real(llama_sampler_init_dry, caller);
     if (!real) {
         say("this program calls llama_sampler_init_dry, but no library has it");
         abort();
     }
     if (!breakers) n_breakers = 0;
-    const bool is_clone = n_breakers == 0 && lzs_libllama_same_object(caller, real_address);
+    const bool is_clone = n_breakers == 0 && lzs_libllama_holds(real, caller);
     if (is_clone || !vocab) { /* llama.cpp takes no vocabulary if DRY is off */
         return real(vocab, multiplier, base, allowed_length, penalty_last_n, breakers, n_breakers);
     }

@@ -115,7 +115,7 @@ static lzs_llama_sampler *preload_clone(const lzs_llama_sampler *sampler) {
 
 lzs_status lzs_preload_sampler_new(const lzs_libllama *l, lzs_llama_sampler *first, lzs_known_vocabulary *vocabulary,
                                    const lzs_params *params, lzs_llama_sampler **made) {
-    preload_context c = {.l = l, .first = first, .vocabulary = vocabulary, .penalties = {.init = l->init}};
+    preload_context c = {.l = l, .first = first, .vocabulary = vocabulary};
     lzs_status status = lzs_sampler_new(vocabulary->n_vocab, params, &c.penalties.sampler);
     if (status == LZS_OK) status = make(c, made);
     if (status != LZS_OK) lzs_sampler_free(c.penalties.sampler);

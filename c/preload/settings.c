@@ -114,16 +114,14 @@ static const char *set(const char *key, const json_value *value, bool of_request
         s->run_allowance = (int32_t)number;
         return NULL;
     }
-    if (!of_request && strcmp(key, "markers") == 0) return set_boolean(value, &s->allows_markers) ? NULL : "must be true or false";
-    if (!of_request && strcmp(key, "strict") == 0) return set_boolean(value, &s->is_strict) ? NULL : "must be true or false";
+    bool *of_process = strcmp(key, "markers") == 0 ? &s->allows_markers : NULL;
+    if (strcmp(key, "strict") == 0) of_process = &s->is_strict;
+    if (!of_request && of_process) return set_boolean(value, of_process) ? NULL : "must be true or false";
     return of_request ? "is not a key: use preset, penalty, run_allowance, history"
                       : "is not a key: use preset, penalty, run_allowance, history, markers, strict";
 }
 
-/* Reads the members of an object, whatever their order: the preset before the numbers that change it. */
-static bool read_object(const char *at, bool of_request, bool presets_only, lzs_preload_settings *s,
-                        char problem[LZS_PRELOAD_PROBLEM]) {
-    const char *wrong = "is not a JSON object of strings, numbers, true and false";
+static bool read_object(const char *at, bool of_request, lzs_preload_settings *s, char problem[LZS_PRELOAD_PROBLEM]) {
     at = after_space(at);
     if (*at != '{') at = NULL;
     if (at) at = after_space(at + 1);
@@ -136,14 +134,14 @@ static bool read_object(const char *at, bool of_request, bool presets_only, lzs_
         if (at) at = *at == ':' ? read_value(after_space(at + 1), &value) : NULL;
         if (!at) break;
         at = after_space(at);
-        const char *must = (strcmp(key, "preset") == 0) == presets_only ? set(key, &value, of_request, s) : NULL;
+        const char *must = set(key, &value, of_request, s);
         if (must) {
             snprintf(problem, LZS_PRELOAD_PROBLEM, "%s %s", key, must);
             return false;
         }
     }
     if (at && !*after_space(at + 1)) return true;
-    snprintf(problem, LZS_PRELOAD_PROBLEM, "it %s", wrong);
+    snprintf(problem, LZS_PRELOAD_PROBLEM, "it is not a JSON object of strings, numbers, true and false");
     return false;
 }
 
@@ -151,14 +149,14 @@ bool lzs_preload_read(const char *json, bool of_request, lzs_preload_settings *s
                       char problem[LZS_PRELOAD_PROBLEM]) {
     lzs_preload_settings s = *settings;
     s.preset = NULL;
-    if (!read_object(json, of_request, true, &s, problem)) return false;
-    if (s.preset) {
-        s.penalty = -1.0f;
-        s.run_allowance = -1;
-    } else {
+    s.penalty = -1.0f;
+    s.run_allowance = -1;
+    if (!read_object(json, of_request, &s, problem)) return false;
+    if (!s.preset) { /* else it drops the numbers that were set before */
         s.preset = settings->preset;
+        if (s.penalty < 0) s.penalty = settings->penalty;
+        if (s.run_allowance < 0) s.run_allowance = settings->run_allowance;
     }
-    if (!read_object(json, of_request, false, &s, problem)) return false;
     *settings = s;
     return true;
 }

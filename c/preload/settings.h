@@ -20,9 +20,9 @@ enum { LZS_PRELOAD_PROBLEM = 160 }; /* bytes of a message */
 /* The settings of a process without JSON. */
 lzs_preload_settings lzs_preload_defaults(void);
 
-/* Reads a JSON object over `settings`. A preset drops the penalty and the run allowance that were set before. of_request: the
- * object belongs to a request, and cannot have "markers" and "strict". Returns false, with one line in `problem` and
- * nothing changed, if the text is not such an object. */
+/* Reads a JSON object over `settings`. A preset drops the penalty and the run allowance that were set before.
+ * of_request: the object belongs to a request, and cannot have "markers" and "strict". Returns false,
+ * with one line in `problem` and nothing changed, if the text is not such an object. */
 bool lzs_preload_read(const char *json, bool of_request, lzs_preload_settings *settings,
                       char problem[LZS_PRELOAD_PROBLEM]);
 

@@ -60,11 +60,10 @@ static lzs_known_vocabulary *make(const token_texts *t, int32_t n_vocab, uint64_
     v->fingerprint = fingerprint;
     v->separators = malloc(v->n_words * sizeof *v->separators);
     v->commas = malloc(v->n_words * sizeof *v->commas);
-    if (!v->separators || !v->commas || lzs_separators_of(t->text, t->begins, n_vocab, v->separators, v->commas) != LZS_OK) {
-        release(v);
-        return NULL;
-    }
-    return v;
+    const bool has_room = v->separators && v->commas;
+    if (has_room && lzs_separators_of(t->text, t->begins, n_vocab, v->separators, v->commas) == LZS_OK) return v;
+    release(v);
+    return NULL;
 }
 
 lzs_status lzs_vocabulary_take(const lzs_libllama *l, const void *vocab, lzs_known_vocabulary **taken) {

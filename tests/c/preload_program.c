@@ -1,7 +1,9 @@
-/* preload_program.c - samples as llama-server does, for tests/test_preload.py: preload_program VOCABULARY.gguf COMMAND...
+/* preload_program.c - samples as llama-server does, for tests/test_preload.py.
+ *
+ * preload_program VOCABULARY.gguf COMMAND...
  *
  *   dry=0.8            the multiplier of the samplers that are made from here on
- *   new=BREAKER,...    frees the chain, and makes one of DRY and greedy; a breaker may be a marker
+ *   new=BREAKER;...    frees the chain, and makes one of DRY and greedy; a breaker may be a marker
  *   accept=1,2,3       lets the chain accept tokens
  *   apply              applies the chain to logits of 0, and prints each token with another logit
  *   clone, reset       replaces the chain by its clone; resets the chain
@@ -56,7 +58,9 @@ static llama_token_data_array zeros(void) {
 }
 
 static void accept(struct llama_sampler *chain, const char *list) {
-    for (char *end; *list; list = *end ? end + 1 : end) llama_sampler_accept(chain, (llama_token)strtol(list, &end, 10));
+    for (char *end; *list; list = *end ? end + 1 : end) {
+        llama_sampler_accept(chain, (llama_token)strtol(list, &end, 10));
+    }
 }
 
 static void apply(struct llama_sampler *chain, int prints) {

@@ -293,7 +293,7 @@ LZS_BODY lzs_cut lzs_cut_of_list(lzs_pick_shared *s, const lzs_pick_row *row, co
     return cut;
 }
 
-/* The search for the next cut, or LZS_STAGE_RACE if there is none. */
+/* Returns the search for the next cut; its stage is LZS_STAGE_RACE if all cuts are made. */
 LZS_DEVICE static inline lzs_search lzs_next_cut(const lzs_pick_row *row, lzs_search f) {
     const bool by_k = f.stage == LZS_STAGE_TOP && lzs_by_k(row), by_p = !f.weigh && row->settings->top_p < LZS_TOP_P_OFF;
     /* Each warp has a token at least as good as the least of their best ones, so the first k tokens are, too. */

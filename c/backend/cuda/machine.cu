@@ -65,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(PICK_THREADS, PICK_BLOCKS)
     fetch(&launch, (int32_t)blockIdx.x / launch.n_shares, share);
     for (int32_t at = (int32_t)blockIdx.x / launch.n_shares; at < n_rows; at += at_once) {
         lzs_pick_row row = lzs_row_of_launch(&launch, at);
-        lzs_search search = lzs_search_of(&row);
+        lzs_search search = lzs_first_search();
         for (uint32_t times = 1; search.stage != LZS_STAGE_DONE; times++) {
             search = lzs_row_step(shared, &row, share, search);
             if (search.stage == LZS_STAGE_EDIT) {

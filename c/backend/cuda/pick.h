@@ -10,12 +10,11 @@ typedef struct lzs_picked {
 } lzs_picked;
 
 /* What a block knows before its first step. */
-LZS_DEVICE static inline lzs_search lzs_search_of(const lzs_pick_row *row) {
-    (void)row;
+LZS_DEVICE static inline lzs_search lzs_first_search(void) {
     return (lzs_search){LZS_STAGE_READ, 0.0f, {LZS_KEY_LEAST, INT32_MAX}, false, 0, -1, 0, 0, 0, -1};
 }
 
-/* A block's next step. Returns with what the step after it begins; LZS_STAGE_DONE: there is none. */
+/* Makes the block's next step. Returns the search with the stage of the step that follows; LZS_STAGE_DONE ends it. */
 LZS_BODY lzs_search lzs_row_step(lzs_pick_shared *s, const lzs_pick_row *row, int32_t share, lzs_search f) {
     if (f.stage <= LZS_STAGE_EDIT && row->status != LZS_OK) {
         f.stage = LZS_STAGE_DONE;

@@ -12,7 +12,7 @@ static void run_steps(const lzs_pick_row *row) {
     char *shared = malloc((size_t)row->n_shares * size);
     if (!searches || !shared) abort();
     memset(shared, 0xA5, (size_t)row->n_shares * size);
-    for (int32_t i = 0; i < row->n_shares; i++) searches[i] = lzs_search_of(row);
+    for (int32_t i = 0; i < row->n_shares; i++) searches[i] = lzs_first_search();
     for (bool forward = true; searches[0].stage != LZS_STAGE_DONE; forward = !forward) { /* blocks may come in any order */
         for (int32_t i = 0; i < row->n_shares; i++) {
             const int32_t at = forward ? i : row->n_shares - 1 - i;
